@@ -1,0 +1,44 @@
+# `make demo` and `make test` need nothing but Python 3.11+ and make: each sets up its own environment first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test gate lint types tests coverage format bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/tanlearn compare
+
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory gate
+
+gate: lint types tests coverage
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+tests:
+	$(BIN)/python -m pytest
+
+# The same kernels as plain Python: the only way a coverage figure sees inside them.
+coverage:
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-report=term-missing:skip-covered
+
+format:
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	cd benchmarks && ../$(BIN)/asv run --quick --python=same
+
+$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: setup.cfg pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

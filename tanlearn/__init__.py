@@ -1,0 +1,40 @@
+"""Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
+
+from tanlearn.border import TableEncoder
+from tanlearn.candidates import CandidateSets
+from tanlearn.counts import CountState
+from tanlearn.discretize import MDLPDiscretizer
+from tanlearn.encoded_data import EncodedData
+from tanlearn.encoding import CategoryEncoder
+from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, TANClassifier
+from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
+from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
+from tanlearn.structures import Structure
+from tanlearn.tables import Tables
+from tanlearn.training import EpochReport
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LBFGS",
+    "BayesNetClassifier",
+    "CandidateSets",
+    "CategoryEncoder",
+    "ConditionalNLL",
+    "ConjugateGradient",
+    "CountState",
+    "EncodedData",
+    "EpochReport",
+    "HingeMargin",
+    "Hybrid",
+    "JointNLL",
+    "MDLPDiscretizer",
+    "Margin",
+    "MaximumLikelihood",
+    "NaiveBayesClassifier",
+    "StochasticGradient",
+    "Structure",
+    "TANClassifier",
+    "TableEncoder",
+    "Tables",
+]

@@ -1,0 +1,59 @@
+"""The array types that every module speaks of."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Encoded feature values; the largest value of the type means "missing" (see :data:`missing_code`).
+Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.intp]
+AnyArray: TypeAlias = NDArray[Any]
+
+
+def missing_code(dtype: Any) -> int:
+    """Return the one code that means "missing" in a table of this type: its largest value.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        ``numpy.uint8`` or ``numpy.uint16``.
+
+    Returns
+    -------
+    int
+        255 or 65535.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn._typing import missing_code
+    >>> missing_code(np.uint8)
+    255
+    """
+    return int(np.iinfo(dtype).max)
+
+
+def codes_dtype(n_states: int) -> type[np.uint8] | type[np.uint16]:
+    """Return the smallest code type that holds ``n_states`` values and the missing code.
+
+    Parameters
+    ----------
+    n_states : int
+        Largest number of states of any feature, at most 65535.
+
+    Returns
+    -------
+    type
+        ``numpy.uint8`` up to 255 states, else ``numpy.uint16``.
+
+    Examples
+    --------
+    >>> from tanlearn._typing import codes_dtype
+    >>> codes_dtype(255).__name__, codes_dtype(256).__name__
+    ('uint8', 'uint16')
+    """
+    return np.uint8 if n_states <= missing_code(np.uint8) else np.uint16

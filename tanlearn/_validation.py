@@ -1,0 +1,370 @@
+"""Reading what a user passes in: a table column by column, the classes, the weights.
+
+A table is read one column at a time and never as a whole: ``numpy.asarray`` of a frame with one string column
+makes a Python object of every number in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+__all__ = ["Column", "read_classes", "read_columns", "read_weights"]
+
+# None, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
+_MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table, read once.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Booleans, integers, floating numbers, or strings and other Python objects. Indices into ``categories``
+        where those are declared.
+    missing : ndarray of shape (n_samples,), bool, or None
+        Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
+        indexes ``categories``, and arbitrary otherwise.
+    categories : ndarray or None
+        The categories that the column's own type declares (pandas ``category``, polars ``Enum``), in their
+        order.
+    place : str
+        What messages call the column.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+    categories: NDArray[Any] | None
+    place: str
+
+    def take(self, rows: NDArray[np.bool_]) -> Column:
+        """Return some of the rows."""
+        missing = None if self.missing is None else self.missing[rows]
+        return Column(self.values[rows], missing, self.categories, self.place)
+
+    def numbers(self) -> NDArray[Any]:
+        """Return the column as numbers, NaN where missing; without missing values in its own type."""
+        if self.missing is not None and self.missing.all():
+            return np.full(len(self.values), np.nan)
+        if self.categories is not None or self.values.dtype.kind not in "biuf":
+            kind = "declared categories" if self.categories is not None else type(_first(self)).__name__
+            raise TypeError(
+                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, "
+                f"or treat it as categorical: discrete_features of TableEncoder, or CategoryEncoder."
+            )
+        if self.missing is None or self.values.dtype.kind == "f":
+            return self.values
+        return np.where(self.missing, np.nan, self.values)
+
+
+def read_columns(X: Any) -> list[Column]:
+    """Read a table column by column.
+
+    NaN, None, ``pandas.NA``, ``pandas.NaT`` and polars' null mean missing. Columns of Python objects become
+    numbers if all their values are.
+
+    Parameters
+    ----------
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        Numbers, booleans, strings or, in a frame, categories.
+
+    Returns
+    -------
+    list of Column
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, a column name occurs twice, or a number is infinite.
+    TypeError
+        If a column holds anything but strings or numbers, or both.
+
+    Examples
+    --------
+    >>> from tanlearn._validation import read_columns
+    >>> age, town = read_columns([[31, "Graz"], [None, "Linz"]])
+    >>> age.values, age.missing
+    (array([31,  0]), array([False,  True]))
+    >>> town.values
+    array(['Graz', 'Linz'], dtype=object)
+    """
+    for module, reader in (("pandas", _from_pandas), ("polars", _from_polars)):
+        if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
+            names = list(X.columns)
+            _check_frame(X.shape, names)
+            series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
+            return [reader(values, f"X column {name!r}") for values, name in zip(series, names, strict=True)]
+    table = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    if table.dtype.kind in "US" and not hasattr(X, "dtype"):
+        # NumPy makes strings of numbers that stand in one list with strings.
+        table = check_array(X, dtype=object, ensure_all_finite=False, input_name="X")
+    columns = np.ascontiguousarray(table.T)
+    return [_from_array(values, f"X column {j}") for j, values in enumerate(columns)]
+
+
+def read_classes(
+    y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Read the classes and number them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, integers, booleans or categories.
+    n_samples : int
+        Number of rows of the table.
+    rows : ndarray of shape (n_samples,), bool, optional
+        The rows that count; the others are left out of the result.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_rows,), intp
+        Class codes ``0..n_classes - 1``.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+
+    Raises
+    ------
+    ValueError
+        If y has another length than the table, a class is missing, there is only one, or y is continuous.
+
+    Examples
+    --------
+    >>> from tanlearn._validation import read_classes
+    >>> read_classes(["no", "yes", "no"], 3)
+    (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
+    """
+    # Lists and nullable series pass through Python objects: NumPy would make strings of [1, "a"], floats of Int64.
+    plain = isinstance(getattr(y, "dtype", None), np.dtype)
+    column = _from_array(column_or_1d(y, dtype=None if plain else object, warn=True), "y")
+    labels, missing = column.values, column.missing
+    _check_length("y", len(labels), n_samples)
+    if missing is not None:
+        raise ValueError(
+            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {n_samples} rows). Every "
+            f"row needs a class: drop the rows without one, or make the lack a class of its own."
+        )
+    check_classification_targets(labels)
+    if rows is not None:
+        labels = labels[rows]
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in {len(codes)} row(s) of non-zero weight, and a "
+            f"classifier needs at least two classes. Add rows of another class."
+        )
+    return codes.astype(np.intp, copy=False), classes
+
+
+def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
+    """Read the weights of the rows.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float, or None
+        Finite and non-negative; a number means the same weight for every row.
+    n_samples : int
+        Number of rows of the table.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64 or float64, or None
+        Integers stay integers, to be counted exactly. ``None`` stays ``None``.
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, a weight is negative or not finite, or all are zero.
+
+    Examples
+    --------
+    >>> from tanlearn._validation import read_weights
+    >>> read_weights([2, 0, 1], 3)
+    array([2, 0, 1])
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, sample_weight)
+    weights = check_array(
+        sample_weight, ensure_2d=False, allow_nd=True, ensure_all_finite=False, input_name="sample_weight"
+    )
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must hold one number per row, got shape {weights.shape}.")
+    _check_length("sample_weight", len(weights), n_samples)
+    weights = weights.astype(np.int64 if weights.dtype.kind in "biu" else np.float64)
+    for wrong, rule in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
+        if wrong.any():
+            row = wrong.argmax()
+            raise ValueError(
+                f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row out, "
+                f"give it weight 0."
+            )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
+    return weights
+
+
+def _check_length(name: str, length: int, n_samples: int) -> None:
+    """Raise unless there is one entry per row."""
+    if length != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has {length}."
+        )
+
+
+def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
+    """Raise what scikit-learn raises for an empty array, and if a name occurs twice."""
+    for size, axis in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise ValueError(f"Found array with 0 {axis} (shape={shape}) while a minimum of 1 is required.")
+    seen: dict[Any, int] = {}
+    for j, name in enumerate(names):
+        if name in seen:
+            raise ValueError(
+                f"X has duplicate column names: columns {seen[name]} and {j} are both called {name!r}. Rename one "
+                f"of them, or pass the table as an array."
+            )
+        seen[name] = j
+
+
+def _from_pandas(series: Any, place: str) -> Column:
+    """Read a pandas Series."""
+    dtype = series.dtype
+    if hasattr(series, "cat") and hasattr(dtype, "categories"):
+        codes = series.cat.codes.to_numpy()
+        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+    if dtype.kind in "mM":
+        raise _temporal(place, dtype)
+    if isinstance(dtype, np.dtype):
+        return _from_array(series.to_numpy(), place)
+    if dtype.kind not in "biuf":
+        return _from_objects(series.to_numpy(dtype=object), place)
+    # A nullable, Arrow or sparse type: to_numpy makes Python objects of it unless told otherwise.
+    if dtype.kind == "f":
+        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place)
+    missing = _mask(series.isna().to_numpy())
+    plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
+    return Column(series.to_numpy(plain, na_value=filler), missing, None, place)
+
+
+def _from_polars(series: Any, place: str) -> Column:
+    """Read a polars Series."""
+    import polars as pl
+
+    dtype = series.dtype
+    if dtype == pl.Enum:
+        codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+    if dtype.is_float():
+        return _from_array(series.fill_null(np.nan).to_numpy(), place)
+    if dtype.is_integer() or dtype == pl.Boolean:
+        missing = _mask(series.is_null().to_numpy())
+        return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
+    if dtype == pl.Categorical:
+        # Its physical categories are shared between columns, so they do not tell what this one may hold.
+        series = series.cast(pl.String)
+    if dtype.is_temporal():
+        raise _temporal(place, dtype)
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    return _from_objects(values, place)
+
+
+def _from_array(values: NDArray[Any], place: str) -> Column:
+    """Read a one-dimensional array."""
+    kind = values.dtype.kind
+    if kind in "biuUS":
+        return Column(values, None, None, place)
+    if kind == "f":
+        return _from_floats(values, place)
+    if kind in "OT":
+        return _from_objects(values.astype(object), place)
+    if kind in "mM":
+        raise _temporal(place, values.dtype)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {place} has dtype {values.dtype}.")
+    raise TypeError(f"{place} has dtype {values.dtype}, but only strings and numbers can be read.")
+
+
+def _from_floats(values: NDArray[Any], place: str) -> Column:
+    """Read floating numbers: NaN means missing, and infinity is an error."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = infinite.argmax()
+        raise ValueError(
+            f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with NaN "
+            f"if the value is unknown."
+        )
+    return Column(values, _mask(np.isnan(values)), None, place)
+
+
+def _from_objects(values: NDArray[np.object_], place: str) -> Column:
+    """Read Python objects: all strings, all bytes or all numbers."""
+    if set(map(type, values)) == {str}:
+        return Column(values, None, None, place)
+    missing = np.fromiter(map(_is_missing, values), np.bool_, len(values))
+    present = values[~missing]
+    types = set(map(type, present))
+    if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
+        return Column(values, _mask(missing), None, place)
+    if not all(issubclass(t, Real) for t in types):
+        raise _mixed(values, missing, place)
+    numbers = np.array(present.tolist())
+    filled = np.zeros(len(values), numbers.dtype)
+    filled[missing] = np.nan if numbers.dtype.kind == "f" else 0
+    filled[~missing] = numbers
+    if numbers.dtype.kind == "f":
+        return _from_floats(filled, place)
+    return Column(filled, _mask(missing), None, place)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a Python object means "no value"."""
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
+
+
+def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the mask, or None if it is empty."""
+    return missing if missing.any() else None
+
+
+def _labels(categories: NDArray[Any]) -> NDArray[Any]:
+    """Return declared categories as numbers or as Python objects."""
+    return categories if categories.dtype.kind in "biuf" else categories.astype(object)
+
+
+def _first(column: Column) -> Any:
+    """Return the first value that is not missing."""
+    return column.values[0 if column.missing is None else column.missing.argmin()]
+
+
+def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> TypeError:
+    """Return the error for a column that holds several kinds of objects, or a kind that is none of ours."""
+    examples: dict[str, str] = {}
+    for row in np.flatnonzero(~missing):
+        examples.setdefault(type(values[row]).__name__, f"{values[row]!r} in row {row}")
+    found = " and ".join(f"{name} ({example})" for name, example in examples.items())
+    # scikit-learn's estimator checks look for "argument must be ... string ... number".
+    return TypeError(
+        f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in every "
+        f"column. Cast the column to str if it is categorical, or to float if it is continuous."
+    )
+
+
+def _temporal(place: str, dtype: Any) -> TypeError:
+    """Return the error for dates and durations."""
+    return TypeError(
+        f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the column "
+        f"by numbers such as the year, the hour or the days since a fixed date."
+    )

@@ -1,0 +1,153 @@
+"""Scores, their transpose, and the gradient with respect to the choice of a table.
+
+The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chosen tables t of t[row(n), c]``
+(differentiable TAN, eq. 4 and 9). Its gradient is therefore the transpose of the same gather.
+"""
+# Shapes: n samples, d features, C classes, T tables, M cells.
+# codes (d, n_all), read from sample `first` on; child (T,); parents (T, 2), -1 for none; n_states (d,)
+# offset (T + 1,): table t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)], C wide
+# cells (M,): the class prior is cells[:C]; selected (S,): the tables in use; rows (n,): scratch
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._jit import kernel
+
+
+
+@kernel
+def family_rows(codes, first, child, parents, n_states, missing, rows):  # type: ignore[no-untyped-def]
+    """Write the table row that every sample picks: child value, then parent values; -1 if one is missing.
+
+    One path serves none, one and two parents: the branches are outside the loops over samples.
+    """
+    n = rows.shape[0]
+    x = codes[child][first : first + n]
+    for k in range(n):
+        rows[k] = x[k] if x[k] != missing else -1
+    for p in range(parents.shape[0]):
+        if parents[p] >= 0:
+            width = n_states[parents[p]]
+            x = codes[parents[p]][first : first + n]
+            for k in range(n):
+                rows[k] = rows[k] * width + x[k] if rows[k] >= 0 and x[k] != missing else -1
+
+
+@kernel
+def log_joint(  # type: ignore[no-untyped-def]
+    codes, first, cells, child, parents, n_states, offset, selected, missing, rows, scores
+):
+    """Write the log joint of complete samples (no code may be missing)."""
+    n, n_classes = scores.shape
+    prior = cells[:n_classes]
+    for k in range(n):
+        row = scores[k]
+        for c in range(n_classes):
+            row[c] = prior[c]
+    for s in range(selected.shape[0]):
+        t = selected[s]
+        family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
+        table = cells[offset[t] : offset[t + 1]]
+        for k in range(n):
+            cell = rows[k] * n_classes
+            values = table[cell : cell + n_classes]
+            row = scores[k]
+            for c in range(n_classes):
+                row[c] += values[c]
+
+
+@kernel
+def log_joint_adjoint(  # type: ignore[no-untyped-def]
+    codes, first, d_scores, child, parents, n_states, offset, selected, missing, rows, d_cells
+):
+    """Add the transpose of :func:`log_joint` applied to ``d_scores``."""
+    n, n_classes = d_scores.shape
+    d_prior = d_cells[:n_classes]
+    for k in range(n):
+        row = d_scores[k]
+        for c in range(n_classes):
+            d_prior[c] += row[c]
+    for s in range(selected.shape[0]):
+        t = selected[s]
+        family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
+        d_table = d_cells[offset[t] : offset[t + 1]]
+        for k in range(n):
+            cell = rows[k] * n_classes
+            values = d_table[cell : cell + n_classes]
+            row = d_scores[k]
+            for c in range(n_classes):
+                values[c] += row[c]
+
+
+@kernel
+def choice_gradient(  # type: ignore[no-untyped-def]
+    codes, first, d_scores, cells, child, parents, n_states, offset, missing, rows, d_choice
+):
+    """Write, for every table, the derivative of the loss with respect to the table being chosen.
+
+    ``d_choice[t] = sum over n, c of d_scores[n, c] * t[row(n), c]`` (differentiable TAN, eq. 12, the straight
+    -through factor before the softmax).
+    """
+    n, n_classes = d_scores.shape
+    for t in range(child.shape[0]):
+        family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
+        table = cells[offset[t] : offset[t + 1]]
+        total = 0.0
+        for k in range(n):
+            cell = rows[k] * n_classes
+            values = table[cell : cell + n_classes]
+            row = d_scores[k]
+            for c in range(n_classes):
+                total += row[c] * values[c]
+        d_choice[t] = total
+
+
+@kernel
+def log_joint_missing(  # type: ignore[no-untyped-def]
+    codes, samples, cells, parent, order, n_states, offset, missing, belief, scores
+):
+    """Write the log joint of samples with missing features, summed out exactly along the tree.
+
+    One upward pass a sample, children before parents: a missing node collects what its children say about
+    each of its values (``belief[i, v, c]``, the log of a sum over everything below) and hands the sum over its
+    own values on. Table ``i`` belongs to feature ``i``; ``order`` lists parents before children.
+    """
+    n_classes = scores.shape[1]
+    for k in range(samples.shape[0]):
+        n = samples[k]
+        row = scores[k]
+        for c in range(n_classes):
+            row[c] = cells[c]
+        for i in range(order.shape[0]):
+            if codes[i, n] == missing:
+                belief[i, : n_states[i]] = 0.0
+        for position in range(order.shape[0]):
+            i = order[order.shape[0] - 1 - position]
+            j = parent[i]
+            table = cells[offset[i] : offset[i + 1]]
+            n_parent = n_states[j] if j >= 0 else 1
+            parent_missing = j >= 0 and codes[j, n] == missing
+            first_value = 0 if parent_missing or j < 0 else codes[j, n]
+            last_value = n_parent if parent_missing else first_value + 1
+            for v in range(first_value, last_value):
+                target = belief[j, v] if parent_missing else row
+                for c in range(n_classes):
+                    if codes[i, n] == missing:
+                        target[c] += _sum_out(table, belief[i], n_states[i], n_parent, v, c, n_classes)
+                    else:
+                        target[c] += table[(codes[i, n] * n_parent + v) * n_classes + c]
+
+
+@kernel
+def _sum_out(table, below, n_values, n_parent, v, c, n_classes):  # type: ignore[no-untyped-def]
+    """Return log sum over x of exp(table[x, v, c] + below[x, c])."""
+    top = table[v * n_classes + c] + below[0, c]
+    for x in range(1, n_values):
+        top = max(top, table[(x * n_parent + v) * n_classes + c] + below[x, c])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for x in range(n_values):
+        total += np.exp(table[(x * n_parent + v) * n_classes + c] + below[x, c] - top)
+    return top + np.log(total)

@@ -1,0 +1,163 @@
+"""Drawing structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient."""
+# Shapes: d features, T tables; the tables of child i are group[i]:group[i + 1] and table_parent (T,) is the
+# parent of each, -1 for none. phi, noise, perturbed, d_choice, d_phi (T,); selected (d,) tables
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._jit import kernel
+
+
+@kernel
+def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
+    """Write log softmax(phi) + noise within every child's group (differentiable TAN, eq. 11)."""
+    for i in range(group.shape[0] - 1):
+        top = phi[group[i]]
+        for t in range(group[i], group[i + 1]):
+            top = max(top, phi[t])
+        total = 0.0
+        for t in range(group[i], group[i + 1]):
+            total += np.exp(phi[t] - top)
+        log_total = top + np.log(total)
+        for t in range(group[i], group[i + 1]):
+            perturbed[t] = phi[t] - log_total + noise[t]
+
+
+@kernel
+def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def]
+    """Choose the best table of every child by itself; of equals, the first."""
+    for i in range(group.shape[0] - 1):
+        best = group[i]
+        for t in range(group[i] + 1, group[i + 1]):
+            if perturbed[t] > perturbed[best]:
+                best = t
+        selected[i] = best
+
+
+@kernel
+def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
+    """Choose the tables that form the tree of largest total weight, "no parent" being an edge from a root."""
+    d = group.shape[0] - 1
+    weight[:] = -np.inf
+    for i in range(d):
+        for t in range(group[i], group[i + 1]):
+            j = table_parent[t] if table_parent[t] >= 0 else d
+            weight[i, j] = perturbed[t]
+    maximum_arborescence(d, weight, source, target, work, selected)
+    for i in range(d):
+        parent = selected[i]
+        for t in range(group[i], group[i + 1]):
+            if table_parent[t] == parent:
+                selected[i] = t
+                break
+
+
+@kernel
+def maximum_arborescence(d, weight, source, target, work, parent):  # type: ignore[no-untyped-def]
+    """Write the maximum-weight arborescence over nodes 0..d-1 and the root d (Chu and Liu; Edmonds 1967).
+
+    ``weight[i, j]`` is the edge j -> i, -inf where there is none; each node must have a finite edge from the
+    root. Cycles are contracted to new nodes d+1, d+2, ... as they close; ``source`` and ``target`` remember
+    which real edge stands behind the best edge between two (contracted) nodes; ``work`` holds five rows:
+    chosen in-neighbour, state, enclosing node, and the real ends of the chosen edge. ``parent`` gets -1 for
+    the root. All square arrays are (2 d + 1, 2 d + 1); of equal edges the lowest number wins.
+    """
+    pointer, state, around, edge_source, edge_target = work[0], work[1], work[2], work[3], work[4]
+    for i in range(2 * d + 1):
+        state[i] = 0  # 0 unseen, 1 on the current path, 2 hangs on the root, 3 inside a contracted node
+        around[i] = -1
+    state[d] = 2
+    for i in range(d + 1):
+        for j in range(d + 1):
+            source[i, j] = j
+            target[i, j] = i
+    size = d + 1
+    for start in range(d):
+        node = start
+        while around[node] >= 0:
+            node = around[node]
+        while state[node] != 2:
+            state[node] = 1
+            best = d
+            for j in range(size):
+                if state[j] != 3 and j != node and weight[node, j] > weight[node, best]:
+                    best = j
+            pointer[node] = best
+            edge_source[node] = source[node, best]
+            edge_target[node] = target[node, best]
+            if state[best] == 0:
+                node = best
+            elif state[best] == 1:
+                _contract(best, size, weight, source, target, work)
+                node = size
+                size += 1
+            else:  # the whole path hangs on the root now
+                node = start
+                while around[node] >= 0:
+                    node = around[node]
+                while state[node] == 1:
+                    state[node] = 2
+                    node = pointer[node]
+    for top in range(size - 1, d, -1):  # break every cycle where its chosen edge enters
+        member = edge_target[top]
+        while around[member] != top:
+            member = around[member]
+        edge_source[member] = edge_source[top]
+        edge_target[member] = edge_target[top]
+    for i in range(d):
+        parent[i] = edge_source[i] if edge_source[i] != d else -1
+
+
+@kernel
+def _contract(member, new, weight, source, target, work):  # type: ignore[no-untyped-def]
+    """Replace the cycle through ``member`` by the node ``new``."""
+    pointer, state, around = work[0], work[1], work[2]
+    node = member
+    while state[node] == 1:
+        state[node] = 3
+        around[node] = new
+        node = pointer[node]
+    state[new] = 1
+    for j in range(new):
+        weight[new, j] = -np.inf
+        weight[j, new] = -np.inf
+        if state[j] == 3:
+            continue
+        if state[j] == 1 and around[pointer[j]] == new:
+            pointer[j] = new
+        node = member
+        while True:  # once around the cycle
+            gain = weight[node, j] - weight[node, pointer[node]]
+            if gain > weight[new, j]:
+                weight[new, j] = gain
+                source[new, j] = source[node, j]
+                target[new, j] = target[node, j]
+            if weight[j, node] > weight[j, new]:
+                weight[j, new] = weight[j, node]
+                source[j, new] = source[j, node]
+                target[j, new] = target[j, node]
+            node = pointer[node]
+            if node == member:
+                break
+
+
+@kernel
+def structure_gradient(perturbed, group, temperature, d_choice, d_phi):  # type: ignore[no-untyped-def]
+    """Write the straight-through gradient of phi (differentiable TAN, eq. 12-13).
+
+    With s = softmax(perturbed / temperature): d_phi[t] = s[t] (d_choice[t] - sum_u s[u] d_choice[u]) / temperature.
+    """
+    for i in range(group.shape[0] - 1):
+        top = perturbed[group[i]]
+        for t in range(group[i], group[i + 1]):
+            top = max(top, perturbed[t])
+        total = 0.0
+        mean = 0.0
+        for t in range(group[i], group[i + 1]):
+            d_phi[t] = np.exp((perturbed[t] - top) / temperature)
+            total += d_phi[t]
+            mean += d_phi[t] * d_choice[t]
+        mean /= total
+        for t in range(group[i], group[i + 1]):
+            d_phi[t] = d_phi[t] / total * (d_choice[t] - mean) / temperature

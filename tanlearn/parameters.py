@@ -1,0 +1,304 @@
+"""Parameter learners: from a structure and data to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn._typing import FloatArray
+from tanlearn.candidates import CandidateSets
+from tanlearn.encoded_data import EncodedData
+from tanlearn.losses import Hybrid, Loss, Margin, check_loss
+from tanlearn.objectives import Objective
+from tanlearn.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
+from tanlearn.structures import Structure
+from tanlearn.tables import TableLayout, Tables
+from tanlearn.training import TrainingSettings, train
+
+__all__ = ["ConjugateGradient", "LBFGS", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
+
+
+class ParameterLearner(Protocol):
+    """What an estimator asks of an object that learns tables."""
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables of ``structure`` learnt from ``data``."""
+        ...
+
+
+class MaximumLikelihood(BaseEstimator):
+    """Smoothed relative frequencies, in closed form (maximum margin, section 2.1).
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Count added to every cell (a symmetric Dirichlet prior); 1 is Laplace's rule, 0 plain frequencies.
+    epsilon : float or None, default=None
+        Replace probabilities of zero by this and renormalise, as order-based and maximum-margin learning do
+        (they use 1e-5 with ``alpha=0``). A distribution without any sample is uniform.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
+    >>> tables = MaximumLikelihood(alpha=1).fit(Structure([-1]), data, np.random.default_rng(0))
+    >>> tables.probabilities(0).round(2).tolist()  # rows are values, columns classes
+    [[0.67, 0.25], [0.33, 0.75]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [None, Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, *, alpha: float = 1.0, epsilon: float | None = None) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Rows count for a table where neither the feature nor a parent is missing.
+        rng : numpy.random.Generator
+            Not used: there is nothing random.
+
+        Returns
+        -------
+        Tables
+        """
+        self._validate_params()
+        layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+        return self.from_counts(layout, layout.count(data.codes, data.y, data.weights))
+
+    def from_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
+        """Return the tables of counts that are at hand already.
+
+        Parameters
+        ----------
+        layout : TableLayout
+            Where the tables lie.
+        counts : ndarray of shape (n_cells,)
+            Weighted counts of every cell.
+
+        Returns
+        -------
+        Tables
+        """
+        n_values = np.append(layout.n_classes, layout.n_states[layout.child])
+        offset = np.append(0, layout.offset)
+        theta = np.empty(layout.n_cells)
+        for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
+            block = counts[first:last].reshape(k, -1) + float(self.alpha)
+            total = block.sum(axis=0)
+            p = np.divide(block, total, out=np.full(block.shape, 1.0 / k), where=total > 0)
+            if self.epsilon is not None:
+                p[p == 0] = self.epsilon
+                p /= p.sum(axis=0)
+            with np.errstate(divide="ignore"):
+                theta[first:last] = np.log(p).ravel()
+        return Tables(layout, theta)
+
+
+class _BatchLearner(BaseEstimator):
+    """Minimise the mean loss of all rows at once, from the maximum-likelihood start.
+
+    Subclasses name the minimiser.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": "no_validation",  # type: ignore[dict-item]
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+    _minimize: ClassVar[Callable[..., OptimizeOutcome]]
+
+    def __init__(
+        self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0
+    ) -> None:
+        self.loss = loss
+        self.max_iter = max_iter
+        self.tol = tol
+        self.alpha = alpha
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Complete rows.
+        rng : numpy.random.Generator
+            Not used: there is nothing random.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        ValueError
+            If a value is missing.
+        """
+        self._validate_params()
+        loss = check_loss(Margin() if self.loss is None else self.loss)
+        start = MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
+        objective = Objective(start.layout, data, loss)
+        outcome = type(self)._minimize(objective, start.cells, max_iter=self.max_iter, tol=self.tol)
+        return Tables(start.layout, objective.theta(outcome.x))
+
+
+class ConjugateGradient(_BatchLearner):
+    """Polak-Ribiere conjugate gradient with line search (maximum margin, section 3 and appendix).
+
+    Starts at the maximum-likelihood tables and keeps every distribution normalised. With ``loss=Margin()`` this
+    is CG-MM, with ``loss=ConditionalNLL()`` CG-CL.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        Any loss; ``Margin()`` by default.
+    max_iter : int, default=100
+        Most iterations; few of them regularise.
+    tol : float, default=1e-6
+        Stop when the largest entry of the gradient is below.
+    alpha : float, default=1.0
+        Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import ConditionalNLL, ConjugateGradient, NaiveBayesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NaiveBayesClassifier(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=20)).fit(X, y)
+    >>> bool(model.score(X, y) >= NaiveBayesClassifier().fit(X, y).score(X, y))
+    True
+    """
+
+    _minimize = staticmethod(minimize_cg)
+
+
+class LBFGS(_BatchLearner):
+    """L-BFGS: the same objective and start as :class:`ConjugateGradient`, a limited-memory quasi-Newton method.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        Any loss; ``Margin()`` by default.
+    max_iter : int, default=100
+        Most iterations; few of them regularise.
+    tol : float, default=1e-6
+        Stop when the largest entry of the gradient is below.
+    alpha : float, default=1.0
+        Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    Examples
+    --------
+    >>> from tanlearn import LBFGS, ConditionalNLL
+    >>> LBFGS(loss=ConditionalNLL(), max_iter=30)
+    LBFGS(loss=ConditionalNLL(), max_iter=30)
+    """
+
+    _minimize = staticmethod(minimize_lbfgs)
+
+
+class StochasticGradient(BaseEstimator):
+    """Adam on mini-batches for a fixed structure: the protocol of gradient TAN without its structure part.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        Any loss; ``Hybrid()`` by default.
+    learning_rate : float, default=0.03
+        Adam's rate at the start; it falls exponentially to a thousandth.
+    n_epochs : int, default=500
+        Passes over the data.
+    batch_size : int, default=100
+        Rows a step.
+    init : {"uniform", "maximum-likelihood"}, default="uniform"
+        Where the parameters start.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the parameters while training.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import Hybrid, NaiveBayesClassifier, StochasticGradient
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = StochasticGradient(loss=Hybrid(trade_off=10), n_epochs=50)
+    >>> bool(NaiveBayesClassifier(parameters=learner, random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": "no_validation",  # type: ignore[dict-item]
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"uniform", "maximum-likelihood"})],
+        "dtype": [StrOptions({"float32", "float64"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: Loss | None = None,
+        learning_rate: float = 0.03,
+        n_epochs: int = 500,
+        batch_size: int = 100,
+        init: str = "uniform",
+        dtype: str = "float32",
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.init = init
+        self.dtype = dtype
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Complete rows.
+        rng : numpy.random.Generator
+            Where the start and the order of the rows come from.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        ValueError
+            If a value is missing.
+        FloatingPointError
+            If training diverges.
+        """
+        self._validate_params()
+        settings = TrainingSettings(
+            learning_rate=self.learning_rate,
+            n_epochs=self.n_epochs,
+            batch_size=self.batch_size,
+            init=self.init,
+            dtype=self.dtype,
+        )
+        loss = check_loss(Hybrid() if self.loss is None else self.loss)
+        return train(data, CandidateSets.of_structure(structure), loss, settings, rng).tables

@@ -1,0 +1,221 @@
+"""Conditional probability tables in one flat vector, and the layout that says where each of them lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import counts as count_kernels
+from tanlearn.kernels import scores
+
+__all__ = ["TableLayout", "Tables"]
+
+MAX_PARENTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TableLayout:
+    """Where the tables of a set of families lie in the flat vector ``cells``.
+
+    The class prior comes first (``cells[:n_classes]``). Table ``t`` follows at ``offset[t]:offset[t + 1]``, laid
+    out as ``[child value][parent value(s)][class]``: a gather reads one contiguous run of ``n_classes``
+    numbers, and a sum over the child's values adds long contiguous rows.
+
+    Parameters
+    ----------
+    child : ndarray of shape (n_tables,), intp
+        The feature whose table it is.
+    parents : ndarray of shape (n_tables, 2), intp
+        Its augmenting parents besides the class, -1 for none.
+    n_states : ndarray of shape (n_features,), intp
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.tables import TableLayout
+    >>> layout = TableLayout(np.array([0, 1]), np.array([[-1, -1], [0, -1]]), np.array([2, 3]), 2)
+    >>> layout.offset.tolist(), layout.shape(1)
+    ([2, 6, 18], (3, 2, 2))
+    """
+
+    child: IntArray
+    parents: IntArray
+    n_states: IntArray
+    n_classes: int
+    offset: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
+        sizes = self.n_states[self.child] * widths.prod(axis=1) * self.n_classes
+        offset = np.concatenate(([self.n_classes], self.n_classes + np.cumsum(sizes)))
+        object.__setattr__(self, "offset", offset.astype(np.intp))
+
+    @classmethod
+    def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
+        """Return the layout with one table a feature, of the given parents of shape (n_features, 2)."""
+        return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
+
+    @property
+    def n_tables(self) -> int:
+        """Number of tables, the class prior not counted."""
+        return self.child.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, the class prior included."""
+        return int(self.offset[-1])
+
+    def shape(self, table: int) -> tuple[int, ...]:
+        """Return the shape (child values, parent values ..., classes) of a table."""
+        parents = self.parents[table]
+        widths = (int(self.n_states[j]) for j in parents[parents >= 0])
+        return (int(self.n_states[self.child[table]]), *widths, self.n_classes)
+
+    def select(self, tables: IntArray) -> TableLayout:
+        """Return the layout of some of the tables, in the given order."""
+        return TableLayout(self.child[tables], self.parents[tables], self.n_states, self.n_classes)
+
+    def select_cells(self, cells: AnyArray, tables: IntArray) -> AnyArray:
+        """Return the cells that :meth:`select` lays out: the prior and those tables."""
+        pieces = [cells[self.offset[t] : self.offset[t + 1]] for t in tables]
+        return np.concatenate([cells[: self.n_classes], *pieces])
+
+    def groups(self) -> tuple[IntArray, IntArray]:
+        """Return number of child values and offset of everything that sums to one: the prior, then the tables."""
+        return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
+
+    def log_joint(self, codes: Codes, cells: FloatArray) -> FloatArray:
+        """Return the log joint of complete rows when every table is in use.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes, none of them missing.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        n_samples = codes.shape[1]
+        out = np.empty((n_samples, self.n_classes), cells.dtype)
+        scores.log_joint(
+            codes, 0, cells, *self.arrays(), np.arange(self.n_tables), missing_code(codes.dtype), _rows(codes), out
+        )
+        return out
+
+    def log_joint_adjoint(self, codes: Codes, d_scores: FloatArray) -> FloatArray:
+        """Return the transpose of :meth:`log_joint`: the gradient for the cells from that for the scores."""
+        d_cells = np.zeros(self.n_cells, d_scores.dtype)
+        scores.log_joint_adjoint(
+            codes,
+            0,
+            d_scores,
+            *self.arrays(),
+            np.arange(self.n_tables),
+            missing_code(codes.dtype),
+            _rows(codes),
+            d_cells,
+        )
+        return d_cells
+
+    def count(self, codes: Codes, y: IntArray, weights: AnyArray) -> AnyArray:
+        """Return the weighted counts of every cell, families with a missing member left out.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+        y : ndarray of shape (n_samples,)
+        weights : ndarray of shape (n_samples,)
+            Integers are counted exactly.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Of the type of ``weights``.
+        """
+        counts = np.zeros(self.n_cells, weights.dtype)
+        count_kernels.count_classes(y, weights, counts)
+        count_kernels.count_families(
+            codes, y, weights, *self.arrays(), missing_code(codes.dtype), _rows(codes), counts
+        )
+        return counts
+
+    def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return what every kernel needs to know of the layout: child, parents, n_states, offset."""
+        return self.child, self.parents, self.n_states, self.offset
+
+
+def _rows(codes: Codes) -> IntArray:
+    """Return the scratch for the table rows that the samples pick."""
+    return np.empty(codes.shape[1], np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The learnt log-probabilities of a structure.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature, in the order of the features.
+    cells : ndarray of shape (n_cells,), float64
+        Log-probabilities; -inf is log 0, nan never occurs.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> model = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    >>> model.tables_
+    Tables(n_features=1, n_classes=2, n_parameters=3)
+    >>> (3 * model.tables_.probabilities(0)).round(2).tolist()  # P(value | class), one row a value
+    [[2.0, 0.75], [1.0, 2.25]]
+    """
+
+    layout: TableLayout
+    cells: FloatArray
+
+    @property
+    def log_prior(self) -> FloatArray:
+        """Log-probability of every class, shape (n_classes,)."""
+        return self.cells[: self.layout.n_classes]
+
+    def __getitem__(self, feature: int) -> FloatArray:
+        """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
+        cells = self.cells[self.layout.offset[feature] : self.layout.offset[feature + 1]]
+        return cells.reshape(self.layout.shape(feature))
+
+    def __len__(self) -> int:
+        return self.layout.n_tables
+
+    def probabilities(self, feature: int) -> FloatArray:
+        """Return P(value | parent value, class) of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+
+        Returns
+        -------
+        ndarray of shape (values, parent values ..., classes)
+        """
+        return np.exp(self[feature])
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: of every distribution one value follows from the others."""
+        groups, offset = self.layout.groups()
+        sizes = np.diff(offset)
+        return int((sizes - sizes // groups).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Tables(n_features={len(self)}, n_classes={self.layout.n_classes}, n_parameters={self.n_parameters})"
+        )

@@ -1,0 +1,106 @@
+"""Scores, their transpose, the gradient of a choice, and marginalisation, against the naive oracles."""
+
+import naive
+import numpy as np
+import pytest
+
+from tanlearn.kernels import scores as kernels
+
+MISSING = 255
+N_STATES = np.array([2, 3, 1, 2])
+N_CLASSES = 3
+
+
+def random_problem(seed, n=7):
+    """Seven tables over four features, with none, one and two parents."""
+    rng = np.random.default_rng(seed)
+    child = np.array([0, 0, 1, 1, 2, 3, 3])
+    parents = np.array([[-1, -1], [1, -1], [-1, -1], [2, 0], [3, -1], [-1, -1], [0, 1]])
+    X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
+    offset = np.array(naive.offsets(child, parents, N_STATES, N_CLASSES))
+    return rng, child, parents, X, np.ascontiguousarray(X.T.astype(np.uint8)), offset
+
+
+@pytest.mark.parametrize("selected", [[0, 2, 4, 5], [1, 3, 4, 6]])
+@pytest.mark.parametrize("first", [0, 2])
+def test_log_joint_equals_oracle(selected, first):
+    rng, child, parents, X, codes, offset = random_problem(0)
+    cells = rng.normal(size=offset[-1])
+    out = np.empty((len(X) - first, N_CLASSES))
+    rows = np.empty(len(out), np.intp)
+    kernels.log_joint(codes, first, cells, child, parents, N_STATES, offset, np.array(selected), MISSING, rows, out)
+    expected = naive.log_joint(X[first:], cells, child, parents, N_STATES, N_CLASSES, selected)
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("selected", [[0, 2, 4, 5], [1, 3, 4, 6]])
+def test_adjoint_identity(selected):
+    """<log_joint(cells), G> = <cells, adjoint(G)> for any cells and G."""
+    rng, child, parents, _, codes, offset = random_problem(1)
+    arrays = (child, parents, N_STATES, offset, np.array(selected), MISSING, np.empty(7, np.intp))
+    cells, G = rng.normal(size=offset[-1]), rng.normal(size=(7, N_CLASSES))
+    scores, d_cells = np.empty((7, N_CLASSES)), np.zeros(offset[-1])
+    kernels.log_joint(codes, 0, cells, *arrays, scores)
+    kernels.log_joint_adjoint(codes, 0, G, *arrays, d_cells)
+    assert np.vdot(scores, G) == pytest.approx(np.vdot(cells, d_cells), rel=1e-12)
+
+
+def test_adjoint_accumulates():
+    rng, child, parents, _, codes, offset = random_problem(2)
+    arrays = (child, parents, N_STATES, offset, np.array([1, 3, 4, 6]), MISSING, np.empty(7, np.intp))
+    G = rng.normal(size=(7, N_CLASSES))
+    once, twice = np.zeros(offset[-1]), np.zeros(offset[-1])
+    kernels.log_joint_adjoint(codes, 0, G, *arrays, once)
+    for _ in range(2):
+        kernels.log_joint_adjoint(codes, 0, G, *arrays, twice)
+    np.testing.assert_allclose(twice, 2 * once, rtol=1e-14)
+
+
+def test_choice_gradient_is_the_contribution_of_every_table():
+    """sum over n, c of d_scores * (scores with the table - prior), for every table by itself."""
+    rng, child, parents, X, codes, offset = random_problem(3)
+    cells, G = rng.normal(size=offset[-1]), rng.normal(size=(7, N_CLASSES))
+    d_choice = np.empty(len(child))
+    rows = np.empty(7, np.intp)
+    kernels.choice_gradient(codes, 0, G, cells, child, parents, N_STATES, offset, MISSING, rows, d_choice)
+    for t in range(len(child)):
+        alone = naive.log_joint(X, cells, child, parents, N_STATES, N_CLASSES, [t]) - cells[:N_CLASSES]
+        assert d_choice[t] == pytest.approx((alone * G).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("parent", [[-1, -1, -1, -1], [-1, 0, 1, 1], [3, 0, -1, -1], [1, 3, 0, -1]])
+@pytest.mark.parametrize("log_zero", [False, True])
+def test_missing_features_are_summed_out(parent, log_zero):
+    """Every pattern of missing features, against the enumeration of all completions."""
+    rng = np.random.default_rng(4)
+    tables = []
+    for i, j in enumerate(parent):
+        shape = (N_STATES[i], N_CLASSES) if j < 0 else (N_STATES[i], N_STATES[j], N_CLASSES)
+        tables.append(rng.normal(size=shape))
+    if log_zero:
+        tables[1][0] = -np.inf
+        tables[0][:] = -np.inf
+    prior = rng.normal(size=N_CLASSES)
+    cells = np.concatenate([prior, *(table.ravel() for table in tables)])
+    offset = np.cumsum([N_CLASSES] + [table.size for table in tables])
+    X = np.array([[p * (i + 1) % k if bits >> i & 1 else -1 for i, k in enumerate(N_STATES)]
+                  for p, bits in enumerate(range(16))])  # fmt: skip
+    codes = np.where(X < 0, MISSING, X).T.astype(np.uint8).copy()
+    depth = np.zeros(4, int)
+    for _ in range(4):
+        depth = np.array([0 if j < 0 else depth[j] + 1 for j in parent])
+    order = np.argsort(depth, kind="stable")
+    out = np.empty((16, N_CLASSES))
+    belief = np.full((4, 3, N_CLASSES), np.nan)
+    kernels.log_joint_missing(
+        codes, np.arange(16), cells, np.array(parent), order, N_STATES, offset, MISSING, belief, out
+    )
+    expected = [naive.marginal_scores(sample, prior, tables, parent, N_STATES) for sample in X]
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_family_rows_marks_incomplete_families():
+    codes = np.array([[0, 1, MISSING], [2, MISSING, 1]], dtype=np.uint8)
+    rows = np.empty(3, np.intp)
+    kernels.family_rows(codes, 0, 0, np.array([1, -1]), np.array([2, 3]), MISSING, rows)
+    assert rows.tolist() == [2, -1, -1]

@@ -1,0 +1,144 @@
+"""Slow, obvious oracles. Loops and enumeration only; nothing here knows tanlearn."""
+
+import itertools
+import math
+
+import numpy as np
+
+
+def family_index(sample, child, parents, n_states):
+    """Row of the table [child value][parent values], or None if a member is missing (-1)."""
+    values = [sample[child]] + [sample[j] for j in parents if j >= 0]
+    if -1 in values:
+        return None
+    row = values[0]
+    for j, value in zip([j for j in parents if j >= 0], values[1:], strict=True):
+        row = row * n_states[j] + value
+    return row
+
+
+def offsets(child, parents, n_states, n_classes):
+    """Where tables start in the flat vector, the class prior first."""
+    start = [n_classes]
+    for i, given in zip(child, parents, strict=True):
+        size = n_states[i] * n_classes
+        for j in given:
+            size *= n_states[j] if j >= 0 else 1
+        start.append(start[-1] + size)
+    return start
+
+
+def log_joint(X, cells, child, parents, n_states, n_classes, selected):
+    """scores[n, c] = prior[c] + sum of the chosen tables' entries."""
+    start = offsets(child, parents, n_states, n_classes)
+    scores = np.zeros((len(X), n_classes))
+    for n, sample in enumerate(X):
+        for c in range(n_classes):
+            scores[n, c] = cells[c]
+            for t in selected:
+                row = family_index(sample, child[t], parents[t], n_states)
+                scores[n, c] += cells[start[t] + row * n_classes + c]
+    return scores
+
+
+def count_cells(X, y, weight, child, parents, n_states, n_classes):
+    """Weight of every (child value, parent values, class), complete families only; the classes first."""
+    start = offsets(child, parents, n_states, n_classes)
+    counts = np.zeros(start[-1], dtype=np.asarray(weight).dtype)
+    for sample, c, w in zip(X, y, weight, strict=True):
+        counts[c] += w
+        for t, (i, given) in enumerate(zip(child, parents, strict=True)):
+            row = family_index(sample, i, given, n_states)
+            if row is not None:
+                counts[start[t] + row * n_classes + c] += w
+    return counts
+
+
+def conditional_mutual_information(table):
+    """Sum of p(x, z, c) log [p(x, z | c) / (p(x | c) p(z | c))] over a table of counts [x][z][c]."""
+    total = table.sum()
+    information = 0.0
+    for x, z, c in itertools.product(*map(range, table.shape)):
+        if table[x, z, c] > 0:
+            within = table[:, :, c].sum()
+            ratio = (table[x, z, c] / within) / (table[x, :, c].sum() / within * table[:, z, c].sum() / within)
+            information += table[x, z, c] / total * math.log(ratio)
+    return information
+
+
+def normalize(table):
+    """Log-probabilities over axis 0."""
+    out = np.empty_like(table)
+    for column in np.ndindex(table.shape[1:]):
+        values = [table[(v, *column)] for v in range(table.shape[0])]
+        top = max(values)
+        log_total = top + math.log(sum(math.exp(value - top) for value in values))
+        for v, value in enumerate(values):
+            out[(v, *column)] = value - log_total
+    return out
+
+
+def marginal_scores(sample, prior, tables, parent, n_states):
+    """log sum over the missing values (-1) of exp(log joint), by enumeration of all completions."""
+    missing = [i for i, value in enumerate(sample) if value == -1]
+    scores = []
+    for c in range(len(prior)):
+        terms = []
+        for values in itertools.product(*(range(n_states[i]) for i in missing)):
+            full = list(sample)
+            for i, value in zip(missing, values, strict=True):
+                full[i] = value
+            term = prior[c]
+            for i, table in enumerate(tables):
+                at = (full[i], c) if parent[i] < 0 else (full[i], full[parent[i]], c)
+                term += table[at]
+            terms.append(term)
+        top = max(terms)
+        scores.append(top + math.log(sum(math.exp(term - top) for term in terms)) if top > -math.inf else top)
+    return scores
+
+
+def all_forests(n):
+    """Every way to give each node one parent or none (-1) without a cycle."""
+    for parent in itertools.product(*([j for j in range(-1, n) if j != i] for i in range(n))):
+        if is_acyclic(parent):
+            yield parent
+
+
+def is_acyclic(parent):
+    """Whether following the parents always ends."""
+    for start in range(len(parent)):
+        node = start
+        for _ in range(len(parent) + 1):
+            if node == -1:
+                break
+            node = parent[node]
+        if node != -1:
+            return False
+    return True
+
+
+def best_arborescence(weight):
+    """Parents of largest total weight; weight[i][j] for parent j of i, weight[i][-1] for none."""
+    def total(parent):
+        return sum(weight[i][j] for i, j in enumerate(parent))
+
+    return max(all_forests(len(weight)), key=total)
+
+
+def softmax(values):
+    """Shares proportional to exp."""
+    top = max(values)
+    shares = [math.exp(value - top) for value in values]
+    return [share / sum(shares) for share in shares]
+
+
+def structure_gradient(perturbed, group, temperature, d_choice):
+    """Jacobian of softmax(perturbed / temperature), applied to d_choice, group by group."""
+    out = []
+    for first, last in itertools.pairwise(group):
+        s = softmax([value / temperature for value in perturbed[first:last]])
+        d = d_choice[first:last]
+        for t in range(last - first):
+            out.append(sum(s[u] * ((u == t) - s[t]) * d[u] for u in range(last - first)) / temperature)
+    return out

@@ -1,0 +1,55 @@
+"""Encoded tables that users bring themselves."""
+
+import numpy as np
+import pytest
+
+from tanlearn import EncodedData
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"codes": [[]], "y": [0]}, "at least one row and one column"),
+        ({"codes": np.empty((0, 3), int), "y": []}, "at least one row and one column"),
+        ({"codes": [0, 1], "y": [0, 1]}, r"shape \(n_samples, n_features\)"),
+        ({"codes": [[0.5]], "y": [0]}, "codes must be integers, got dtype float64. Encode raw values"),
+        ({"codes": [[0, -2]], "y": [0]}, r"codes\[:, 1\] holds -2..-2 .* only -1 \(missing\) may be below"),
+        ({"codes": [[0], [70_000]], "y": [0, 1]}, r"codes\[:, 0\] holds 0..70000 .* at most 65535 states"),
+        ({"codes": [[3]], "y": [0], "n_states": [3]}, "codes must be below the feature's n_states"),
+        ({"codes": [[3]], "y": [0], "n_states": [4, 4]}, r"one entry per feature \(1\), got shape \(2,\)"),
+        ({"codes": [[0]], "y": [0, 1]}, r"one class per row \(1\), got shape \(2,\)"),
+        ({"codes": [[0]], "y": [-1]}, "class codes from 0, got dtype int64, smallest value -1"),
+        ({"codes": [[0]], "y": [0.5]}, "class codes from 0, got dtype float64"),
+        ({"codes": [[0]], "y": [2], "n_classes": 2}, r"class 2, but n_classes is 2 \(0..1\)"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [-1]}, "finite, non-negative"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "finite, non-negative"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [1, 1]}, "must hold 1 finite"),
+    ],
+)
+def test_bad_tables_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        EncodedData.from_codes(**arguments)
+
+
+def test_codes_are_feature_major_and_as_small_as_possible():
+    data = EncodedData.from_codes([[0, 300], [1, -1]], [0, 1])
+    assert data.codes.dtype == np.uint16
+    assert data.codes.tolist() == [[0, 1], [300, 65535]]
+    assert data.codes.flags.c_contiguous
+    assert EncodedData.from_codes([[254]], [0]).codes.dtype == np.uint8
+    assert data.has_missing
+    assert data.n_states.tolist() == [2, 301]
+
+
+def test_take_keeps_states_and_weights():
+    data = EncodedData.from_codes([[0], [1], [2]], [0, 1, 1], sample_weight=[1, 2, 3])
+    part = data.take([2, 0])
+    assert part.codes.tolist() == [[2, 0]]
+    assert part.weights.tolist() == [3, 1]
+    assert part.n_states.tolist() == [3]
+
+
+def test_missing_place_is_named():
+    data = EncodedData.from_codes([[0, 1], [1, 0], [1, -1]], [0, 1, 1])
+    with pytest.raises(ValueError, match=r"CG learns from complete rows only, but 1 values .* row 2, feature 1\."):
+        data.require_complete("CG")
