@@ -56,9 +56,7 @@ class ChowLiu(BaseEstimator):
         "n_jobs": [None, Integral],
     }
 
-    def __init__(
-        self, *, root: int = 0, penalty: str | float | None = None, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, *, root: int = 0, penalty: str | float | None = None, n_jobs: int | None = None) -> None:
         self.root = root
         self.penalty = penalty
         self.n_jobs = n_jobs
@@ -102,7 +100,8 @@ class ChowLiu(BaseEstimator):
             raise ValueError(f"root must be a feature (0..{state.n_features - 1}), got {self.root}.")
         weights = state.conditional_mutual_information(n_jobs=self.n_jobs)
         n = float(state.class_counts.sum())
-        price = {None: 0.0, "aic": 1.0, "bic": np.log(n) / 2}.get(self.penalty, self.penalty)  # type: ignore[arg-type]
+        prices = {None: 0.0, "aic": 1.0, "bic": np.log(n) / 2}
+        price = prices[self.penalty] if self.penalty in prices else float(self.penalty)
         free = state.n_states - 1
         gain = weights - price * np.outer(free, free) * state.n_classes / n
         return Structure(maximum_spanning_forest(gain, self.root, spanning=self.penalty is None))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Encoded feature values; the largest value of the type means "missing" (see :data:`missing_code`).
-Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
 AnyArray: TypeAlias = NDArray[Any]

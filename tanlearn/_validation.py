@@ -59,8 +59,8 @@ class Column:
         if self.categories is not None or self.values.dtype.kind not in "biuf":
             kind = "declared categories" if self.categories is not None else type(_first(self)).__name__
             raise TypeError(
-                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, "
-                f"or treat it as categorical: discrete_features of TableEncoder, or CategoryEncoder."
+                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, or "
+                f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."
             )
         if self.missing is None or self.values.dtype.kind == "f":
             return self.values
@@ -144,15 +144,15 @@ def read_classes(
     >>> read_classes(["no", "yes", "no"], 3)
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
-    # Lists and nullable series pass through Python objects: NumPy would make strings of [1, "a"], floats of Int64.
+    # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
     plain = isinstance(getattr(y, "dtype", None), np.dtype)
     column = _from_array(column_or_1d(y, dtype=None if plain else object, warn=True), "y")
     labels, missing = column.values, column.missing
     _check_length("y", len(labels), n_samples)
     if missing is not None:
         raise ValueError(
-            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {n_samples} rows). Every "
-            f"row needs a class: drop the rows without one, or make the lack a class of its own."
+            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {n_samples} rows). Every row "
+            f"needs a class: drop the rows without one, or make the lack a class of its own."
         )
     check_classification_targets(labels)
     if rows is not None:
@@ -160,8 +160,8 @@ def read_classes(
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}, in {len(codes)} row(s) of non-zero weight, and a "
-            f"classifier needs at least two classes. Add rows of another class."
+            f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
+            f"and a classifier needs at least two classes. Add rows of another class."
         )
     return codes.astype(np.intp, copy=False), classes
 
@@ -207,8 +207,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
         if wrong.any():
             row = wrong.argmax()
             raise ValueError(
-                f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row out, "
-                f"give it weight 0."
+                f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row "
+                f"out, give it weight 0."
             )
     if not weights.any():
         raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
@@ -219,7 +219,8 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
     """Raise unless there is one entry per row."""
     if length != n_samples:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has {length}."
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has "
+            f"{length}. Pass one entry per row."
         )
 
 
@@ -232,8 +233,8 @@ def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
     for j, name in enumerate(names):
         if name in seen:
             raise ValueError(
-                f"X has duplicate column names: columns {seen[name]} and {j} are both called {name!r}. Rename one "
-                f"of them, or pass the table as an array."
+                f"X has duplicate column names: columns {seen[name]} and {j} are both called {name!r}. Rename "
+                f"one of them, or pass the table as an array."
             )
         seen[name] = j
 
@@ -303,8 +304,8 @@ def _from_floats(values: NDArray[Any], place: str) -> Column:
     if infinite.any():
         row = infinite.argmax()
         raise ValueError(
-            f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with NaN "
-            f"if the value is unknown."
+            f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
+            f"NaN if the value is unknown."
         )
     return Column(values, _mask(np.isnan(values)), None, place)
 
@@ -357,14 +358,14 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
     found = " and ".join(f"{name} ({example})" for name, example in examples.items())
     # scikit-learn's estimator checks look for "argument must be ... string ... number".
     return TypeError(
-        f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in every "
-        f"column. Cast the column to str if it is categorical, or to float if it is continuous."
+        f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
     )
 
 
 def _temporal(place: str, dtype: Any) -> TypeError:
     """Return the error for dates and durations."""
     return TypeError(
-        f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the column "
-        f"by numbers such as the year, the hour or the days since a fixed date."
+        f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
+        f"column by numbers such as the year, the hour or the days since a fixed date."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from tanlearn.encoding import encode_categories, find_categories
 
 __all__ = ["TableEncoder", "encode_rows", "encode_training"]
 
-# An integer column with more distinct values than this is a quantity (a pixel, an age, an amount) far more often
-# than a code, and as categories they would leave the tables too few rows per cell.
+# An integer column with more distinct values than this is a quantity (a pixel, an age, an amount) far more
+# often than a code, and as categories so many values would leave too few rows for every cell of a table.
 MAX_INTEGER_CATEGORIES = 64
 
 
@@ -33,10 +33,10 @@ class TableEncoder(BaseEstimator):
     Parameters
     ----------
     discrete_features : "auto", bool or array-like, default="auto"
-        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers or
-        names. "auto" takes columns of floating type for continuous, columns of integers too if they hold more
-        than 64 distinct training values, and all others for categorical. A column of Python numbers counts as
-        one of floating type or of integers.
+        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
+        or names. "auto" takes columns of floating type for continuous, columns of integers too if they hold
+        more than 64 distinct training values, and all others for categorical. A column of Python numbers
+        counts as one of floating type or of integers.
     discretizer : object, optional
         How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
         returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
@@ -73,7 +73,7 @@ class TableEncoder(BaseEstimator):
            [  0,   0,   0,   1,   1,   1]], dtype=uint8)
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "discrete_features": [StrOptions({"auto"}), "boolean", "array-like"],
         "discretizer": [HasMethods(["fit", "transform"]), None],
         "handle_unknown": [StrOptions({"missing", "error"})],
@@ -113,9 +113,9 @@ class TableEncoder(BaseEstimator):
         Raises
         ------
         ValueError
-            If the table, the classes, the weights or ``discrete_features`` break a rule, which the message says.
+            If the table, the classes, the weights or a parameter break a rule, which the message states.
         TypeError
-            If a column mixes strings and numbers, holds something else, or is to be discretised and no number.
+            If a column mixes strings and numbers, holds something else, or is continuous and no number.
         """
         self._validate_params()
         columns = read_columns(X)
@@ -175,7 +175,7 @@ class TableEncoder(BaseEstimator):
     def _encode(self, columns: list[Column]) -> Codes:
         """Encode columns read already."""
         dtype = codes_dtype(int(self.n_states_.max()))
-        codes: Codes = np.empty((len(columns), len(columns[0].values)), dtype)
+        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, known) in enumerate(zip(columns, self.categories_, strict=True)):
             if known is not None:
                 codes[i] = encode_categories(column, known, self.handle_unknown, dtype)
@@ -194,8 +194,8 @@ class TableEncoder(BaseEstimator):
 def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> EncodedData:
     """Check what an estimator's ``fit`` was given, and encode it.
 
-    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on the
-    estimator. Rows of weight 0 are dropped before anything is learnt from them, exactly as if they were absent.
+    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on
+    the estimator. Rows of weight 0 are dropped before anything is learnt from them, as if they were absent.
 
     Parameters
     ----------
@@ -217,9 +217,10 @@ def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -
     Raises
     ------
     ValueError
-        If the table, the classes, the weights or an encoder's parameter break a rule, which the message says.
+        If the table, the classes, the weights or a parameter of the encoder break a rule, which the message
+        states.
     TypeError
-        If a column mixes strings and numbers, holds something else, or is to be discretised and no number.
+        If a column mixes strings and numbers, holds something else, or is continuous and no number.
 
     Examples
     --------
@@ -316,8 +317,8 @@ def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> 
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or ((numbers < 0) | (numbers >= n_features)).any():
         known = "without names" if names is None else f"named {', '.join(map(repr, names.tolist()))}"
         raise ValueError(
-            f"discrete_features must be 'auto', a bool, a mask of shape ({n_features},), or a list of column numbers "
-            f"from 0 to {n_features - 1} or of column names; got {option!r} for {n_features} columns {known}."
+            f"discrete_features must be 'auto', a bool, a mask of shape ({n_features},), or a list of column "
+            f"numbers from 0 to {n_features - 1} or of column names; got {option!r} for columns {known}."
         )
     discrete = np.zeros(n_features, dtype=np.bool_)
     discrete[numbers] = True

@@ -116,6 +116,11 @@ class CandidateSets:
         return self.parents.shape[0]
 
     @property
+    def has_choice(self) -> bool:
+        """Whether any feature has more than one candidate."""
+        return self.n_tables > self.n_features
+
+    @property
     def child(self) -> IntArray:
         """The feature of every table, shape (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))

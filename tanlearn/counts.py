@@ -267,7 +267,9 @@ class CountState:
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"these {len(data)} bytes are no (or a damaged) CountState: {error}") from error
         if version > _FORMAT:
-            raise ValueError(f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn.")
+            raise ValueError(
+                f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
+            )
         known = cells.dtype == pairs.dtype and cells.dtype in (np.int64, np.float64)
         if not known or cells.shape != state._cells.shape or pairs.shape != state._pairs.shape:
             raise ValueError("the CountState's counts do not fit its n_states and n_classes: the bytes are damaged.")

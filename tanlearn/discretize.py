@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,14 +21,14 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Discretise every feature where that tells the classes apart (Fayyad and Irani, 1993).
 
     A feature's values are cut in two where the class entropy of the two parts, E(A, T; S), is least, and the
-    parts again, as long as the information gain exceeds what the cut costs to describe (the MDLPC criterion)::
+    parts again, as long as the information gain exceeds what a cut costs to describe (MDLPC criterion)::
 
         Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N
 
-    with N rows and k classes in the set S, and k1, k2 classes in the parts S1, S2. Among cuts of equal entropy
-    the lowest wins. A cut lies midway between two neighbouring training values, and a value equal to a cut
-    belongs to the left. A feature without an accepted cut has one state. Missing values are left out when a
-    feature is fitted, and stay missing.
+    with N rows and k classes in the set S, and k1, k2 classes in the parts S1, S2. Among cuts of equal
+    entropy the lowest wins. A cut lies midway between two neighbouring training values, and a value equal to
+    a cut belongs to the left. A feature without an accepted cut has one state. Missing values are left out
+    when a feature is fitted, and stay missing.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[  0,   1, 255]], dtype=uint8)
     """
 
-    _parameter_constraints = {"n_jobs": [Integral, None]}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
 
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -130,7 +130,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = read_columns(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         dtype = codes_dtype(int(self.n_states_.max()))
-        codes: Codes = np.empty((len(columns), len(columns[0].values)), dtype)
+        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, cuts) in enumerate(zip(columns, self.cut_points_, strict=True)):
             codes[i] = np.searchsorted(cuts, column.numbers().astype(np.float64, copy=False), side="left")
             if column.missing is not None:
@@ -161,7 +161,7 @@ def _cut_points(column: Column, y: IntArray, weight: FloatArray, n_classes: int)
 
 
 def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return a number c with low <= c < high for every pair: their midpoint, or low where rounding loses it."""
+    """Return a cut, low <= cut < high, for every pair: its midpoint, or low where rounding leaves none."""
     # Halves first: the sum of two large numbers, or their difference, may be infinite.
     middle = low / 2 + high / 2
     return np.where((low <= middle) & (middle < high), middle, low)

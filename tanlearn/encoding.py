@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -15,7 +15,7 @@ from tanlearn._validation import Column, read_columns
 __all__ = ["CategoryEncoder", "encode_categories", "find_categories"]
 
 LARGEST_N_STATES = missing_code(np.uint16)
-# Integer categories that span less than this are looked up in a table: 0.2 ms for 60,000 values, a search 2 ms.
+# Integer categories that span less than this are looked up in a table: 0.2 ms for 60,000 values instead of 2.
 TABLE_SPAN = 2**16
 _N_SHOWN = 10
 
@@ -23,10 +23,10 @@ _N_SHOWN = 10
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Number the categories of every feature.
 
-    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. A feature
-    has the categories that its training rows hold, sorted; a column of a frame that declares categories
-    (pandas ``category``, polars ``Enum``) has all of these, seen or not, in their order. A feature without any
-    training value has one state, and every value of it is unseen.
+    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. A
+    feature has the categories that its training rows hold, sorted; a column of a frame that declares
+    categories (pandas ``category``, polars ``Enum``) has all of these, seen or not, in their order. A feature
+    without any training value has one state, and every value of it is unseen.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [None, 3]], dtype=object)
     """
 
-    _parameter_constraints = {"handle_unknown": [StrOptions({"missing", "error"})]}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"handle_unknown": [StrOptions({"missing", "error"})]}
 
     def __init__(self, *, handle_unknown: str = "missing") -> None:
         self.handle_unknown = handle_unknown
@@ -118,7 +118,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = read_columns(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         dtype = codes_dtype(int(self.n_states_.max()))
-        codes: Codes = np.empty((len(columns), len(columns[0].values)), dtype)
+        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, known) in enumerate(zip(columns, self.categories_, strict=True)):
             codes[i] = encode_categories(column, known, self.handle_unknown, dtype)
         return codes.T
@@ -145,8 +145,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.asarray(X)
         if codes.ndim != 2 or codes.shape[1] != self.n_features_in_ or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"Codes must be integers of shape (n_samples, {self.n_features_in_}), got shape {codes.shape} of "
-                f"dtype {codes.dtype}."
+                f"Codes must be integers of shape (n_samples, {self.n_features_in_}), got shape {codes.shape} "
+                f"of dtype {codes.dtype}."
             )
         missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
         n_categories = np.array([len(known) for known in self.categories_])
@@ -199,8 +199,8 @@ def find_categories(column: Column) -> AnyArray:
     categories = _distinct(column) if column.categories is None else column.categories
     if len(categories) > LARGEST_N_STATES:
         raise ValueError(
-            f"{column.place} has {len(categories)} categories, more than {LARGEST_N_STATES}. It looks like an "
-            f"identifier or a continuous column: drop it, or discretise it."
+            f"{column.place} has {len(categories)} categories, more than {LARGEST_N_STATES}. It looks like "
+            f"an identifier or a continuous column: drop it, or discretise it."
         )
     return categories
 
@@ -277,7 +277,7 @@ def _look_up(categories: AnyArray, values: AnyArray, dtype: type) -> Codes:
         low, span = int(categories.min()), int(categories.max()) - int(categories.min())
         if span < TABLE_SPAN:
             # Unsigned arithmetic wraps around, so whatever lies below `low` comes out far above `span`.
-            table = np.full(span + 2, unseen, dtype)
+            table: AnyArray = np.full(span + 2, unseen, dtype)
             table[_offset(categories, low)] = np.arange(len(categories))
             return table[np.minimum(_offset(values, low), np.uint64(span + 1))]
     order = np.argsort(categories)
@@ -297,6 +297,6 @@ def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
     shown = ", ".join(map(repr, categories[:_N_SHOWN].tolist()))
     more = f", ... ({len(categories)} in all)" if len(categories) > _N_SHOWN else ""
     return ValueError(
-        f"{column.place} holds {np.asarray(value).item()!r} in row {row}, which was not there in fit; known are "
-        f"{shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
+        f"{column.place} holds {np.asarray(value).item()!r} in row {row}, which was not there in fit; known "
+        f"are {shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
     )

@@ -495,9 +495,7 @@ class TANClassifier(_Classifier):
             patience=self.patience,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        outcome = train(
-            data, self.candidates_, loss, settings, rng, validation=validation, callback=self._report
-        )
+        outcome = train(data, self.candidates_, loss, settings, rng, validation=validation, callback=self._report)
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
@@ -538,9 +536,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _hold_out(
-    data: EncodedData, fraction: float, rng: np.random.Generator
-) -> tuple[EncodedData, EncodedData]:
+def _hold_out(data: EncodedData, fraction: float, rng: np.random.Generator) -> tuple[EncodedData, EncodedData]:
     """Return training and validation rows, the latter a share of every class (rounded down, one row stays)."""
     held_out = np.zeros(data.n_samples, dtype=bool)
     for c in range(data.n_classes):

@@ -84,9 +84,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
         rows = np.empty(_BLOCK, np.intp)
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
-            kernels.log_joint(
-                codes, start, tables.cells, *arguments, rows[: stop - start], scores[start:stop]
-            )
+            kernels.log_joint(codes, start, tables.cells, *arguments, rows[: stop - start], scores[start:stop])
 
     n_threads = min(effective_n_jobs(n_jobs), max(1, n_samples // _BLOCK))
     edges = np.linspace(0, n_samples, n_threads + 1).astype(int)
@@ -99,9 +97,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
     return scores
 
 
-def _incomplete(
-    tables: Tables, structure: Structure, codes: Codes, samples: FloatArray, out: FloatArray
-) -> None:
+def _incomplete(tables: Tables, structure: Structure, codes: Codes, samples: FloatArray, out: FloatArray) -> None:
     """Write the log joint of rows that miss features."""
     layout = tables.layout
     scores = np.empty((len(samples), layout.n_classes))

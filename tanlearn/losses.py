@@ -122,9 +122,7 @@ def check_loss(loss: _Loss) -> _Loss:
     TypeError: 'hybrid' is not compatible with gradient training: it must implement ...
     """
     if isinstance(loss, type):
-        raise TypeError(
-            f"loss must be an object, got the class {loss.__name__}. Pass {loss.__name__}() instead."
-        )
+        raise TypeError(f"loss must be an object, got the class {loss.__name__}. Pass {loss.__name__}() instead.")
     if not callable(getattr(loss, "value_and_gradient", None)):
         raise TypeError(
             f"{loss!r} is not compatible with gradient training: it must implement "
@@ -372,7 +370,5 @@ def _contiguous(scores: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
     if scores.dtype not in (np.float32, np.float64):
         raise TypeError(f"scores must be float32 or float64, got {scores.dtype}. Cast them with astype.")
     if y.dtype.kind not in "iu":
-        raise TypeError(
-            f"y must hold integer class codes from 0, got dtype {y.dtype}. Encode the classes first."
-        )
+        raise TypeError(f"y must hold integer class codes from 0, got dtype {y.dtype}. Encode the classes first.")
     return scores, y.astype(np.intp, copy=False)

@@ -66,9 +66,7 @@ class Adam:
         epsilon: float = 1e-7,
     ) -> None:
         if x.ndim != 1 or x.dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"x must be a float32 or float64 vector, got shape {x.shape} and type {x.dtype}."
-            )
+            raise ValueError(f"x must be a float32 or float64 vector, got shape {x.shape} and type {x.dtype}.")
         for name, value, legal, rule in (
             ("learning_rate", learning_rate, 0 <= learning_rate < math.inf, "at least 0 and finite"),
             ("beta1", beta1, 0 <= beta1 < 1, "from 0 to below 1"),

@@ -20,7 +20,7 @@ from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout, Tables
 from tanlearn.training import TrainingSettings, train
 
-__all__ = ["ConjugateGradient", "LBFGS", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
+__all__ = ["LBFGS", "ConjugateGradient", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
 
 
 class ParameterLearner(Protocol):
@@ -124,9 +124,7 @@ class _BatchLearner(BaseEstimator):
     }
     _minimize: ClassVar[Callable[..., OptimizeOutcome]]
 
-    def __init__(
-        self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0
-    ) -> None:
+    def __init__(self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0) -> None:
         self.loss = loss
         self.max_iter = max_iter
         self.tol = tol

@@ -60,7 +60,13 @@ class Normalized:
         mathematics.normalize(rho, self._n_values, self._offset, self._scratch, theta)
         return theta
 
-    def pull_back(self, theta: FloatArray, d_theta: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def pull_back(
+        self,
+        theta: FloatArray,
+        d_theta: FloatArray,
+        out: FloatArray | None = None,
+        tables: IntArray | None = None,
+    ) -> FloatArray:
         """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values).
 
         Parameters
@@ -71,11 +77,14 @@ class Normalized:
             Gradient with respect to theta.
         out : ndarray of shape (n_cells,), optional
             Where to write; may be ``d_theta`` itself.
+        tables : ndarray of int, optional
+            Tables to work on besides the prior; the rest of ``out`` is left as it is. All by default.
 
         Returns
         -------
         ndarray of shape (n_cells,)
         """
         d_rho = np.empty_like(theta) if out is None else out
-        mathematics.normalize_adjoint(theta, d_theta, self._n_values, self._offset, self._scratch, d_rho)
+        groups = np.arange(len(self._n_values)) if tables is None else np.append(0, tables + 1)
+        mathematics.normalize_adjoint(theta, d_theta, groups, self._n_values, self._offset, self._scratch, d_rho)
         return d_rho

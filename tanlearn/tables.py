@@ -142,9 +142,7 @@ class TableLayout:
         """
         counts = np.zeros(self.n_cells, weights.dtype)
         count_kernels.count_classes(y, weights, counts)
-        count_kernels.count_families(
-            codes, y, weights, *self.arrays(), missing_code(codes.dtype), _rows(codes), counts
-        )
+        count_kernels.count_families(codes, y, weights, *self.arrays(), missing_code(codes.dtype), _rows(codes), counts)
         return counts
 
     def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -216,6 +214,4 @@ class Tables:
         return int((sizes - sizes // groups).sum())
 
     def __repr__(self) -> str:
-        return (
-            f"Tables(n_features={len(self)}, n_classes={self.layout.n_classes}, n_parameters={self.n_parameters})"
-        )
+        return f"Tables(n_features={len(self)}, n_classes={self.layout.n_classes}, n_parameters={self.n_parameters})"

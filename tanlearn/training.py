@@ -153,7 +153,14 @@ class _State:
         group = self.candidates.group
         if self.candidates.arborescence:
             trees.draw_arborescence(
-                perturbed, group, self._table_parent, self._weight, *self._ends, self._work, self.selected
+                perturbed,
+                group,
+                self._table_parent,
+                self._weight,
+                self._ends[0],
+                self._ends[1],
+                self._work,
+                self.selected,
             )
         else:
             trees.draw_independent(perturbed, group, self.selected)
@@ -171,9 +178,7 @@ class _State:
         values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
         parents = self._table_parent.tolist()
         edges = self.candidates.group.tolist()
-        return [
-            dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
     def structure_entropy(self) -> float:
         """Return the mean entropy of the candidate distributions, in nats."""
@@ -258,9 +263,7 @@ def train(
             if best is None or error <= best[0]:
                 since = epoch if best is None or error < best[0] else best[1]
                 best = (error, since, model, state.probabilities())
-        report = EpochReport(
-            epoch, settings.n_epochs, mean_loss, rate, temperature, state.structure_entropy(), error
-        )
+        report = EpochReport(epoch, settings.n_epochs, mean_loss, rate, temperature, state.structure_entropy(), error)
         history.append(report)
         stop = callback is not None and callback(report)
         out_of_patience = settings.patience is not None and best is not None and epoch - best[1] >= settings.patience
@@ -308,13 +311,14 @@ def _epoch(
         share = 1.0 / batch_size if weights is None else weights[batch, np.newaxis] / batch_size
         d_scores = np.ascontiguousarray(d_scores * share, dtype=state.rho.dtype)
         total += float(losses.mean() if weights is None else losses @ weights[batch] / batch_size)
-        score_kernels.choice_gradient(codes, 0, d_scores, state.theta, *arrays, missing, rows, d_choice)
         d_cells[:] = 0.0
         score_kernels.log_joint_adjoint(codes, 0, d_scores, *arrays, selected, missing, rows, d_cells)
-        state.parametrization.pull_back(state.theta, d_cells, out=d_cells)
+        state.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
         adam.step(state.rho, d_cells, rate)
-        trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
-        structure_adam.step(state.phi, d_phi)
+        if state.candidates.has_choice:
+            score_kernels.choice_gradient(codes, 0, d_scores, state.theta, *arrays, missing, rows, d_choice)
+            trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
+            structure_adam.step(state.phi, d_phi)
         state.parametrization.forward(state.rho, out=state.theta)
     return total / n_steps
 

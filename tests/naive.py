@@ -120,6 +120,7 @@ def is_acyclic(parent):
 
 def best_arborescence(weight):
     """Parents of largest total weight; weight[i][j] for parent j of i, weight[i][-1] for none."""
+
     def total(parent):
         return sum(weight[i][j] for i, j in enumerate(parent))
 

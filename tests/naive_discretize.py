@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from itertools import pairwise
 
 
 def count_classes(rows):
@@ -35,7 +36,7 @@ def _cut(rows):
     values = sorted({value for value, _, _ in rows})
     n = weight(rows)
     best = None
-    for low, high in zip(values, values[1:], strict=False):
+    for low, high in pairwise(values):
         left = [row for row in rows if row[0] <= low]
         right = [row for row in rows if row[0] >= high]
         average = (weight(left) * entropy(left) + weight(right) * entropy(right)) / n

@@ -5,7 +5,7 @@ learning", IJCAI 1993, 1022-1027.
 """
 # n samples, V distinct values, E entries (pairs of a distinct value and a class that occurs at it), C classes
 # order (n,) sorts x; start (V + 1,): the entries of value v are start[v]..start[v + 1] - 1
-# classes (E,) and weights (E,) say which class an entry counts and how much; is_cut (V - 1,): a cut after value v
+# classes (E,), weights (E,): which class an entry counts and how much; is_cut (V - 1,): a cut after value v
 #
 # Every decision rests on these counts and never on rows, so a row of weight 2 is exactly the row twice.
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from tanlearn._jit import kernel
 
-# A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal entropies,
-# which rounding (relative error about 1e-15) must not order: the lowest wins.
+# A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
+# entropies, which rounding (relative error about 1e-15) must not order: the lowest wins.
 TIE = 1e-12
 LOG_3 = math.log(3.0)
 
@@ -56,10 +56,10 @@ def collapse(x, y, weight, order, slot, values, start, classes, weights):  # typ
 
 @kernel
 def best_cut(start, classes, weights, low, high, left, right, terms):  # type: ignore[no-untyped-def]
-    """Return the value before which a cut of low..high - 1 leaves the least class entropy; low if there is none.
+    """Return the value of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
 
-    The minimum lies at a boundary point (Theorem 1 of the paper): between two values that do not both belong to
-    one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c).
+    The minimum lies at a boundary point (Theorem 1 of the paper): between two values that do not both belong
+    to one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c).
     """
     left[:] = 0.0
     right[:] = 0.0
@@ -130,9 +130,7 @@ def accept_cut(start, classes, weights, low, cut, high, counts):  # type: ignore
     Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N, here multiplied by N ln 2.
     """
     n = count_set(start, classes, weights, low, high, counts)
-    if (
-        n < 2.0
-    ):  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
+    if n < 2.0:  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
         return False
     k = count_present(counts)
     entropy = set_entropy(counts, n)

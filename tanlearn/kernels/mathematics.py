@@ -1,7 +1,7 @@
 """Normalisation of tables and its pull-back."""
 # Shapes: a table is [k child values][L = parent values x classes], so both sums run along contiguous rows.
-# rho, theta, d_theta, d_rho (M,) cells; n_values (G,), offset (G + 1,): group g is k = n_values[g] rows
-# scratch (max L,)
+# rho, theta, d_theta, d_rho (M,) cells; n_values (G,), offset (G + 1,): group g is k = n_values[g] rows;
+# groups (S,): those to work on; scratch (max L,)
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def normalize(rho, n_values, offset, scratch, theta):  # type: ignore[no-untyped
 
 
 @kernel
-def normalize_adjoint(theta, d_theta, n_values, offset, scratch, d_rho):  # type: ignore[no-untyped-def]
-    """Write d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values)."""
-    for g in range(n_values.shape[0]):
+def normalize_adjoint(theta, d_theta, groups, n_values, offset, scratch, d_rho):  # type: ignore[no-untyped-def]
+    """Write d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values), in the given groups."""
+    for s in range(groups.shape[0]):
+        g = groups[s]
         k = n_values[g]
         block = theta[offset[g] : offset[g + 1]]
         d_block = d_theta[offset[g] : offset[g + 1]]

@@ -15,7 +15,6 @@ import numpy as np
 from tanlearn._jit import kernel
 
 
-
 @kernel
 def family_rows(codes, first, child, parents, n_states, missing, rows):  # type: ignore[no-untyped-def]
     """Write the table row that every sample picks: child value, then parent values; -1 if one is missing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# One row per rank, lowest first; a package stands for all its modules. A new module joins the lowest row that
-# stands above all it imports. `__init__` is tanlearn's own: it gathers what lies below it, and no baselines.
+# One row a rank, lowest first; a package stands for all its modules. A new module joins a row above all it imports,
+# here and in CONTRIBUTING.md. `__init__` is tanlearn's own: it gathers what lies below it, and no baselines.
 RANKS = (
-    {"_typing", "_jit"},
+    {"_jit", "_typing", "_validation"},
     {"kernels"},
-    {"encoded_data"},
+    {"discretize", "encoded_data", "encoding", "optimizers", "orderings", "tables"},
+    {"border", "counts", "losses", "parametrizations", "structures"},
+    {"candidates", "inference", "objectives"},
+    {"training"},
+    {"parameters"},
+    {"estimators"},
     {"__init__", "baselines"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
@@ -151,6 +157,12 @@ def test_every_entry_of_the_table_exists():
 
 def test_no_entry_of_the_table_stands_in_two_rows():
     assert len(RANK) == sum(map(len, RANKS))
+
+
+def test_contributors_read_the_same_table():
+    rows = [f"| {rank} | {' '.join(f'`{unit}`' for unit in sorted(units))} |" for rank, units in enumerate(RANKS)]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| \d+ \| .*$", text, flags=re.MULTILINE) == rows
 
 
 def test_link_inside_the_package_is_the_baselines_folder():

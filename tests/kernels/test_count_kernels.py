@@ -25,9 +25,7 @@ def test_family_counts_equal_oracle(weighted):
     offset = np.array(naive.offsets(child, parents, N_STATES, 2))
     counts = np.zeros(offset[-1], weight.dtype)
     kernels.count_classes(y, weight, counts)
-    kernels.count_families(
-        codes, y, weight, child, parents, N_STATES, offset, MISSING, np.empty(40, np.intp), counts
-    )
+    kernels.count_families(codes, y, weight, child, parents, N_STATES, offset, MISSING, np.empty(40, np.intp), counts)
     expected = naive.count_cells(X, y, weight, child, parents, N_STATES, 2)
     if weighted:
         np.testing.assert_allclose(counts, expected, rtol=1e-13)

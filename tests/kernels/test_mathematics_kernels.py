@@ -8,6 +8,7 @@ from tanlearn.kernels import mathematics
 
 N_VALUES = np.array([3, 2, 1, 4])
 WIDTH = np.array([1, 3, 6, 2])
+ALL = np.arange(4)
 OFFSET = np.append(0, np.cumsum(N_VALUES * WIDTH))
 
 
@@ -37,7 +38,7 @@ def test_pull_back_equals_finite_differences():
     rng = np.random.default_rng(2)
     rho, direction, G = rng.normal(size=(3, OFFSET[-1]))
     d_rho = np.empty_like(rho)
-    mathematics.normalize_adjoint(normalize(rho), G, N_VALUES, OFFSET, np.empty(6), d_rho)
+    mathematics.normalize_adjoint(normalize(rho), G, ALL, N_VALUES, OFFSET, np.empty(6), d_rho)
     step = 1e-6
     slope = np.vdot(G, normalize(rho + step * direction) - normalize(rho - step * direction)) / (2 * step)
     assert np.vdot(d_rho, direction) == pytest.approx(slope, rel=1e-8)
@@ -47,6 +48,17 @@ def test_pull_back_may_write_onto_its_input():
     rng = np.random.default_rng(3)
     theta, G = normalize(rng.normal(size=OFFSET[-1])), rng.normal(size=OFFSET[-1])
     separate = np.empty_like(theta)
-    mathematics.normalize_adjoint(theta, G, N_VALUES, OFFSET, np.empty(6), separate)
-    mathematics.normalize_adjoint(theta, G, N_VALUES, OFFSET, np.empty(6), G)
+    mathematics.normalize_adjoint(theta, G, ALL, N_VALUES, OFFSET, np.empty(6), separate)
+    mathematics.normalize_adjoint(theta, G, ALL, N_VALUES, OFFSET, np.empty(6), G)
     np.testing.assert_array_equal(G, separate)
+
+
+def test_pull_back_leaves_other_groups_alone():
+    rng = np.random.default_rng(4)
+    theta, G = normalize(rng.normal(size=OFFSET[-1])), rng.normal(size=OFFSET[-1])
+    everything, part = np.empty_like(theta), np.full_like(theta, 7.0)
+    mathematics.normalize_adjoint(theta, G, ALL, N_VALUES, OFFSET, np.empty(6), everything)
+    mathematics.normalize_adjoint(theta, G, np.array([0, 2]), N_VALUES, OFFSET, np.empty(6), part)
+    for g in range(4):
+        expected = everything if g in (0, 2) else np.full_like(theta, 7.0)
+        np.testing.assert_array_equal(part[OFFSET[g] : OFFSET[g + 1]], expected[OFFSET[g] : OFFSET[g + 1]])

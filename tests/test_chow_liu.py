@@ -1,0 +1,110 @@
+"""Chow-Liu trees against the enumeration of all trees."""
+
+import itertools
+
+import naive
+import numpy as np
+import pytest
+
+from tanlearn import EncodedData
+from tanlearn.baselines import ChowLiu
+from tanlearn.baselines.chow_liu import maximum_spanning_forest
+
+RNG = np.random.default_rng(0)
+
+
+def chain_data(n=400, seed=0):
+    """x0 -> x1 -> x2 given the class, x3 alone."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    x0 = rng.integers(0, 3, n)
+    x1 = np.where(rng.random(n) < 0.8, x0, rng.integers(0, 3, n))
+    x2 = np.where(rng.random(n) < 0.8, (x1 + y) % 3, rng.integers(0, 3, n))
+    return EncodedData.from_codes(np.stack([x0, x1, x2, rng.integers(0, 3, n)], axis=1), y)
+
+
+def log_likelihood(data, parent):
+    """Maximised log-likelihood of a structure, from raw frequencies."""
+    X, total = data.codes.T.astype(int), 0.0
+    for i, j in enumerate(parent):
+        keys = data.y if j < 0 else data.y * 10 + X[:, j]
+        for key in np.unique(keys):
+            counts = np.bincount(X[keys == key, i])
+            counts = counts[counts > 0]
+            total += (counts * np.log(counts / counts.sum())).sum()
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_forest_is_likelier(seed):
+    data = chain_data(80, seed)
+    learnt = log_likelihood(data, ChowLiu().learn(data, RNG).parent)
+    assert learnt == pytest.approx(max(log_likelihood(data, parent) for parent in naive.all_forests(4)))
+
+
+def test_chain_is_found():
+    parent = ChowLiu(penalty="bic").learn(chain_data(), RNG).parent
+    assert parent.tolist() == [-1, 0, 1, -1]
+
+
+@pytest.mark.parametrize("root", range(4))
+def test_root_gets_no_parent_and_edges_stay(root):
+    data = chain_data()
+    parent = ChowLiu(root=root).learn(data, RNG).parent
+    assert parent[root] == -1
+    assert (parent >= 0).sum() == 3
+    edges = {frozenset(edge) for edge in enumerate(parent.tolist()) if edge[1] >= 0}
+    assert edges == {frozenset(edge) for edge in enumerate(ChowLiu().learn(data, RNG).parent.tolist()) if edge[1] >= 0}
+
+
+def test_penalties_leave_forests():
+    data = chain_data()
+    n_edges = [ChowLiu(penalty=penalty).learn(data, RNG).n_edges for penalty in (None, 0.0, "aic", "bic", 1e6)]
+    assert n_edges == sorted(n_edges, reverse=True)
+    assert n_edges[0] == 3
+    assert n_edges[-2:] == [2, 0]
+
+
+def test_a_penalised_edge_pays_for_its_parameters():
+    """BIC keeps the edge exactly when it raises the penalised likelihood."""
+    for noise in np.linspace(0.0, 0.6, 13):
+        rng = np.random.default_rng(7)
+        x0 = rng.integers(0, 2, 200)
+        x1 = np.where(rng.random(200) < noise, rng.integers(0, 2, 200), x0)
+        data = EncodedData.from_codes(np.stack([x0, x1], axis=1), rng.integers(0, 2, 200))
+        gain = log_likelihood(data, [-1, 0]) - log_likelihood(data, [-1, -1])
+        keeps = ChowLiu(penalty="bic").learn(data, RNG).n_edges == 1
+        assert keeps == (gain > 2 * np.log(200) / 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spanning_tree_is_the_heaviest(seed):
+    gain = np.random.default_rng(seed).normal(size=(4, 4))
+    gain += gain.T
+    parent = maximum_spanning_forest(gain, 0, spanning=True)
+    weights = [
+        sum(gain[i, j] for i, j in enumerate(forest) if j >= 0)
+        for forest in itertools.product(range(-1, 4), repeat=4)
+        if naive.is_acyclic(forest) and sum(j < 0 for j in forest) == 1
+    ]
+    assert sum(gain[i, j] for i, j in enumerate(parent) if j >= 0) == pytest.approx(max(weights))
+
+
+def test_independent_and_constant_features_still_span():
+    data = EncodedData.from_codes(np.zeros((10, 3), int), np.arange(10) % 2)
+    assert ChowLiu().learn(data, RNG).parent.tolist() == [-1, 0, 0]
+
+
+def test_single_feature():
+    data = EncodedData.from_codes([[0], [1]], [0, 1])
+    assert ChowLiu().learn(data, RNG).parent.tolist() == [-1]
+
+
+def test_bad_root_is_refused():
+    with pytest.raises(ValueError, match=r"root must be a feature \(0..3\), got 4"):
+        ChowLiu(root=4).learn(chain_data(), RNG)
+
+
+def test_threads_change_nothing():
+    data = chain_data()
+    assert ChowLiu(n_jobs=2).learn(data, RNG) == ChowLiu(n_jobs=1).learn(data, RNG)

@@ -1,0 +1,58 @@
+"""The objective of a fixed structure: gradient, weights, closed-form optimum."""
+
+import numpy as np
+import pytest
+
+from tanlearn import ConditionalNLL, EncodedData, HingeMargin, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
+from tanlearn.objectives import Objective
+from tanlearn.tables import TableLayout
+
+LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=3, gamma=2)]
+
+
+def problem(parents, weight=None, n=50):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.integers(0, k, n) for k in (2, 3, 4)], axis=1)
+    data = EncodedData.from_codes(X, rng.integers(0, 3, n), sample_weight=weight)
+    return TableLayout.of_parents(Structure(parents).parents, data.n_states, data.n_classes), data
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("parents", [[-1, -1, -1], [-1, 0, 1], [[-1, -1], [0, -1], [0, 1]]])
+def test_gradient_equals_finite_differences(loss, parents):
+    layout, data = problem(parents)
+    objective = Objective(layout, data, loss)
+    rng = np.random.default_rng(1)
+    rho, direction = rng.normal(size=(2, layout.n_cells))
+    _, gradient = objective(rho)
+    slope = (objective(rho + 1e-6 * direction)[0] - objective(rho - 1e-6 * direction)[0]) / 2e-6
+    assert gradient @ direction == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_weight_two_is_the_row_twice(loss):
+    weight = np.random.default_rng(2).integers(1, 4, 50)
+    layout, data = problem([-1, 0, 1], weight)
+    _, plain = problem([-1, 0, 1])
+    repeated = plain.take(np.repeat(np.arange(50), weight))
+    rho = np.random.default_rng(3).normal(size=layout.n_cells)
+    value, gradient = Objective(layout, data, loss)(rho)
+    value_repeated, gradient_repeated = Objective(layout, repeated, loss)(rho)
+    assert value == pytest.approx(value_repeated, rel=1e-12)
+    np.testing.assert_allclose(gradient, gradient_repeated, atol=1e-13)
+
+
+def test_joint_likelihood_is_flat_at_the_frequencies():
+    layout, data = problem([-1, 0, 1])
+    rng = np.random.default_rng(0)
+    tables = MaximumLikelihood(alpha=0.01).fit(Structure([-1, 0, 1]), data, rng)
+    value, gradient = Objective(layout, data, JointNLL())(tables.cells)
+    assert np.abs(gradient).max() < 1e-3
+    assert value < Objective(layout, data, JointNLL())(tables.cells + rng.normal(scale=0.1, size=layout.n_cells))[0]
+
+
+def test_missing_values_are_refused():
+    layout, _ = problem([-1, -1, -1])
+    data = EncodedData.from_codes([[0, 0, -1], [1, 1, 1]], [0, 1], n_states=[2, 3, 4], n_classes=3)
+    with pytest.raises(ValueError, match="JointNLL learns from complete rows only"):
+        Objective(layout, data, JointNLL())

@@ -1,0 +1,131 @@
+"""Parameter learners."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tanlearn import (
+    LBFGS,
+    ConditionalNLL,
+    ConjugateGradient,
+    EncodedData,
+    Hybrid,
+    Margin,
+    MaximumLikelihood,
+    StochasticGradient,
+    Structure,
+)
+from tanlearn.objectives import Objective
+
+RNG = np.random.default_rng(0)
+CHAIN = Structure([-1, 0, 1])
+
+
+def random_data(n=80, weight=None, missing=False):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    X = (y[:, np.newaxis] + rng.integers(0, 2, (n, 3))) % 3
+    if missing:
+        X[0, 1] = -1
+    return EncodedData.from_codes(X, y, n_states=[3, 3, 3], sample_weight=weight)
+
+
+def test_frequencies_by_hand():
+    data = EncodedData.from_codes([[0, 0], [0, 1], [1, 1], [1, 1]], [0, 0, 0, 1], n_states=[2, 3])
+    tables = MaximumLikelihood(alpha=1).fit(Structure([-1, 0]), data, RNG)
+    np.testing.assert_allclose(np.exp(tables.log_prior), [4 / 6, 2 / 6])
+    np.testing.assert_allclose(tables.probabilities(0), [[3 / 5, 1 / 3], [2 / 5, 2 / 3]])
+    np.testing.assert_allclose(tables.probabilities(1)[:, 0, 0], [2 / 5, 2 / 5, 1 / 5])  # x1 given x0 = 0, class 0
+    assert tables[1].shape == (3, 2, 2)
+    assert tables.n_parameters == 1 + 2 + 2 * 2 * 2
+
+
+def test_without_smoothing_zero_is_log_zero_and_empty_is_uniform():
+    data = EncodedData.from_codes([[0], [0]], [0, 0], n_states=[2], n_classes=2)
+    tables = MaximumLikelihood(alpha=0).fit(Structure([-1]), data, RNG)
+    assert tables.probabilities(0).tolist() == [[1, 0.5], [0, 0.5]]
+    assert tables[0][1, 0] == -np.inf
+    assert not np.isnan(tables.cells).any()
+
+
+def test_epsilon_replaces_zeros_and_renormalises():
+    data = EncodedData.from_codes([[0], [0], [1]], [0, 0, 1], n_states=[2])
+    p = MaximumLikelihood(alpha=0, epsilon=1e-5).fit(Structure([-1]), data, RNG).probabilities(0)
+    np.testing.assert_allclose(p[:, 0], np.array([1, 1e-5]) / (1 + 1e-5), rtol=1e-12)
+
+
+def test_incomplete_families_do_not_count():
+    data = EncodedData.from_codes([[0, -1], [1, 0], [1, 1]], [0, 0, 0], n_states=[2, 2], n_classes=1)
+    tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, RNG)
+    np.testing.assert_allclose(tables.probabilities(0)[:, 0], [1 / 3, 2 / 3])
+    np.testing.assert_allclose(tables.probabilities(1)[:, 1, 0], [1 / 2, 1 / 2])
+
+
+def test_two_parents_have_one_code_path():
+    data = random_data()
+    tables = MaximumLikelihood(alpha=1).fit(Structure([[-1, -1], [0, -1], [0, 1]]), data, RNG)
+    rows = (data.codes[0] == 1) & (data.codes[1] == 2) & (data.y == 1)
+    expected = (((data.codes[2] == 0) & rows).sum() + 1) / (rows.sum() + 3)
+    assert tables.probabilities(2)[0, 1, 2, 1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
+@pytest.mark.parametrize("loss", [ConditionalNLL(), Margin(scale=0.3)], ids=lambda loss: type(loss).__name__)
+def test_batch_learners_lower_the_loss_and_stay_normalised(learner, loss):
+    data = random_data()
+    start = MaximumLikelihood(alpha=1).fit(CHAIN, data, RNG)
+    tables = learner(loss=loss, max_iter=30).fit(CHAIN, data, RNG)
+    objective = Objective(start.layout, data, loss)
+    assert objective(tables.cells)[0] < objective(start.cells)[0]
+    for i in range(3):
+        np.testing.assert_allclose(tables.probabilities(i).sum(axis=0), 1, rtol=1e-12)
+
+
+def test_batch_learners_find_the_same_optimum():
+    data = random_data()
+    values = []
+    for learner in (ConjugateGradient, LBFGS):
+        tables = learner(loss=ConditionalNLL(), max_iter=500, tol=1e-7).fit(Structure([-1, -1, -1]), data, RNG)
+        values.append(Objective(tables.layout, data, ConditionalNLL())(tables.cells)[0])
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+def test_stochastic_gradient_keeps_the_structure_and_learns():
+    data = random_data()
+    tables = StochasticGradient(loss=Hybrid(trade_off=10), n_epochs=40, batch_size=20).fit(CHAIN, data, RNG)
+    assert tables.layout.parents.tolist() == CHAIN.parents.tolist()
+    wrong = (tables.layout.log_joint(data.codes, tables.cells).argmax(axis=1) != data.y).mean()
+    start = MaximumLikelihood().fit(CHAIN, data, RNG)
+    assert wrong <= (start.layout.log_joint(data.codes, start.cells).argmax(axis=1) != data.y).mean()
+
+
+@pytest.mark.parametrize("learner", [ConjugateGradient(), LBFGS(), StochasticGradient()])
+def test_gradient_learners_refuse_missing_values(learner):
+    with pytest.raises(ValueError, match="complete rows only.*row 0, feature 1"):
+        learner.fit(CHAIN, random_data(missing=True), RNG)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (MaximumLikelihood(alpha=-1), "'alpha' parameter of MaximumLikelihood"),
+        (MaximumLikelihood(epsilon=0), "'epsilon' parameter"),
+        (ConjugateGradient(max_iter=0), "'max_iter' parameter"),
+        (LBFGS(alpha=0), "'alpha' parameter of LBFGS"),
+        (StochasticGradient(init="zeros"), "'init' parameter"),
+        (StochasticGradient(loss=Hybrid(trade_off=-1)), "'trade_off' parameter of Hybrid"),
+    ],
+)
+def test_bad_parameters_are_named(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(CHAIN, random_data(), RNG)
+
+
+def test_a_class_is_no_loss():
+    with pytest.raises(TypeError, match=r"Pass Hybrid\(\) instead"):
+        StochasticGradient(loss=Hybrid).fit(CHAIN, random_data(), RNG)
+
+
+def test_nested_parameters():
+    learner = clone(ConjugateGradient(loss=Margin())).set_params(loss__kappa=0.1)
+    assert learner.loss.kappa == 0.1
