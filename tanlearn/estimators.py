@@ -39,7 +39,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "encoder": [None, HasMethods(["fit", "transform"])],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     encoder: TableEncoder | None
@@ -95,7 +95,8 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return log_joint(self.tables_, self.structure_, encode_rows(self, X), n_jobs=self.n_jobs)
+        codes = encode_rows(self, X)
+        return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probability of every class.
@@ -170,7 +171,7 @@ class BayesNetClassifier(_Classifier):
         How raw columns become codes; by default ``TableEncoder()``.
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for learners that draw.
 
     Attributes
@@ -251,7 +252,7 @@ class NaiveBayesClassifier(_Classifier):
         How raw columns become codes; by default ``TableEncoder()``.
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for parameter learners that draw.
 
     Attributes
@@ -360,7 +361,7 @@ class TANClassifier(_Classifier):
         Where to train.
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, start, batches and draws.
     verbose : int, default=0
         1 prints about ten lines of progress, 2 a line an epoch.

@@ -43,7 +43,7 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
         return bound
     total = zero
     for c in range(scores.shape[0]):
-        exponent = zero if scores[c] == top else eta * (scores[c] - top)
+        exponent = zero if scores[c] == top or c == left_out else eta * (scores[c] - top)
         weight = math.exp(max(exponent, lowest))  # in this order nan stays nan
         weights[c] = zero if exponent <= lowest or c == left_out else weight
         total += weights[c]

@@ -1,0 +1,219 @@
+"""Estimators as a user meets them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from tanlearn import (
+    BayesNetClassifier,
+    ConditionalNLL,
+    ConjugateGradient,
+    Hybrid,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    Structure,
+    TableEncoder,
+    TANClassifier,
+)
+from tanlearn.baselines import ChowLiu
+
+X_IRIS, Y_IRIS = load_iris(return_X_y=True)
+QUICK = {"n_epochs": 10, "batch_size": 30, "random_state": 0}
+
+
+def mixed_columns(n=60):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.5, "yes", "no")
+    return {
+        "colour": np.where(y == "yes", "red", rng.choice(["red", "blue"], n)),
+        "size": rng.normal(size=n) + 3 * (y == "yes"),
+        "count": rng.integers(0, 4, n),
+        "flag": rng.random(n) < 0.5,
+    }, y
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        NaiveBayesClassifier(),
+        NaiveBayesClassifier(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=10)),
+        BayesNetClassifier(structure=ChowLiu()),
+        BayesNetClassifier(structure=Structure([-1, 0, -1, 2])),
+        TANClassifier(candidates="order-free", **QUICK),
+    ],
+    ids=["nb", "nb-cl", "chow-liu", "given", "gradient"],
+)
+def test_pandas_polars_and_arrays_give_the_same_model(estimator):
+    columns, y = mixed_columns()
+    frames = [pd.DataFrame(columns), pl.DataFrame(columns)]
+    p = [clone(estimator).fit(frame, y).predict_proba(frame) for frame in frames]
+    np.testing.assert_array_equal(p[0], p[1])
+    objects = np.stack([np.asarray(column, dtype=object) for column in columns.values()], axis=1)
+    np.testing.assert_array_equal(clone(estimator).fit(objects, y).predict_proba(objects), p[0])
+    model = clone(estimator).fit(frames[0], y)
+    assert model.feature_names_in_.tolist() == list(columns)
+    assert model.score(frames[0], y) > 0.8
+    assert set(model.predict(frames[0])) <= {"yes", "no"}
+
+
+def test_pickled_model_predicts_the_same():
+    model = TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X_IRIS), model.predict_proba(X_IRIS))
+
+
+def test_missing_and_unseen_values_at_prediction_are_summed_out():
+    columns, y = mixed_columns()
+    model = BayesNetClassifier(structure=ChowLiu()).fit(pd.DataFrame(columns), y)
+    row = pd.DataFrame({"colour": [None, "green"], "size": [1.0, 1.0], "count": [2, 2], "flag": [True, True]})
+    p = model.predict_proba(row)
+    np.testing.assert_array_equal(p[0], p[1])
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    nothing = pd.DataFrame({name: [None] for name in columns}, dtype=object)
+    np.testing.assert_allclose(model.predict_log_proba(nothing)[0], model.tables_.log_prior, rtol=1e-12)
+
+
+def test_unseen_values_are_an_error_on_request():
+    columns, y = mixed_columns()
+    strict = NaiveBayesClassifier(encoder=TableEncoder(handle_unknown="error")).fit(pd.DataFrame(columns), y)
+    frame = pd.DataFrame(columns).iloc[:1].assign(colour="green")
+    with pytest.raises(ValueError, match="colour.*green"):
+        strict.predict(frame)
+
+
+def test_training_on_missing_values_counts_what_is_there():
+    X, y = X_IRIS.copy(), Y_IRIS
+    X[::7, 2] = np.nan
+    assert NaiveBayesClassifier().fit(X, y).score(X, y) > 0.9
+    assert BayesNetClassifier(structure=ChowLiu()).fit(X, y).score(X, y) > 0.9
+    with pytest.raises(ValueError, match="Gradient training learns from complete rows only"):
+        TANClassifier(**QUICK).fit(X, y)
+
+
+def test_weight_zero_is_an_absent_row_and_weight_two_the_row_twice():
+    weight = np.random.default_rng(0).integers(0, 3, len(Y_IRIS))
+    repeated = np.repeat(np.arange(len(Y_IRIS)), weight)
+    for estimator in (NaiveBayesClassifier(), BayesNetClassifier(structure=ChowLiu(penalty="bic"))):
+        weighted = clone(estimator).fit(X_IRIS, Y_IRIS, sample_weight=weight)
+        plain = clone(estimator).fit(X_IRIS[repeated], Y_IRIS[repeated])
+        np.testing.assert_array_equal(weighted.tables_.cells, plain.tables_.cells)
+
+
+def test_grid_search_over_nested_parameters():
+    grid = {"alpha": [0.1, 1.0]}
+    search = GridSearchCV(
+        NaiveBayesClassifier(parameters=MaximumLikelihood()), {f"parameters__{k}": v for k, v in grid.items()}, cv=3
+    ).fit(X_IRIS, Y_IRIS)
+    assert search.best_score_ > 0.9
+    search = GridSearchCV(TANClassifier(loss=Hybrid(), **QUICK), {"loss__trade_off": [1, 10]}, cv=2)
+    assert search.fit(X_IRIS, Y_IRIS).best_params_["loss__trade_off"] in (1, 10)
+
+
+def test_pipeline():
+    pipeline = make_pipeline(FunctionTransformer(np.round), NaiveBayesClassifier())
+    assert pipeline.fit(X_IRIS, Y_IRIS).score(X_IRIS, Y_IRIS) > 0.9
+
+
+def test_threads_change_nothing():
+    X, y = load_digits(return_X_y=True)
+    for estimator in (BayesNetClassifier(structure=ChowLiu()), TANClassifier(n_epochs=1, random_state=0)):
+        one, two = (clone(estimator).set_params(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("random_state", [3, np.random.RandomState(3), np.random.default_rng(3)])
+def test_random_state_takes_what_scikit_learn_users_pass(random_state):
+    model = TANClassifier(n_epochs=1, random_state=random_state).fit(X_IRIS, Y_IRIS)
+    assert model.structure_.is_acyclic
+
+
+def test_same_seed_same_model():
+    a, b = (TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS) for _ in range(2))
+    np.testing.assert_array_equal(a.tables_.cells, b.tables_.cells)
+    assert a.structure_ == b.structure_
+
+
+def test_learnt_structure_comes_out_as_a_graph_with_its_distribution():
+    model = TANClassifier(candidates="order-free", **QUICK).fit(X_IRIS, Y_IRIS)
+    names = load_iris().feature_names
+    assert set(model.structure_.to_networkx(names).nodes) == {"C", *names}
+    assert all(sum(shares.values()) == pytest.approx(1) for shares in model.structure_probabilities_)
+    assert model.tables_.n_parameters == model.n_parameters_
+    assert len(model.history_) == 10
+
+
+def test_validation_fraction_keeps_the_best_epoch():
+    model = TANClassifier(validation_fraction=0.3, patience=3, n_epochs=200, random_state=0).fit(X_IRIS, Y_IRIS)
+    errors = [report.validation_error for report in model.history_]
+    assert len(errors) < 200
+    assert errors.index(min(errors)) == len(errors) - 4
+
+
+def test_progress_is_printed(capsys):
+    TANClassifier(verbose=1, **QUICK).fit(X_IRIS, Y_IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[-1].startswith("epoch 10/10: loss ")
+    TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)
+    assert capsys.readouterr().out == ""
+
+
+def test_callback_of_the_users_own():
+    seen = []
+    TANClassifier(callback=lambda report: seen.append(report) or len(seen) == 3, **QUICK).fit(X_IRIS, Y_IRIS)
+    assert [report.epoch for report in seen] == [1, 2, 3]
+
+
+def test_explicit_candidates():
+    model = TANClassifier(candidates=[[], [0], [], [2]], structure_learning_rate=0.1, **QUICK).fit(X_IRIS, Y_IRIS)
+    assert [set(shares) for shares in model.structure_probabilities_] == [{-1}, {-1, 0}, {-1}, {-1, 2}]
+
+
+def test_heuristic_candidates_of_images():
+    X, y = load_digits(return_X_y=True)
+    model = TANClassifier(candidates="heuristic", n_candidates=2, image_shape=(8, 8), n_epochs=2, random_state=0)
+    parent = model.fit(X, y).structure_.parent
+    far = [abs(i // 8 - j // 8) + abs(i % 8 - j % 8) for i, j in enumerate(parent) if j >= 0]
+    assert max(far, default=0) <= 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"device": "cuda"}, "device must be 'cpu', got 'cuda'"),
+        ({"patience": 3}, "set validation_fraction too"),
+        ({"temperature": (10.0, 0.0)}, "two positive numbers"),
+        ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
+        ({"n_epochs": 0}, "'n_epochs' parameter"),
+        ({"validation_fraction": 0.001}, "leaves no row to validate on"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TANClassifier(**parameters).fit(X_IRIS, Y_IRIS)
+
+
+def test_structure_of_another_table_is_refused():
+    with pytest.raises(ValueError, match="structure is of 2 features, but X has 4 columns"):
+        BayesNetClassifier(structure=Structure([-1, 0])).fit(X_IRIS, Y_IRIS)
+
+
+def test_learners_without_their_method_are_refused():
+    with pytest.raises(ValueError, match="'structure' parameter of BayesNetClassifier"):
+        BayesNetClassifier(structure=MaximumLikelihood()).fit(X_IRIS, Y_IRIS)
+    with pytest.raises(TypeError, match="it must implement value_and_gradient"):
+        TANClassifier(loss="hinge").fit(X_IRIS, Y_IRIS)
+
+
+def test_repr_shows_what_was_set():
+    assert repr(BayesNetClassifier(structure=ChowLiu(penalty="bic"))) == (
+        "BayesNetClassifier(structure=ChowLiu(penalty='bic'))"
+    )
