@@ -24,7 +24,7 @@ CHOSEN = {
     "subset": {"trade_off": 100.0, "gamma": 1.0, "learning_rate": 0.03},
     "order-free": {"trade_off": 100.0, "gamma": 1.0, "learning_rate": 0.03},
 }
-GRID = {"trade_off": [30.0, 100.0, 300.0], "gamma": [1.0, 3.0, 10.0], "learning_rate": [0.003, 0.03]}
+GRID = {"trade_off": [30.0, 100.0, 300.0], "gamma": [1.5, 3.0, 6.0], "learning_rate": [0.003, 0.01]}
 
 
 def load(data):

@@ -182,7 +182,7 @@ class TableEncoder(BaseEstimator):
         if self.discretizer_ is not None:
             found = self.discretizer_.transform(self._continuous(columns)).T
             missing = found == missing_code(found.dtype)
-            codes[~self.is_discrete_] = np.where(missing, missing_code(dtype), found)
+            codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
         return codes
 
     def _continuous(self, columns: list[Column]) -> AnyArray:

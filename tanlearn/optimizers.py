@@ -106,10 +106,28 @@ class Adam:
                     f"{name} must have shape {self.m.shape} and type {self.m.dtype} like the moments, got "
                     f"{array.shape} and {array.dtype}. Make a new Adam for another vector."
                 )
-        self.t += 1
         rate = self.learning_rate if learning_rate is None else learning_rate
-        step_size = rate * math.sqrt(1 - self.beta2**self.t) / (1 - self.beta1**self.t)
+        step_size = float(self.advance(1, rate)[0])
         adam_step(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
+
+    def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
+        """Count steps that a fused kernel takes by itself, and return their corrected sizes.
+
+        Parameters
+        ----------
+        n_steps : int
+            Number of steps, at least 1.
+        learning_rate : float
+            Their rate.
+
+        Returns
+        -------
+        ndarray of shape (n_steps,), float64
+            ``rate * sqrt(1 - beta2^t) / (1 - beta1^t)``.
+        """
+        t = np.arange(self.t + 1, self.t + n_steps + 1)
+        self.t += n_steps
+        return learning_rate * np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
 
 
 class OptimizeOutcome(NamedTuple):

@@ -1,9 +1,4 @@
-"""Gradient TAN: structure and parameters learnt together (differentiable TAN, section 3).
-
-One step: draw a structure, score the batch with its tables only, and send the gradient back to the cells of the
-drawn tables and, straight through the softmax, to the logits of all candidates. This is the unfused form,
-one kernel an equation; it is what any faster engine has to agree with.
-"""
+"""Gradient TAN: structure and parameters learnt together (differentiable TAN, section 3)."""
 
 from __future__ import annotations
 
@@ -13,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import FloatArray, IntArray, missing_code
+from tanlearn._typing import FloatArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
+from tanlearn.epochs import State, fused_epoch, is_fusible, plan_epoch, unfused_epoch
 from tanlearn.inference import log_joint
-from tanlearn.kernels import scores as score_kernels
-from tanlearn.kernels import trees
 from tanlearn.losses import Loss
-from tanlearn.optimizers import Adam
-from tanlearn.parametrizations import Normalized
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -118,74 +110,6 @@ class TrainingOutcome:
     history: list[EpochReport] = field(repr=False)
 
 
-class _State:
-    """Parameters, structure logits and the arrays that a step needs."""
-
-    def __init__(
-        self, data: EncodedData, candidates: CandidateSets, settings: TrainingSettings, rng: np.random.Generator
-    ) -> None:
-        self.candidates = candidates
-        self.layout = candidates.layout(data.n_states, data.n_classes)
-        dtype = np.dtype(settings.dtype)
-        if settings.init == "maximum-likelihood":
-            counts = self.layout.count(data.codes, data.y, data.weights)
-            self.rho: FloatArray = np.log(counts + 1.0).astype(dtype)
-        else:
-            self.rho = rng.uniform(-0.1, 0.1, self.layout.n_cells).astype(dtype)
-        self.phi: FloatArray = np.zeros(candidates.n_tables)
-        self.parametrization = Normalized(self.layout, dtype)
-        self.theta = self.parametrization.forward(self.rho)
-        self.selected: IntArray = np.empty(candidates.n_features, np.intp)
-        self._table_parent = candidates.parents[:, 0]
-        nodes = 2 * candidates.n_features + 1 if candidates.arborescence else 0
-        self._weight = np.empty((nodes, nodes))
-        self._ends = np.empty((2, nodes, nodes), np.intp)
-        self._work = np.empty((5, nodes), np.intp)
-
-    def perturb(self, noise: FloatArray) -> FloatArray:
-        """Return log softmax(phi) + noise."""
-        perturbed = np.empty_like(self.phi)
-        trees.perturb(self.phi, noise, self.candidates.group, perturbed)
-        return perturbed
-
-    def draw(self, perturbed: FloatArray) -> IntArray:
-        """Return the chosen tables."""
-        group = self.candidates.group
-        if self.candidates.arborescence:
-            trees.draw_arborescence(
-                perturbed,
-                group,
-                self._table_parent,
-                self._weight,
-                self._ends[0],
-                self._ends[1],
-                self._work,
-                self.selected,
-            )
-        else:
-            trees.draw_independent(perturbed, group, self.selected)
-        return self.selected
-
-    def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure without noise, and its tables in double precision."""
-        selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
-        layout = self.layout.select(selected)
-        rho = self.layout.select_cells(self.rho, selected).astype(np.float64)
-        return self.candidates.structure(selected), Tables(layout, Normalized(layout).forward(rho))
-
-    def probabilities(self) -> list[dict[int, float]]:
-        """Return softmax(phi), feature by feature."""
-        values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
-        parents = self._table_parent.tolist()
-        edges = self.candidates.group.tolist()
-        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-
-    def structure_entropy(self) -> float:
-        """Return the mean entropy of the candidate distributions, in nats."""
-        log_p = self.perturb(np.zeros_like(self.phi))
-        return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)
-
-
 def train(
     data: EncodedData,
     candidates: CandidateSets,
@@ -241,17 +165,17 @@ def train(
     [-1, 0]
     """
     data.require_complete("Gradient training")
-    state = _State(data, candidates, settings, rng)
-    weights = None if data.sample_weight is None else (data.sample_weight / data.sample_weight.mean())
+    state = State(data, candidates, settings.init, settings.dtype, rng)
+    weights = (data.weights / data.weights.mean()).astype(np.float32)
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
     temperatures = settings.schedule(*settings.temperature)
-    adam = Adam(state.rho, learning_rate=settings.learning_rate)
-    structure_adam = Adam(state.phi, learning_rate=settings.structure_learning_rate)
+    run_epoch: Callable[..., float] = fused_epoch if is_fusible(loss, settings.dtype) else unfused_epoch
     history: list[EpochReport] = []
     best: tuple[float, int, tuple[Structure, Tables], list[dict[int, float]]] | None = None
     for epoch, (rate, temperature) in enumerate(zip(rates.tolist(), temperatures.tolist(), strict=True), start=1):
-        mean_loss = _epoch(state, data, weights, loss, adam, structure_adam, rate, temperature, settings, rng)
-        if not np.isfinite(mean_loss) or not np.isfinite(state.rho).all():
+        plan = plan_epoch(data.n_samples, settings.batch_size, candidates.n_tables, rng)
+        mean_loss = run_epoch(state, data, weights, loss, plan, (rate, settings.structure_learning_rate), temperature)
+        if not np.isfinite(mean_loss) or not np.isfinite(state.theta).all():
             raise FloatingPointError(
                 f"training diverged in epoch {epoch}: the loss is {mean_loss}. Lower learning_rate "
                 f"({settings.learning_rate}) or the weight of the loss ({loss})."
@@ -274,53 +198,6 @@ def train(
     else:
         (structure, tables), probabilities = state.most_probable(), state.probabilities()
     return TrainingOutcome(structure, tables, probabilities, history)
-
-
-def _epoch(
-    state: _State,
-    data: EncodedData,
-    weights: FloatArray | None,
-    loss: Loss,
-    adam: Adam,
-    structure_adam: Adam,
-    rate: float,
-    temperature: float,
-    settings: TrainingSettings,
-    rng: np.random.Generator,
-) -> float:
-    """Run one pass over the data in place and return the mean loss."""
-    batch_size = min(settings.batch_size, data.n_samples)
-    n_steps = data.n_samples // batch_size
-    order = rng.permutation(data.n_samples)[: n_steps * batch_size].reshape(n_steps, batch_size)
-    # All noise of an epoch at once, so that a fused epoch can be handed the same numbers.
-    noise = rng.gumbel(size=(n_steps, state.candidates.n_tables))
-    arrays = state.layout.arrays()
-    missing = missing_code(data.codes.dtype)
-    rows = np.empty(batch_size, np.intp)
-    scores = np.empty((batch_size, data.n_classes), state.rho.dtype)
-    d_cells = np.zeros_like(state.rho)
-    d_choice = np.empty_like(state.phi)
-    d_phi = np.empty_like(state.phi)
-    total = 0.0
-    for batch, batch_noise in zip(order, noise, strict=True):
-        codes, y = np.take(data.codes, batch, axis=1), data.y[batch]
-        perturbed = state.perturb(batch_noise)
-        selected = state.draw(perturbed)
-        score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores)
-        losses, d_scores = loss.value_and_gradient(scores, y)
-        share = 1.0 / batch_size if weights is None else weights[batch, np.newaxis] / batch_size
-        d_scores = np.ascontiguousarray(d_scores * share, dtype=state.rho.dtype)
-        total += float(losses.mean() if weights is None else losses @ weights[batch] / batch_size)
-        d_cells[:] = 0.0
-        score_kernels.log_joint_adjoint(codes, 0, d_scores, *arrays, selected, missing, rows, d_cells)
-        state.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
-        adam.step(state.rho, d_cells, rate)
-        if state.candidates.has_choice:
-            score_kernels.choice_gradient(codes, 0, d_scores, state.theta, *arrays, missing, rows, d_choice)
-            trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
-            structure_adam.step(state.phi, d_phi)
-        state.parametrization.forward(state.rho, out=state.theta)
-    return total / n_steps
 
 
 def _error(model: tuple[Structure, Tables], data: EncodedData) -> float:

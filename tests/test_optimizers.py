@@ -74,6 +74,14 @@ def test_callback_sees_every_iterate_and_can_end_the_search(minimize):
     assert outcome.message == "Stopped by the callback."
 
 
+def test_search_ended_by_the_callback_has_not_converged(minimize):
+    # The gradient is 300 at the start and below 250 after one step, where tol would end the search as well.
+    outcome = minimize(quadratic, np.zeros(3), tol=250, callback=lambda x: True)
+    assert outcome.n_iter == 1
+    assert outcome.grad_norm <= 250
+    assert not outcome.converged
+
+
 def test_callback_that_never_stops_changes_nothing(minimize):
     free, watched = (minimize(rosenbrock, [-1.2, 1.0], callback=c) for c in (None, lambda x: False))
     np.testing.assert_array_equal(free.x, watched.x)

@@ -47,10 +47,9 @@ def draw_arborescence(perturbed, group, table_parent, weight, source, target, wo
     maximum_arborescence(d, weight, source, target, work, selected)
     for i in range(d):
         parent = selected[i]
-        for t in range(group[i], group[i + 1]):
-            if table_parent[t] == parent:
-                selected[i] = t
-                break
+        selected[i] = group[i]
+        while table_parent[selected[i]] != parent:
+            selected[i] += 1
 
 
 @kernel

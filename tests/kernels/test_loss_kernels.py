@@ -122,14 +122,26 @@ def test_tiny_softmax_weights_are_zero_and_not_denormal():
     assert not weights[2:].any()
 
 
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_nan_is_not_swallowed(case, position):
+def loss_of_one_row(case, scores, label):
     kind, _, parameters, _ = case
-    scores = np.array([[-1.0, -2.0, -3.0]])
-    scores[0, position] = np.nan
     loss, d_scores = np.empty(1), np.empty((1, 3))
-    losses.loss_rows(kind, np.array(parameters), scores, np.array([position]), loss, d_scores)
-    assert np.isnan(loss[0])
+    losses.loss_rows(kind, np.array(parameters), np.array([scores]), np.array([label]), loss, d_scores)
+    return loss[0]
+
+
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_nan_of_the_true_class_is_not_swallowed(case, label):
+    scores = np.array([-1.0, -2.0, -3.0])
+    scores[label] = np.nan
+    assert np.isnan(loss_of_one_row(case, scores, label))
+
+
+@pytest.mark.parametrize("name", ["conditional", "hinge", "margin", "hybrid"])
+@pytest.mark.parametrize(("label", "position"), [(0, 1), (0, 2), (1, 0), (2, 0), (2, 1)])
+def test_nan_of_another_class_is_not_swallowed(name, label, position):
+    scores = np.array([-1.0, -2.0, -3.0])
+    scores[position] = np.nan
+    assert np.isnan(loss_of_one_row(CASES[name], scores, label))
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="types of compiled code")

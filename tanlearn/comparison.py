@@ -1,0 +1,377 @@
+"""Train several learners on the same splits of one data set: test error, size, and time.
+
+The clocks exclude compilation: before its first timed fit every learner is fitted to a few rows for two epochs, and
+before its first timed prediction it predicts once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from tanlearn._typing import IntArray
+from tanlearn._validation import read_classes
+from tanlearn.baselines import Learner, find_learner
+from tanlearn.border import TableEncoder
+from tanlearn.datasets import Dataset
+
+__all__ = ["HEADERS", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
+
+#: Called with the name of the learner at work and the share of it that is done, ``None`` during the warm-up.
+Progress: TypeAlias = Callable[[str, float | None], Any]
+
+#: Rows of every class, and epochs, that a learner is warmed up with.
+WARM_ROWS, WARM_EPOCHS = 10, 2
+#: The fastest of so many predictions counts: the operating system can only make one slower.
+N_PREDICTIONS = 3
+
+HEADERS = ("learner", "test error [%]", "parameters", "fit [s]", "predict [us/row]")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one learner: its measures, or else why it failed.
+
+    Parameters
+    ----------
+    dataset, learner : str
+        Their names.
+    n_folds : int
+        Number of splits.
+    n_train, n_test : int
+        Rows of the first split.
+    test_error : float or None
+        Wrong test rows in percent, mean of the splits.
+    test_error_std : float or None
+        Standard deviation over the splits (ddof = 1), if there are several.
+    n_parameters : int or None
+        Free parameters, mean of the splits.
+    fit_seconds : float or None
+        Wall-clock time of ``fit`` from raw values, encoding included, mean of the splits.
+    predict_microseconds : float or None
+        Wall-clock time of ``predict`` per test row, encoding included, mean of the splits.
+    failure : str or None
+        Why the learner failed.
+
+    Examples
+    --------
+    >>> from tanlearn.comparison import Result, cells
+    >>> cells(Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 1189, 0.031, 1.2))
+    ('NB ML', '10.52', '1,189', '0.03', '1.2')
+    """
+
+    dataset: str
+    learner: str
+    n_folds: int
+    n_train: int
+    n_test: int
+    test_error: float | None = None
+    test_error_std: float | None = None
+    n_parameters: int | None = None
+    fit_seconds: float | None = None
+    predict_microseconds: float | None = None
+    failure: str | None = None
+
+
+def compare(
+    dataset: Dataset,
+    learners: Sequence[str | Learner],
+    *,
+    n_folds: int | None = None,
+    random_state: int = 0,
+    n_epochs: int = 500,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Train and test every learner on the same splits.
+
+    A learner that fails leaves its reason behind, and the others go on.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Raw values; continuous columns are discretised inside every fit.
+    learners : sequence of str or Learner
+        Names in the registry, or entries of one's own.
+    n_folds : int, optional
+        Stratified cross-validation with so many folds, for a data set without splits of its own. By default a
+        stratified third of the rows is held out.
+    random_state : int, default=0
+        Seed of the splits and of the learners.
+    n_epochs : int, default=500
+        Passes over the data of learners by stochastic gradient.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    progress : callable, optional
+        ``progress(learner, share)`` with the share, 0 to 1, of the learner's work that is done; ``None`` while it is
+        warmed up, which on a new machine compiles its kernels.
+
+    Returns
+    -------
+    list of Result
+        In the order of the learners.
+
+    Raises
+    ------
+    ValueError
+        If no learner is named or one does not exist, the classes break a rule, or the split is not possible.
+
+    Examples
+    --------
+    >>> from tanlearn.comparison import compare
+    >>> from tanlearn.datasets import load_digits
+    >>> bayes, tree = compare(load_digits(), ["NB ML", "TAN-CMI ML"])
+    >>> bool(tree.test_error < bayes.test_error < 15)
+    True
+    """
+    if not learners:
+        raise ValueError("there is nothing to compare: name at least one learner.")
+    entries = [find_learner(learner) if isinstance(learner, str) else learner for learner in learners]
+    folds = _splits(dataset, n_folds, random_state)
+    sizes = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
+    report = progress if progress is not None else _silence
+    results = []
+    for entry in entries:
+        measures: dict[str, Any]
+        try:
+            measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report)
+        except Exception as error:  # whatever one learner stumbles over must not cost the work of the others
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            measures = {"failure": f"{kind}{error}"}
+            report(entry.name, 1.0)
+        results.append(Result(dataset.name, entry.name, **sizes, **measures))
+    return results
+
+
+def best(results: Sequence[Result]) -> list[Result]:
+    """Return the results with the lowest test error: one, several equal ones, or none if all learners failed.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    list of Result
+    """
+    lowest = min((result.test_error for result in results if result.test_error is not None), default=None)
+    return [result for result in results if result.test_error is not None and result.test_error == lowest]
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Return one line that says which learner was best, and how that was measured.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from tanlearn.comparison import Result, summary
+    >>> summary([Result("digits", "NB ML", 1, 1198, 599, 10.0, None, 1189, 0.031, 1.2)])
+    'Best: NB ML, 10.00 % of 599 held-out rows wrong (standard error 1.23), trained on 1,198.'
+    """
+    winners = best(results)
+    if not winners:
+        return "No learner succeeded."
+    names, first = " and ".join(winner.learner for winner in winners), winners[0]
+    error = float(first.test_error or 0.0)
+    if first.n_folds > 1:
+        return (
+            f"Best: {names}, {error:.2f} % of the test rows wrong, mean of {first.n_folds} folds (standard deviation "
+            f"{first.test_error_std:.2f})."
+        )
+    standard_error = np.sqrt(error * (100.0 - error) / first.n_test)
+    return (
+        f"Best: {names}, {error:.2f} % of {first.n_test:,} held-out rows wrong (standard error "
+        f"{standard_error:.2f}), trained on {first.n_train:,}."
+    )
+
+
+def cells(result: Result) -> tuple[str, ...]:
+    """Return one row of a printed table, under ``HEADERS``.
+
+    Parameters
+    ----------
+    result : Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    tuple of str
+        "failed" stands in place of the error of a learner that did.
+    """
+    if result.failure is not None:
+        return result.learner, "failed", "", "", ""
+    spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
+    return (
+        result.learner,
+        f"{result.test_error:.2f}{spread}",
+        f"{result.n_parameters:,}",
+        f"{result.fit_seconds:.2f}",
+        f"{result.predict_microseconds:.1f}",
+    )
+
+
+def as_json(results: Sequence[Result]) -> str:
+    """Return the results as a JSON list of objects, null for what there is not.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    str
+    """
+    return json.dumps([asdict(result) for result in results], indent=2)
+
+
+def as_csv(results: Sequence[Result]) -> str:
+    """Return the results as comma-separated values under a line of names, empty for what there is not.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    str
+    """
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, [field.name for field in fields(Result)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(result) for result in results)
+    return lines.getvalue().rstrip("\n")
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """Return the results as a Markdown table with the lowest error in bold, and the reasons of failures below.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        From :func:`compare`.
+
+    Returns
+    -------
+    str
+    """
+    winners = best(results)
+    lines = [" | ".join(HEADERS), " | ".join(["---", *["---:"] * (len(HEADERS) - 1)])]
+    for result in results:
+        name, error, *others = cells(result)
+        lines.append(" | ".join([name, f"**{error}**" if result in winners else error, *others]))
+    failures = [f"{result.learner} failed: {result.failure}" for result in results if result.failure is not None]
+    return "\n\n".join(["\n".join(f"| {line} |" for line in lines), *failures])
+
+
+def _silence(learner: str, share: float | None) -> None:
+    """Report nothing."""
+
+
+def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tuple[IntArray, IntArray]]:
+    """Return the training and test rows of every split."""
+    codes, _ = read_classes(dataset.y, dataset.X.shape[0])
+    if dataset.folds is not None:
+        if n_folds is not None:
+            raise ValueError(
+                f"{dataset.name} has its own split into training and test rows, so it cannot be split into {n_folds} "
+                f"folds. Leave n_folds out."
+            )
+        return list(dataset.folds)
+    rows = np.arange(len(codes))
+    if n_folds is not None:
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=random_state).split(rows, codes))
+    train, test = train_test_split(rows, test_size=1 / 3, stratify=codes, random_state=random_state)
+    return [(train, test)]
+
+
+def _measure(
+    dataset: Dataset,
+    learner: Learner,
+    folds: Sequence[tuple[IntArray, IntArray]],
+    random_state: int,
+    n_epochs: int,
+    n_jobs: int | None,
+    report: Progress,
+) -> dict[str, Any]:
+    """Return the measures of one learner over all splits."""
+
+    def make(n_epochs: int) -> Any:
+        encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=n_jobs)
+        return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_jobs, encoder=encoder)
+
+    report(learner.name, None)
+    with contextlib.suppress(Exception):  # if something is wrong, the fit to all rows says what
+        _warm_up(make(WARM_EPOCHS), dataset, folds[0][0])
+    report(learner.name, 0.0)
+    runs = []
+    for k, (train, test) in enumerate(folds):
+        estimator = make(n_epochs)
+        if "callback" in estimator.get_params(deep=False):
+            estimator.set_params(callback=_EpochProgress(report, learner.name, k, len(folds)))
+        runs.append(_fit_and_predict(estimator, dataset, train, test))
+        report(learner.name, (k + 1) / len(folds))
+    error, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
+    return {
+        "test_error": error,
+        "test_error_std": float(np.std([run[0] for run in runs], ddof=1)) if len(runs) > 1 else None,
+        "n_parameters": round(n_parameters),
+        "fit_seconds": seconds,
+        "predict_microseconds": microseconds,
+    }
+
+
+@dataclass(frozen=True)
+class _EpochProgress:
+    """A callback of gradient training that reports the share done; it never stops the training."""
+
+    report: Progress
+    learner: str
+    fold: int
+    n_folds: int
+
+    def __call__(self, epoch: Any) -> None:
+        self.report(self.learner, (self.fold + epoch.epoch / epoch.n_epochs) / self.n_folds)
+
+
+def _warm_up(estimator: Any, dataset: Dataset, train: IntArray) -> None:
+    """Have every kernel of a learner compiled, or loaded from Numba's cache."""
+    classes, codes = np.unique(dataset.y[train], return_inverse=True)
+    rows = np.concatenate([train[codes == c][:WARM_ROWS] for c in range(len(classes))])
+    X, y = dataset.take(rows)
+    estimator.fit(X, y).predict(X)
+
+
+def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: IntArray) -> tuple[float, ...]:
+    """Return test error in percent, parameters, seconds a fit, and microseconds a predicted row."""
+    X, y = dataset.take(train)
+    started = time.perf_counter()
+    estimator.fit(X, y)
+    seconds = time.perf_counter() - started
+    X, y = dataset.take(test)
+    error = 100.0 * np.mean(estimator.predict(X) != y)
+    durations = []
+    for _ in range(N_PREDICTIONS):
+        started = time.perf_counter()
+        estimator.predict(X)
+        durations.append(time.perf_counter() - started)
+    return float(error), estimator.n_parameters_, seconds, 1e6 * min(durations) / len(test)
