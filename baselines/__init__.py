@@ -1,6 +1,6 @@
 """The classic learners that gradient TAN is compared with, one a file, and the registry of all learners."""
 
-from tanlearn.baselines.chow_liu import ChowLiu
-from tanlearn.baselines.registry import LEARNERS, Learner, find_learner
+from .chow_liu import ChowLiu
+from .registry import LEARNERS, Learner, find_learner
 
 __all__ = ["LEARNERS", "ChowLiu", "Learner", "find_learner"]

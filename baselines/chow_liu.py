@@ -100,8 +100,8 @@ class ChowLiu(BaseEstimator):
             raise ValueError(f"root must be a feature (0..{state.n_features - 1}), got {self.root}.")
         weights = state.conditional_mutual_information(n_jobs=self.n_jobs)
         n = float(state.class_counts.sum())
-        prices = {None: 0.0, "aic": 1.0, "bic": np.log(n) / 2}
-        price = prices[self.penalty] if self.penalty in prices else float(self.penalty)
+        named = {"aic": 1.0, "bic": np.log(n) / 2}
+        price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = state.n_states - 1
         gain = weights - price * np.outer(free, free) * state.n_classes / n
         return Structure(maximum_spanning_forest(gain, self.root, spanning=self.penalty is None))

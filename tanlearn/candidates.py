@@ -98,7 +98,17 @@ class CandidateSets:
 
     @classmethod
     def of_structure(cls, structure: Structure) -> CandidateSets:
-        """Return the sets that leave no choice: the tables of one structure."""
+        """Return the sets that leave no choice: the tables of one structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The parents of every feature.
+
+        Returns
+        -------
+        CandidateSets
+        """
         return cls(
             structure.parents,
             np.arange(structure.n_features + 1),
@@ -126,11 +136,33 @@ class CandidateSets:
         return np.repeat(np.arange(self.n_features), np.diff(self.group))
 
     def layout(self, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Return the layout of all candidate tables."""
+        """Return the layout of all candidate tables.
+
+        Parameters
+        ----------
+        n_states : ndarray of shape (n_features,)
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TableLayout
+        """
         return TableLayout(self.child, self.parents, n_states, n_classes)
 
     def structure(self, selected: IntArray) -> Structure:
-        """Return the structure of the chosen tables, one a feature."""
+        """Return the structure of the chosen tables.
+
+        Parameters
+        ----------
+        selected : ndarray of shape (n_features,)
+            One table a feature.
+
+        Returns
+        -------
+        Structure
+        """
         return Structure(self.parents[selected], allow_cycles=self.allow_cycles)
 
     def __repr__(self) -> str:

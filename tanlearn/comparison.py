@@ -24,7 +24,7 @@ from tanlearn.baselines import Learner, find_learner
 from tanlearn.border import TableEncoder
 from tanlearn.datasets import Dataset
 
-__all__ = ["HEADERS", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
+__all__ = ["HEADERS", "Progress", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
 
 #: Called with the name of the learner at work and the share of it that is done, ``None`` during the warm-up.
 Progress: TypeAlias = Callable[[str, float | None], Any]
@@ -137,7 +137,7 @@ def compare(
         raise ValueError("there is nothing to compare: name at least one learner.")
     entries = [find_learner(learner) if isinstance(learner, str) else learner for learner in learners]
     folds = _splits(dataset, n_folds, random_state)
-    sizes = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
+    sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
     report = progress if progress is not None else _silence
     results = []
     for entry in entries:

@@ -74,7 +74,18 @@ class CountState:
         return self._cells[: self.n_classes]
 
     def feature(self, i: int) -> AnyArray:
-        """Return the counts of one feature's values within each class, shape (n_states[i], n_classes)."""
+        """Return the counts of one feature's values within each class.
+
+        Parameters
+        ----------
+        i : int
+            The feature.
+
+        Returns
+        -------
+        ndarray of shape (n_states[i], n_classes)
+            A view.
+        """
         cells = self._cells[self._layout.offset[i] : self._layout.offset[i + 1]]
         return cells.reshape(-1, self.n_classes)
 

@@ -91,7 +91,7 @@ class EncodedData:
             raise ValueError(
                 f"codes must be integers, got dtype {table.dtype}. Encode raw values with CategoryEncoder first."
             )
-        n_samples, n_features = table.shape
+        n_samples, _n_features = table.shape
         states = _states(table, n_states)
         labels, classes = _labels(np.asarray(y), n_samples, n_classes)
         dtype = codes_dtype(int(states.max()))

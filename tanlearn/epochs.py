@@ -6,6 +6,7 @@ back to the cells of the drawn tables and, straight through the softmax, to the 
 
 from __future__ import annotations
 
+import itertools
 from typing import TypeAlias
 
 import numpy as np
@@ -117,7 +118,7 @@ class State:
         values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
         parents = self._table_parent.tolist()
         edges = self.candidates.group.tolist()
-        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
 
     def structure_entropy(self) -> float:
         """Return the mean entropy of the candidate distributions, in nats."""

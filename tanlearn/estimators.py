@@ -37,7 +37,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
     """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "encoder": [None, HasMethods(["fit", "transform"])],
+        "encoder": [None, TableEncoder],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -400,7 +400,8 @@ class TANClassifier(_Classifier):
     >>> from sklearn.datasets import load_iris
     >>> from tanlearn import Hybrid, TANClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = TANClassifier(candidates="order-free", loss=Hybrid(trade_off=10), n_epochs=50, random_state=0)
+    >>> model = TANClassifier(candidates="order-free", loss=Hybrid(trade_off=10), n_epochs=50, batch_size=20,
+    ...                       random_state=0)
     >>> bool(model.fit(X, y).score(X, y) > 0.95)
     True
     """
@@ -542,7 +543,7 @@ def _hold_out(data: EncodedData, fraction: float, rng: np.random.Generator) -> t
     held_out = np.zeros(data.n_samples, dtype=bool)
     for c in range(data.n_classes):
         rows = rng.permutation(np.flatnonzero(data.y == c))
-        held_out[rows[: min(int(round(fraction * rows.size)), max(rows.size - 1, 0))]] = True
+        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
     if not held_out.any():
         raise ValueError(
             f"validation_fraction={fraction} of {data.n_samples} rows leaves no row to validate on. Raise it."

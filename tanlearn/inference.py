@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
@@ -91,9 +93,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
     if n_threads == 1:
         score(0, n_samples)
     else:
-        Parallel(n_jobs=n_threads, prefer="threads")(
-            delayed(score)(*edge) for edge in zip(edges[:-1], edges[1:], strict=True)
-        )
+        Parallel(n_jobs=n_threads, prefer="threads")(delayed(score)(*edge) for edge in itertools.pairwise(edges))
     return scores
 
 

@@ -236,7 +236,7 @@ class StochasticGradient(BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from tanlearn import Hybrid, NaiveBayesClassifier, StochasticGradient
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = StochasticGradient(loss=Hybrid(trade_off=10), n_epochs=50)
+    >>> learner = StochasticGradient(loss=Hybrid(trade_off=100), n_epochs=100)
     >>> bool(NaiveBayesClassifier(parameters=learner, random_state=0).fit(X, y).score(X, y) > 0.95)
     True
     """

@@ -46,8 +46,8 @@ class Structure:
     >>> chain = Structure([-1, 0, 1])
     >>> chain
     Structure(n_features=3, n_edges=2)
-    >>> sorted(chain.to_networkx().edges)
-    [('C', 0), ('C', 1), ('C', 2), (0, 1), (1, 2)]
+    >>> sorted(chain.to_networkx(["age", "income", "rent"]).edges)
+    [('C', 'age'), ('C', 'income'), ('C', 'rent'), ('age', 'income'), ('income', 'rent')]
     """
 
     def __init__(self, parent: Any, *, allow_cycles: bool = False) -> None:

@@ -67,16 +67,28 @@ class EpochReport:
 
     Parameters
     ----------
-    epoch, n_epochs : int
-        Number of the epoch, from 1, and of all.
+    epoch : int
+        Number of the epoch, from 1.
+    n_epochs : int
+        Number of epochs planned.
     loss : float
         Mean training loss of the drawn structures over the epoch.
-    learning_rate, temperature : float
-        As used in the epoch.
+    learning_rate : float
+        Rate of the tables in the epoch.
+    temperature : float
+        Softmax temperature in the epoch.
     structure_entropy : float
         Mean entropy of the features' candidate distributions, in nats; 0 means that all is decided.
     validation_error : float or None
         Share of validation rows that the most probable structure gets wrong.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import TANClassifier
+    >>> model = TANClassifier(n_epochs=3, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> [report.epoch for report in model.history_]
+    [1, 2, 3]
     """
 
     epoch: int

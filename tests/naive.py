@@ -140,6 +140,6 @@ def structure_gradient(perturbed, group, temperature, d_choice):
     for first, last in itertools.pairwise(group):
         s = softmax([value / temperature for value in perturbed[first:last]])
         d = d_choice[first:last]
-        for t in range(last - first):
-            out.append(sum(s[u] * ((u == t) - s[t]) * d[u] for u in range(last - first)) / temperature)
+        size = last - first
+        out += [sum(s[u] * ((u == t) - s[t]) * d[u] for u in range(size)) / temperature for t in range(size)]
     return out

@@ -1,5 +1,7 @@
 """CountState: exact whatever the partition."""
 
+import itertools
+
 import naive
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def test_any_partition_merges_to_the_same_bytes(cuts, seed):
     data = random_data(seed, weight="integer")
     edges = [0, *sorted(cuts), 60]
     merged = CountState(N_STATES, 3)
-    for first, last in reversed(list(zip(edges[:-1], edges[1:], strict=True))):
+    for first, last in reversed(list(itertools.pairwise(edges))):
         if last > first:
             merged.merge(state(data.take(np.arange(first, last))))
     assert merged.to_bytes() == state(data).to_bytes()

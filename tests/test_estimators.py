@@ -85,7 +85,7 @@ def test_unseen_values_are_an_error_on_request():
     columns, y = mixed_columns()
     strict = NaiveBayesClassifier(encoder=TableEncoder(handle_unknown="error")).fit(pd.DataFrame(columns), y)
     frame = pd.DataFrame(columns).iloc[:1].assign(colour="green")
-    with pytest.raises(ValueError, match="colour.*green"):
+    with pytest.raises(ValueError, match=r"colour.*green"):
         strict.predict(frame)
 
 

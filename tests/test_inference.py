@@ -67,7 +67,7 @@ def test_a_cyclic_scorer_cannot_sum_out():
 def test_two_parents_cannot_be_summed_out_yet_and_say_so():
     tables, structure, data = model([[-1, -1], [0, -1], [0, 1]])
     assert np.isfinite(log_joint(tables, structure, data.codes)).all()
-    with pytest.raises(ValueError, match="row 0 misses a feature.*two augmenting parents"):
+    with pytest.raises(ValueError, match=r"row 0 misses a feature.*two augmenting parents"):
         log_joint(tables, structure, np.array([[255], [0], [0]], np.uint8))
 
 

@@ -196,7 +196,7 @@ def test_weights_decide_between_contradicting_rows():
 
 
 def test_divergence_is_an_error_and_leaves_no_model():
-    with pytest.raises(FloatingPointError, match="training diverged in epoch 1.*Lower learning_rate"):
+    with pytest.raises(FloatingPointError, match=r"training diverged in epoch 1.*Lower learning_rate"):
         fit(xor_data(), candidates("all"), learning_rate=1e39)
 
 

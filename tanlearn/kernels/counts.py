@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import xlogx
 from tanlearn.kernels.scores import family_rows
 
 
@@ -61,23 +60,17 @@ def conditional_mutual_information(counts, n_values, n_parent, n_classes):  # ty
             for z in range(n_parent):
                 cell = float(counts[(x * n_parent + z) * n_classes + c])
                 margin += cell
-                information += _n_log_n(cell)
-            information -= _n_log_n(margin)
+                information += xlogx(cell)
+            information -= xlogx(margin)
             class_count += margin
         for z in range(n_parent):
             margin = 0.0
             for x in range(n_values):
                 margin += float(counts[(x * n_parent + z) * n_classes + c])
-            information -= _n_log_n(margin)
-        information += _n_log_n(class_count)
+            information -= xlogx(margin)
+        information += xlogx(class_count)
         total += class_count
     return max(information, 0.0) / total if total > 0.0 else 0.0
-
-
-@kernel
-def _n_log_n(count):  # type: ignore[no-untyped-def]
-    """Return n log n with 0 log 0 = 0."""
-    return count * np.log(count) if count > 0.0 else 0.0
 
 
 @kernel

@@ -16,17 +16,12 @@ import math
 import numpy as np
 
 from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import xlogx
 
 # A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
 # entropies, which rounding (relative error about 1e-15) must not order: the lowest wins.
 TIE = 1e-12
 LOG_3 = math.log(3.0)
-
-
-@kernel
-def xlogx(x):  # type: ignore[no-untyped-def]
-    """Return x log x, 0 at 0 and at what rounding leaves below it."""
-    return x * math.log(x) if x > 0.0 else 0.0
 
 
 @kernel

@@ -1,9 +1,11 @@
-"""Normalisation of tables and its pull-back."""
+"""Normalisation of tables, its pull-back, and x log x."""
 # Shapes: a table is [k child values][L = parent values x classes], so both sums run along contiguous rows.
 # rho, theta, d_theta, d_rho (M,) cells; n_values (G,), offset (G + 1,): group g is k = n_values[g] rows;
 # groups (S,): those to work on; scratch (max L,)
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -65,3 +67,9 @@ def normalize_adjoint(theta, d_theta, groups, n_values, offset, scratch, d_rho):
             out_row = out[v * width : (v + 1) * width]
             for j in range(width):
                 out_row[j] = d_row[j] - np.exp(row[j]) * total[j]
+
+
+@kernel
+def xlogx(x):  # type: ignore[no-untyped-def]
+    """Return x log x, 0 at 0 and at what rounding leaves below it."""
+    return x * math.log(x) if x > 0.0 else 0.0

@@ -18,11 +18,14 @@ RANKS = (
     {"kernels"},
     {"discretize", "encoded_data", "encoding", "optimizers", "orderings", "tables"},
     {"border", "counts", "losses", "parametrizations", "structures"},
-    {"candidates", "inference", "objectives"},
+    {"candidates", "datasets", "inference", "objectives"},
+    {"epochs"},
     {"training"},
     {"parameters"},
     {"estimators"},
     {"__init__", "baselines"},
+    {"comparison"},
+    {"cli"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 

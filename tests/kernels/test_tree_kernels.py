@@ -1,5 +1,7 @@
 """Drawing structures, and the straight-through gradient."""
 
+import itertools
+
 import naive
 import numpy as np
 import pytest
@@ -67,7 +69,7 @@ def test_perturbed_logits_are_normalised_logits_plus_noise():
     phi, noise = rng.normal(size=(2, 7)) + 800.0
     perturbed = np.empty(7)
     trees.perturb(phi, noise, GROUP, perturbed)
-    for first, last in zip(GROUP[:-1], GROUP[1:], strict=True):
+    for first, last in itertools.pairwise(GROUP):
         expected = np.log(naive.softmax(phi[first:last])) + noise[first:last]
         np.testing.assert_allclose(perturbed[first:last], expected, rtol=1e-12)
 
