@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tanlearn.border import TableEncoder
-from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, TANClassifier
+from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, Margin
 from tanlearn.parameters import ConjugateGradient, MaximumLikelihood, ParameterLearner, StochasticGradient
 

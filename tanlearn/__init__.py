@@ -6,7 +6,8 @@ from tanlearn.counts import CountState
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoded_data import EncodedData
 from tanlearn.encoding import CategoryEncoder
-from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, TANClassifier
+from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
 from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
 from tanlearn.structures import Structure

@@ -188,7 +188,7 @@ def _print_table(dataset: Dataset, results: Sequence[Result]) -> None:
     n_samples = results[0].n_train + results[0].n_test
     n_features, n_classes = len(dataset.feature_names), len(np.unique(dataset.y))
     title = f"{dataset.name}: {n_samples:,} rows, {n_features:,} features, {n_classes:,} classes"
-    table = Table(title=Text(title), title_style="bold", title_justify="left", box=box.SIMPLE)
+    table = Table(title=Text(title), title_style="bold", title_justify="left", box=box.SIMPLE, pad_edge=False)
     for j, header in enumerate(HEADERS):  # as Text, because "[s]" would be markup
         table.add_column(Text(header), justify="right" if j else "left", no_wrap=True)
     winners = best(results)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.border import TableEncoder, encode_rows, encode_training
-from tanlearn.candidates import CANDIDATE_KINDS, make_candidates
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint, log_posterior
-from tanlearn.losses import Hybrid, Loss, check_loss
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
-from tanlearn.training import EpochReport, TrainingSettings, train
 
-__all__ = ["BayesNetClassifier", "NaiveBayesClassifier", "StructureLearner", "TANClassifier"]
+__all__ = ["BayesNetClassifier", "Classifier", "NaiveBayesClassifier", "StructureLearner"]
 
 
 class StructureLearner(Protocol):
@@ -33,7 +29,7 @@ class StructureLearner(Protocol):
         ...
 
 
-class _Classifier(ClassifierMixin, BaseEstimator):
+class Classifier(ClassifierMixin, BaseEstimator):
     """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -157,7 +153,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class BayesNetClassifier(_Classifier):
+class BayesNetClassifier(Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -207,7 +203,7 @@ class BayesNetClassifier(_Classifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_Classifier._parameter_constraints,
+        **Classifier._parameter_constraints,
         "structure": [None, Structure, HasMethods("learn")],
         "parameters": [None, HasMethods("fit")],
     }
@@ -241,7 +237,7 @@ class BayesNetClassifier(_Classifier):
         self.structure_ = structure
 
 
-class NaiveBayesClassifier(_Classifier):
+class NaiveBayesClassifier(Classifier):
     """Naive Bayes: features independent given the class, any parameter learner.
 
     Parameters
@@ -282,7 +278,7 @@ class NaiveBayesClassifier(_Classifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_Classifier._parameter_constraints,
+        **Classifier._parameter_constraints,
         "parameters": [None, HasMethods("fit")],
     }
 
@@ -306,229 +302,6 @@ class NaiveBayesClassifier(_Classifier):
         self.tables_ = parameters.fit(self.structure_, data, rng)
 
 
-class TANClassifier(_Classifier):
-    """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
-
-    Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient
-    of the loss reaches the drawn tables directly and the distribution straight through a Gumbel softmax.
-    Afterwards the most probable structure is kept, with its tables only. The defaults are the
-    published protocol (500 epochs of Adam, rates and temperature falling exponentially).
-
-    Parameters
-    ----------
-    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"} or list of lists, default="subset"
-        Parents that a feature may choose from, besides none:
-
-        - ``"all"``: every feature before it in the ordering;
-        - ``"subset"``: at most ``n_candidates`` random ones of these;
-        - ``"heuristic"``: the ``n_candidates`` nearest pixels before it, for images;
-        - ``"order-free"``: any other feature; each draw is a maximum-weight arborescence, so the structure is
-          a tree without an ordering fixed beforehand;
-        - ``"unconstrained"``: any other feature, each choice by itself. The result may have cycles: it is a
-          scorer (pseudo-TAN, section 4.5), no Bayesian network, and cannot sum out missing features;
-        - a list with the candidate parents of every feature. If they could form a cycle, draws are arborescences.
-    n_candidates : int, optional
-        At most so many candidate parents a feature. By default 8 for ``"subset"`` and ``"heuristic"`` and no
-        limit for the others. For one ``random_state``, smaller sets are subsets of larger ones.
-    ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features for ``"all"`` and ``"subset"`` (random by default), or the pixel order for
-        ``"heuristic"`` (C by default).
-    image_shape : tuple of (height, width), optional
-        For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
-    loss : Loss, optional
-        Any loss; ``Hybrid()`` by default.
-    learning_rate : float, default=0.03
-        Adam's rate for the tables at the start; it falls exponentially to a thousandth.
-    structure_learning_rate : float, default=0.001
-        Adam's rate for the structure logits, constant.
-    n_epochs : int, default=500
-        Passes over the data.
-    batch_size : int, default=100
-        Rows a step; the last partial batch of an epoch is dropped.
-    temperature : tuple of (float, float), default=(10.0, 0.1)
-        Softmax temperature of the first and the last epoch.
-    init : {"uniform", "maximum-likelihood"}, default="uniform"
-        Start of the tables: random from U(-0.1, 0.1), or smoothed frequencies.
-    validation_fraction : float, optional
-        Share of the rows held out, by class. The parameters of the best epoch on them are kept.
-    patience : int, optional
-        With ``validation_fraction``: stop after that many epochs without a better validation error.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the parameters while training; the fitted tables are float64.
-    encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
-    device : {"cpu"}, default="cpu"
-        Where to train.
-    n_jobs : int, optional
-        Threads for encoding and prediction, as in joblib. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of ordering, candidates, start, batches and draws.
-    verbose : int, default=0
-        1 prints about ten lines of progress, 2 a line an epoch.
-    callback : callable, optional
-        Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training.
-
-    Attributes
-    ----------
-    structure_ : Structure
-        The most probable structure; ``structure_.parent`` and ``structure_.to_networkx()``.
-    tables_ : Tables
-        Log-probabilities of every feature given its parents and the class.
-    structure_probabilities_ : list of dict
-        For every feature the learnt probability of each candidate parent, -1 for none.
-    candidates_ : CandidateSets
-        What there was to choose from.
-    history_ : list of EpochReport
-        One report an epoch.
-    classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
-    encoder_ : TableEncoder
-        The fitted encoder.
-    n_features_in_ : int
-        Number of columns of ``X``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
-    n_parameters_ : int
-        Free parameters.
-
-    References
-    ----------
-    Roth, Pernkopf: Differentiable TAN structure learning for Bayesian network classifiers. PGM 2020.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import Hybrid, TANClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TANClassifier(candidates="order-free", loss=Hybrid(trade_off=10), n_epochs=50, batch_size=20,
-    ...                       random_state=0)
-    >>> bool(model.fit(X, y).score(X, y) > 0.95)
-    True
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_Classifier._parameter_constraints,
-        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple],
-        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
-        "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
-        "image_shape": [None, tuple, list],
-        "loss": "no_validation",
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "structure_learning_rate": [Interval(Real, 0, None, closed="left")],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "temperature": [tuple, list],
-        "init": [StrOptions({"uniform", "maximum-likelihood"})],
-        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
-        "patience": [None, Interval(Integral, 1, None, closed="left")],
-        "dtype": [StrOptions({"float32", "float64"})],
-        "device": [str],
-        "verbose": [Interval(Integral, 0, None, closed="left")],
-        "callback": [None, callable],
-    }
-
-    def __init__(
-        self,
-        *,
-        candidates: Any = "subset",
-        n_candidates: int | None = None,
-        ordering: Any = None,
-        image_shape: tuple[int, int] | None = None,
-        loss: Loss | None = None,
-        learning_rate: float = 0.03,
-        structure_learning_rate: float = 1e-3,
-        n_epochs: int = 500,
-        batch_size: int = 100,
-        temperature: tuple[float, float] = (10.0, 0.1),
-        init: str = "uniform",
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        dtype: str = "float32",
-        encoder: TableEncoder | None = None,
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[EpochReport], Any] | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.n_candidates = n_candidates
-        self.ordering = ordering
-        self.image_shape = image_shape
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.structure_learning_rate = structure_learning_rate
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.temperature = temperature
-        self.init = init
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.dtype = dtype
-        self.encoder = encoder
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    def _learn(self, data: EncodedData, rng: np.random.Generator) -> None:
-        """Train by gradient and keep the most probable structure."""
-        self._check_settings()
-        self.candidates_ = make_candidates(
-            self.candidates,
-            data.n_features,
-            n_candidates=self.n_candidates,
-            ordering=self.ordering,
-            image_shape=self.image_shape,
-            rng=rng,
-        )
-        validation = None
-        if self.validation_fraction is not None:
-            data, validation = _hold_out(data, self.validation_fraction, rng)
-        settings = TrainingSettings(
-            learning_rate=self.learning_rate,
-            structure_learning_rate=self.structure_learning_rate,
-            n_epochs=self.n_epochs,
-            batch_size=self.batch_size,
-            temperature=(float(self.temperature[0]), float(self.temperature[1])),
-            init=self.init,
-            dtype=self.dtype,
-            patience=self.patience,
-        )
-        loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        outcome = train(data, self.candidates_, loss, settings, rng, validation=validation, callback=self._report)
-        self.structure_ = outcome.structure
-        self.tables_ = outcome.tables
-        self.structure_probabilities_ = outcome.probabilities
-        self.history_ = outcome.history
-
-    def _check_settings(self) -> None:
-        """Refuse combinations that no single parameter's range can rule out."""
-        if self.device != "cpu":
-            raise ValueError(f"device must be 'cpu', got {self.device!r}: this version has no other backend.")
-        if self.patience is not None and self.validation_fraction is None:
-            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
-        if len(self.temperature) != 2 or not all(0 < t < np.inf for t in self.temperature):
-            raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
-
-    def _report(self, report: EpochReport) -> Any:
-        """Print progress and ask the user's callback."""
-        every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
-        if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
-            held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"
-            print(  # noqa: T201
-                f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
-                f"structure entropy {report.structure_entropy:.3f}{held_out}"
-            )
-        return self.callback(report) if self.callback is not None else False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        return tags
-
-
 def _generator(random_state: Any) -> np.random.Generator:
     """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time."""
     if isinstance(random_state, np.random.Generator):
@@ -536,16 +309,3 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)
-
-
-def _hold_out(data: EncodedData, fraction: float, rng: np.random.Generator) -> tuple[EncodedData, EncodedData]:
-    """Return training and validation rows, the latter a share of every class (rounded down, one row stays)."""
-    held_out = np.zeros(data.n_samples, dtype=bool)
-    for c in range(data.n_classes):
-        rows = rng.permutation(np.flatnonzero(data.y == c))
-        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
-    if not held_out.any():
-        raise ValueError(
-            f"validation_fraction={fraction} of {data.n_samples} rows leaves no row to validate on. Raise it."
-        )
-    return data.take(~held_out), data.take(held_out)

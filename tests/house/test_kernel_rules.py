@@ -17,8 +17,8 @@ FLAG_FILE = ROOT / "tanlearn" / "_jit.py"
 COMPILER_WORDS = {"njit", "jit", "prange", "fastmath"}
 ALLOCATORS = {"array", "asarray", "copy", "empty", "full", "ones", "zeros"}
 ALLOCATORS |= {f"{name}_like" for name in ("empty", "full", "ones", "zeros")}
-# A dimension and what it counts ("n samples"), or an array and its shape ("(n_tables + 1,)").
-LEGEND = re.compile(r"\b[A-Za-z] [a-z]+s\b|\([A-Za-z_][^()]*,[^()]*\)")
+# A dimension and what it counts ("n samples"), an array and its shape ("(n_tables + 1,)"), or "Scalars in".
+LEGEND = re.compile(r"\b[A-Za-z] [a-z]+s\b|\([A-Za-z_][^()]*,[^()]*\)|\bscalars\b", re.IGNORECASE)
 
 
 def name_of(path: Path) -> str:
@@ -177,6 +177,7 @@ def test_kernel_checker_accepts_scratch_above_the_innermost_loop():
     [
         ("# n samples, d features, C classes\nimport numpy", True),
         ("# rho and theta (n_cells,)\nimport numpy", True),
+        ("# Scalars in, scalars out.\nimport numpy", True),
         ("# flat loops\nimport numpy", False),
         ("import numpy\n# n samples", False),
         ('"""Of n samples."""\nimport numpy', False),

@@ -23,6 +23,7 @@ RANKS = (
     {"training"},
     {"parameters"},
     {"estimators"},
+    {"gradient_tan"},
     {"__init__", "baselines"},
     {"comparison"},
     {"cli"},
