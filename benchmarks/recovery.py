@@ -42,6 +42,7 @@ def main():
     parser.add_argument("--sets", nargs="+", default=["letter", "satimage", "usps"])
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--init", default="maximum-likelihood", choices=["uniform", "maximum-likelihood"])
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--structure-learning-rate", type=float, default=1e-3)
     arguments = parser.parse_args()
     for name in arguments.sets:
@@ -54,7 +55,7 @@ def main():
         settings = TrainingSettings(
             n_epochs=arguments.epochs,
             init=arguments.init,
-            learning_rate=3e-3,
+            learning_rate=arguments.learning_rate,
             structure_learning_rate=arguments.structure_learning_rate,
             batch_size=50 if name == "satimage" else 100,
         )

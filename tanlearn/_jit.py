@@ -6,13 +6,16 @@
   Adam sweep: 1.70 -> 0.17 ns a cell).
 * ``nogil`` lets plain threads run kernels side by side. All kernels are serial; threads are joblib's, so no
   Numba threading layer is ever started, and a fit inside somebody's thread pool cannot crash one.
-* Compiled code is cached on disk. ``TANLEARN_CACHE=0`` turns that off.
+* Compiled code is cached on disk, with two repairs of Numba's cache (see :func:`_repair_cache`).
+  ``TANLEARN_CACHE=0`` turns it off.
 """
 
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -23,6 +26,29 @@ FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 CACHE = os.environ.get("TANLEARN_CACHE", "1") != "0"
 
 
+# Size and time of every kernel file: what compiled code is as old as.
+_STAMP = tuple(
+    (path.name, path.stat().st_size, path.stat().st_mtime_ns)
+    for path in sorted((Path(__file__).parent / "kernels").glob("*.py"))
+)
+
+
 def kernel(function: _Function) -> _Function:
     """Compile a pure loop over arrays: serial, without the GIL, cached on disk."""
-    return numba.njit(nogil=True, cache=CACHE, error_model="numpy", fastmath=FASTMATH)(function)
+    compiled = numba.njit(nogil=True, cache=CACHE, error_model="numpy", fastmath=FASTMATH)(function)
+    if CACHE and not numba.config.DISABLE_JIT:
+        _repair_cache(compiled._cache._cache_file)
+    return compiled
+
+
+def _repair_cache(files: Any) -> None:
+    """Keep a kernel's cache right where Numba's own bookkeeping does not.
+
+    Numba numbers compiled files by their index, so two processes that compile different types at once write
+    one file under two names (1 of 25 cold starts of four processes left such a cache behind, for good): the
+    names get a random part. And Numba looks at the file of the kernel itself only, while kernels inline
+    kernels of other files: the age of all of them counts.
+    """
+    numbered = files._data_name
+    files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
+    files._source_stamp = (files._source_stamp, _STAMP)

@@ -326,16 +326,18 @@ def _from_frame(name: str, X: Any, target: Any, discrete_features: Any) -> Datas
 def _read_arrays(path: Path) -> dict[str, AnyArray]:
     """Return all arrays of an archive."""
     try:
+        # NumPy would try to unpickle what is no archive, and leave it open.
+        if not zipfile.is_zipfile(path):
+            raise zipfile.BadZipFile
         with np.load(path, allow_pickle=False) as archive:
-            if isinstance(archive, np.lib.npyio.NpzFile):
-                return dict(archive)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        if "Object arrays" in str(error):
-            raise ValueError(
-                f"{path} holds Python objects, which are never unpickled. Save strings with dtype=str, and missing "
-                f"values as a mask called missing."
-            ) from error
-    raise ValueError(f"{path} is no archive of NumPy arrays, as numpy.savez writes them.")
+            return dict(archive)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is no archive of NumPy arrays, as numpy.savez writes them.") from error
+    except ValueError as error:
+        raise ValueError(
+            f"{path} holds Python objects, which are never unpickled. Save strings with dtype=str, and missing values "
+            f"as a mask called missing."
+        ) from error
 
 
 def _require(path: Path, arrays: Mapping[str, AnyArray], names: Sequence[str]) -> list[AnyArray]:
