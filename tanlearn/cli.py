@@ -174,7 +174,7 @@ def _progress_bars(n_learners: int) -> Iterator[Progress]:
         else:
             bars.update(tasks[learner], total=1.0, completed=share)
 
-    with Bars(*columns, console=console, transient=True) as bars:
+    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         yield draw
 
 

@@ -335,8 +335,8 @@ def _read_arrays(path: Path) -> dict[str, AnyArray]:
         raise ValueError(f"{path} is no archive of NumPy arrays, as numpy.savez writes them.") from error
     except ValueError as error:
         raise ValueError(
-            f"{path} holds Python objects, which are never unpickled. Save strings with dtype=str, and missing values "
-            f"as a mask called missing."
+            f"{path} cannot be read: {error}. Python objects are never unpickled: save strings with dtype=str, and "
+            f"missing values as a mask called missing."
         ) from error
 
 

@@ -1,0 +1,244 @@
+"""Comparing learners: splits, measures, failures, progress, and the three ways to print."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn.baselines import LEARNERS, Learner
+from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, compare, summary
+from tanlearn.datasets import Dataset, load_npz
+
+DATA = Path(__file__).parents[1].parent / "shared" / "data" / "discretized"
+
+
+@pytest.fixture(scope="module")
+def weather():
+    """Return 90 rows of three classes and two noisy copies of them."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [45, 30, 15])
+    X = np.where(rng.random((90, 2)) < 0.2, rng.integers(0, 3, (90, 2)), y[:, np.newaxis])
+    return Dataset("weather", X, np.array(["sun", "rain", "snow"])[y], ["a", "b"])
+
+
+class Spy(NaiveBayesClassifier):
+    """Naive Bayes that remembers what each of its kind was fitted to."""
+
+    fits: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        Spy.fits.append((X, y))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def spy():
+    """Return the registry entry of a spy, and what it saw."""
+    Spy.fits = []
+    entry = Learner("Spy", "watches", "nobody", lambda random_state, n_epochs, n_jobs, encoder: Spy(encoder=encoder))
+    return entry, Spy.fits
+
+
+def failing(error):
+    """Return the registry entry of a learner that raises."""
+
+    def factory(random_state, n_epochs, n_jobs, encoder):
+        raise error
+
+    return Learner("Failing", "raises", "nobody", factory)
+
+
+def test_result_agrees_with_fitting_by_hand(weather):
+    rows = np.arange(90)
+    split = replace(weather, folds=[(rows[::2], rows[1::2])], discrete_features=True)
+    (result,) = compare(split, ["nb ml"])
+    X, y = split.take(rows[::2])
+    model = NaiveBayesClassifier(encoder=TableEncoder(discrete_features=True)).fit(X, y)
+    assert result.test_error == pytest.approx(100 * (1 - model.score(*split.take(rows[1::2]))))
+    assert (result.dataset, result.learner, result.n_parameters) == ("weather", "NB ML", model.n_parameters_)
+    assert (result.n_folds, result.n_train, result.n_test) == (1, 45, 45)
+    assert result.test_error_std is None
+    assert result.failure is None
+    assert result.fit_seconds > 0
+    assert result.predict_microseconds > 0
+
+
+def test_a_stratified_third_is_held_out(weather, spy):
+    entry, fits = spy
+    (result,) = compare(weather, [entry])
+    assert (result.n_train, result.n_test) == (60, 30)
+    assert np.unique(fits[-1][1], return_counts=True)[1].tolist() == [20, 10, 30]
+
+
+def test_warm_up_sees_a_few_rows_of_every_class(weather, spy):
+    entry, fits = spy
+    compare(weather, [entry])
+    assert len(fits) == 2
+    assert np.unique(fits[0][1], return_counts=True)[1].tolist() == [10, 10, 10]
+
+
+def test_seed_decides_the_split(weather, spy):
+    entry, fits = spy
+    for seed in (0, 0, 1):
+        compare(weather, [entry], random_state=seed)
+    first, again, other = (fit[0] for fit in fits[1::2])
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_cross_validation_averages_over_folds(weather, spy):
+    entry, fits = spy
+    (result,) = compare(weather, [entry], n_folds=3)
+    errors = []
+    for X, y in fits[1:]:
+        # Rows are equal in many places, so find the test rows by counting what is left.
+        assert len(y) == 60
+        model = NaiveBayesClassifier(encoder=TableEncoder()).fit(X, y)
+        wrong = (model.predict(weather.X) != weather.y).sum() - (model.predict(X) != y).sum()
+        errors.append(100 * wrong / 30)
+    assert result.n_folds == 3
+    assert result.test_error == pytest.approx(np.mean(errors))
+    assert result.test_error_std == pytest.approx(np.std(errors, ddof=1))
+
+
+def test_own_split_is_used_and_not_to_be_overruled(weather):
+    rows = np.arange(90)
+    split = replace(weather, folds=[(rows[:80], rows[80:]), (rows[10:], rows[:10])])
+    (result,) = compare(split, ["NB ML"])
+    assert (result.n_folds, result.n_train, result.n_test) == (2, 80, 10)
+    with pytest.raises(ValueError, match=r"weather has its own split .* into 3 folds\. Leave n_folds out"):
+        compare(split, ["NB ML"], n_folds=3)
+
+
+@pytest.mark.parametrize(
+    ("y", "learners", "message"),
+    [
+        (["sun"] * 90, ["NB ML"], "one class only"),
+        (["sun"] * 90, [], "name at least one learner"),
+        (["sun", "rain"] * 45, ["NB MM"], "Did you mean 'NB ML'"),
+        (["sun"] * 89 + ["rain"], ["NB ML"], "least populated class"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(weather, y, learners, message):
+    with pytest.raises(ValueError, match=message):
+        compare(replace(weather, y=np.array(y)), learners)
+
+
+def test_a_failing_learner_leaves_its_reason_and_the_others_go_on(weather):
+    X = weather.X.astype(float)
+    X[::5, 0] = np.nan
+    learners = ["NB HYB", failing(RuntimeError("no luck")), "NB ML"]
+    hybrid, broken, bayes = compare(replace(weather, X=X, discrete_features=True), learners, n_epochs=2)
+    assert "complete rows only" in hybrid.failure
+    assert broken.failure == "RuntimeError: no luck"
+    assert (hybrid.test_error, hybrid.fit_seconds, hybrid.n_parameters) == (None, None, None)
+    assert (bayes.failure, best([hybrid, broken, bayes])) == (None, [bayes])
+
+
+@pytest.mark.parametrize("name", ["NB ML", "TAN Subset HYB"])
+def test_progress_starts_with_the_warm_up_and_ends_at_one(weather, name):
+    shares = []
+    compare(weather, [name], n_folds=2, n_epochs=4, progress=lambda learner, share: shares.append((learner, share)))
+    assert {learner for learner, _ in shares} == {name}
+    first, *others = [share for _, share in shares]
+    assert first is None
+    assert others == sorted(others)
+    expected = {"NB ML": {0, 0.5, 1}, "TAN Subset HYB": {k / 8 for k in range(9)}}
+    assert set(others) == expected[name]
+
+
+def test_progress_ends_at_one_for_a_learner_that_fails(weather):
+    shares = []
+    compare(weather, [failing(ValueError("no"))], progress=lambda learner, share: shares.append(share))
+    assert (shares[0], shares[-1]) == (None, 1.0)
+
+
+def test_what_progress_answers_stops_nothing(weather):
+    stopped, free = (
+        compare(weather, ["TAN Subset HYB"], n_epochs=5, progress=progress)[0]
+        for progress in (lambda learner, share: True, None)
+    )
+    assert stopped.test_error == free.test_error
+
+
+def test_epochs_and_threads_reach_the_learner(weather):
+    seen = []
+
+    def factory(random_state, n_epochs, n_jobs, encoder):
+        seen.append((random_state, n_epochs, n_jobs, encoder.n_jobs))
+        return LEARNERS["NB ML"].factory(random_state, n_epochs, n_jobs, encoder)
+
+    compare(weather, [Learner("x", "x", "x", factory)], random_state=3, n_epochs=9, n_jobs=2)
+    assert seen == [(3, 2, 2, 2), (3, 9, 2, 2)]
+
+
+GOOD = Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 1189, 0.031, 1.24)
+BETTER = Result("digits", "NB HYB", 5, 1198, 599, 9.0, 0.5, 1189, 3.0, 1.0)
+FAILED = Result("digits", "TAN All HYB", 1, 1198, 599, failure="too much | too late")
+
+
+def test_best_are_all_of_equal_error():
+    equal = replace(GOOD, learner="NB CG-CL")
+    assert best([GOOD, FAILED, equal]) == [GOOD, equal]
+    assert best([FAILED]) == []
+
+
+def test_summary_says_how_it_was_measured():
+    assert summary([GOOD, FAILED]) == (
+        "Best: NB ML, 10.52 % of 599 held-out rows wrong (standard error 1.25), trained on 1,198."
+    )
+    assert summary([BETTER]) == (
+        "Best: NB HYB, 9.00 % of the test rows wrong, mean of 5 folds (standard deviation 0.50)."
+    )
+    assert "NB ML and NB CG-CL" in summary([GOOD, replace(GOOD, learner="NB CG-CL")])
+    assert summary([FAILED]) == "No learner succeeded."
+
+
+def test_summary_of_a_perfect_learner_has_no_error():
+    assert "0.00 % of 599 held-out rows wrong (standard error 0.00)" in summary([replace(GOOD, test_error=0.0)])
+
+
+def test_cells_stand_under_their_headers():
+    assert [len(cells(result)) for result in (GOOD, BETTER, FAILED)] == [len(HEADERS)] * 3
+    assert cells(BETTER) == ("NB HYB", "9.00 +- 0.50", "1,189", "3.00", "1.0")
+    assert cells(FAILED) == ("TAN All HYB", "failed", "", "", "")
+
+
+def test_json_holds_every_field_and_null():
+    good, failed = json.loads(as_json([GOOD, FAILED]))
+    assert Result(**good) == GOOD
+    assert Result(**failed) == FAILED
+    assert failed["test_error"] is None
+
+
+def test_csv_has_a_line_a_learner_under_the_names():
+    good, failed = csv.DictReader(as_csv([GOOD, FAILED]).splitlines())
+    assert (good["learner"], float(good["test_error"]), good["test_error_std"]) == ("NB ML", 10.515, "")
+    assert (failed["test_error"], failed["failure"]) == ("", "too much | too late")
+
+
+def test_markdown_has_the_best_in_bold_and_failures_below():
+    assert as_markdown([GOOD, BETTER, FAILED]).splitlines() == [
+        "| learner | test error [%] | parameters | fit [s] | predict [us/row] |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| NB ML | 10.52 | 1,189 | 0.03 | 1.2 |",
+        "| NB HYB | **9.00 +- 0.50** | 1,189 | 3.00 | 1.0 |",
+        "| TAN All HYB | failed |  |  |  |",
+        "",
+        "TAN All HYB failed: too much | too late",
+    ]
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA.exists(), reason="the real data sets are not beside the project")
+@pytest.mark.parametrize(
+    ("name", "errors"), [("letter", (25.89, 15.23)), ("satimage", (17.95, 11.90)), ("usps", (13.11, 8.74))]
+)
+def test_published_errors_of_maximum_likelihood(name, errors):
+    results = compare(load_npz(DATA / f"{name}.npz"), ["NB ML", "TAN-CMI ML"])
+    assert tuple(round(result.test_error, 2) for result in results) == errors  # differentiable TAN, table 1
