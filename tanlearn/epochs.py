@@ -73,6 +73,7 @@ class State:
         self.phi: FloatArray = np.zeros(candidates.n_tables)
         self.parametrization = Normalized(self.layout, dtype)
         self.theta = self.parametrization.forward(self.rho)
+        self.idle: IntArray = np.zeros(candidates.n_tables, np.intp)
         self.adam = Adam(self.rho)
         self.structure_adam = Adam(self.phi)
         self.selected: IntArray = np.empty(candidates.n_features, np.intp)
@@ -248,6 +249,7 @@ def fused_epoch(
         adam.m,
         adam.v,
         state.theta,
+        state.idle,
         structure_adam.m,
         structure_adam.v,
         state.phi,

@@ -105,3 +105,28 @@ def test_only_built_in_losses_in_single_precision_are_fused():
     assert not is_fusible(Hybrid(), "float64")
     assert not is_fusible(Doubled(), "float32")
     assert isinstance(Doubled(), CompiledLoss)
+
+
+def test_resting_tables_end_where_unresting_ones_do():
+    """One candidate is drawn for 280 steps while the others rest from step 200 on; then another one wakes up."""
+    data, sets = problem("all")
+    fused = State(data, sets, "uniform", "float32", np.random.default_rng(0))
+    unfused = copy.deepcopy(fused)
+    favourite = np.zeros(sets.n_tables)
+    favourite[sets.group[:-1]] = 100.0
+    last = np.zeros(sets.n_tables)
+    last[sets.group[1:] - 1] = 200.0
+    for bias, n_epochs in ((0.0, 2), (favourite, 70), (last, 1)):
+        for state, engine in ((fused, fused_epoch), (unfused, unfused_epoch)):
+            state.phi += bias
+            run(engine, state, data, JointNLL(), n_epochs, rates=(1e-3, 0.0))
+        if n_epochs == 70:
+            assert (fused.idle > 210).sum() == sets.n_tables - sets.n_features
+            resting = np.repeat(fused.idle > 0, np.diff(fused.layout.offset))
+            np.testing.assert_allclose(fused.theta[3:][resting], unfused.theta[3:][resting], atol=1e-5)
+            assert np.abs(unfused.adam.m[3:][resting]).max() < 1e-9  # what rest leaves out is nothing
+    assert (fused.idle[sets.group[1:] - 1] == 0).all()
+    np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
+    awake = np.repeat(fused.idle == 0, np.diff(fused.layout.offset))
+    np.testing.assert_allclose(fused.adam.m[3:][awake], unfused.adam.m[3:][awake], atol=1e-6)
+    np.testing.assert_allclose(fused.adam.v[3:][awake], unfused.adam.v[3:][awake], rtol=1e-3, atol=1e-9)
