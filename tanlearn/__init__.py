@@ -9,6 +9,7 @@ from tanlearn.encoding import CategoryEncoder
 from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
+from tanlearn.model_selection import TANSearchCV
 from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
@@ -36,6 +37,7 @@ __all__ = [
     "StochasticGradient",
     "Structure",
     "TANClassifier",
+    "TANSearchCV",
     "TableEncoder",
     "Tables",
 ]

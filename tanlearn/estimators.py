@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.border import TableEncoder, encode_rows, encode_training
@@ -71,7 +70,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
             remedy.
         """
         self._validate_params()
-        data = encode_training(self, X, y, sample_weight)
+        return self.fit_encoded(encode_training(self, X, y, sample_weight))
+
+    def fit_encoded(self, data: EncodedData) -> Any:
+        """Learn structure and tables from codes; for searches that encode once and learn many times.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Encoded rows and classes. Prediction from raw values needs :meth:`fit`.
+
+        Returns
+        -------
+        object
+            The estimator itself, with ``structure_`` and ``tables_``.
+        """
+        self._validate_params()
         self._learn(data, _generator(self.random_state))
         return self
 
@@ -142,8 +156,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters of the fitted model."""
-        check_is_fitted(self)
         return self.tables_.n_parameters
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tables_") and hasattr(self, "encoder_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

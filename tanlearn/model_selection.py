@@ -1,0 +1,297 @@
+"""Random search over the settings of gradient TAN, trained as a population and resumable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterSampler, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.border import encode_training
+from tanlearn.checkpoint import SearchCheckpoint, fingerprint
+from tanlearn.gradient_tan import TANClassifier
+from tanlearn.population import Part, Run, RunResult, run_population
+
+__all__ = ["TANSearchCV"]
+
+
+class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Random search over settings of gradient TAN.
+
+    Does what scikit-learn's ``RandomizedSearchCV`` does, for a learner whose trainings are many and alike: each split
+    is encoded once, all trainings share it, one thread runs one training, and what is finished is kept in a file.
+
+    Parameters
+    ----------
+    estimator : TANClassifier, optional
+        What is searched over; by default ``TANClassifier()``.
+    param_distributions : dict
+        Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from. Parameters
+        of the encoder cannot be searched.
+    n_iter : int, default=40
+        Number of settings drawn.
+    cv : int, splitter or float, default=0.2
+        A share: one stratified held-out part of that size. Otherwise folds, as in scikit-learn.
+    refit : bool, default=True
+        Train the best settings again on all rows.
+    checkpoint : str or path, optional
+        A file that every finished training is written to. A search with the same data and settings that
+        finds the file goes on where the last one ended; a file of another search is refused.
+    n_jobs : int, optional
+        Threads, one a training, as in joblib. Results do not depend on it.
+    random_state : int or None, default=None
+        Seed of the settings drawn, of the splits, and of every training.
+    verbose : int, default=0
+        1 prints a line a training with the best score so far.
+    callback : callable, optional
+        Called with every :class:`~tanlearn.population.RunResult`; a true answer ends the search with what
+        is finished.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in scikit-learn: ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_fit_time``, and ``mean_n_parameters``. Settings that were not trained on
+        every split have nan scores and the last rank.
+    best_index_ : int
+        Row of the best settings: highest mean score; of equals, fewest parameters, then first drawn.
+    best_params_ : dict
+        The best settings.
+    best_score_ : float
+        Their mean held-out accuracy.
+    best_estimator_ : TANClassifier
+        Trained on all rows, if ``refit``.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order, if ``refit``.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import Hybrid, TANClassifier, TANSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = TANSearchCV(TANClassifier(loss=Hybrid(), n_epochs=30, batch_size=20),
+    ...                      {"loss__trade_off": loguniform(1, 100), "loss__gamma": [1, 3]}, n_iter=4, random_state=0)
+    >>> search.fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [None, HasMethods(["fit_encoded", "predict_proba"])],
+        "param_distributions": [None, dict, list],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object", Interval(Real, 0, 1, closed="neither")],
+        "refit": ["boolean"],
+        "checkpoint": [None, str, os.PathLike],
+        "n_jobs": [None, Integral],
+        "random_state": [None, Integral],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
+        "callback": [None, callable],
+    }
+
+    best_estimator_: TANClassifier
+
+    def __init__(
+        self,
+        estimator: TANClassifier | None = None,
+        param_distributions: Any = None,
+        *,
+        n_iter: int = 40,
+        cv: Any = 0.2,
+        refit: bool = True,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[RunResult], Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.cv = cv
+        self.refit = refit
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANSearchCV:
+        """Draw settings, train them on every split, and train the best on all rows.
+
+        A keyboard interrupt ends the search; what is finished is in the checkpoint.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, in training and in the score.
+
+        Returns
+        -------
+        TANSearchCV
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the data break a rule of the border, the checkpoint is of another search, or no settings were
+            trained on every split.
+        """
+        self._validate_params()
+        base = TANClassifier() if self.estimator is None else self.estimator
+        if self.param_distributions is None:
+            raise ValueError("param_distributions must name what to search over, such as {'loss__gamma': [1, 3, 10]}.")
+        seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
+        if self.checkpoint is not None and self.random_state is None:
+            raise ValueError("a checkpoint needs an int random_state: without one, no two searches are the same.")
+        settings = list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+        encoder_names = sorted({name for setting in settings for name in setting if name.startswith("encoder")})
+        if encoder_names:
+            raise ValueError(f"{encoder_names[0]} cannot be searched: every split is encoded once for all settings.")
+        parts = self._parts(base, X, y, sample_weight, seed)
+        runs = [
+            Run(i, k, {"random_state": seed + i, **setting})
+            for i, setting in enumerate(settings)
+            for k in range(len(parts))
+        ]
+        finished = self._train(base, parts, runs)
+        self._collect(settings, finished, len(parts))
+        if self.refit:
+            parameters = {"random_state": seed + self.best_index_, **self.best_params_}
+            self.best_estimator_ = clone(base).set_params(**parameters).fit(X, y, sample_weight)
+            self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
+        """Encode every split: categories and cuts come from its training rows only."""
+        labels = np.asarray(y)
+        if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
+            splitter: Any = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=seed)
+        elif isinstance(self.cv, Integral):
+            splitter = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
+        else:
+            splitter = check_cv(self.cv, labels, classifier=True)
+        parts = []
+        for train, test in splitter.split(np.zeros(len(labels)), labels):
+            weights = [None if sample_weight is None else np.asarray(sample_weight)[rows] for rows in (train, test)]
+            carrier = clone(base)
+            data = encode_training(carrier, _safe_indexing(X, train), labels[train], weights[0])
+            known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
+            codes = np.array([known.get(label, -1) for label in labels[test].tolist()])
+            parts.append(Part(data, carrier.encoder_.transform(_safe_indexing(X, test)), codes, weights[1]))
+        return parts
+
+    def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:
+        """Run what the checkpoint does not hold yet."""
+        file = None
+        if self.checkpoint is not None:
+            file = SearchCheckpoint(self.checkpoint, fingerprint(base, parts, runs))
+        finished = [] if file is None else file.finished
+        done = {(result.setting, result.part) for result in finished}
+        todo = [run for run in runs if (run.setting, run.part) not in done]
+        with closing(run_population(base, parts, todo, n_jobs=self.n_jobs)) as results:
+            for result in results:
+                finished.append(result)
+                if file is not None:
+                    file.append(result)
+                if self.verbose:
+                    best = np.nanmax([r.score for r in finished] + [0.0])
+                    outcome = result.failure or f"accuracy {result.score:.4f}"
+                    print(  # noqa: T201
+                        f"{len(finished)}/{len(runs)}: setting {result.setting}, split {result.part}: {outcome} "
+                        f"(best so far {best:.4f}, {result.seconds:.1f} s)"
+                    )
+                if self.callback is not None and self.callback(result):
+                    break
+        return finished
+
+    def _collect(self, settings: list[dict[str, Any]], finished: list[RunResult], n_parts: int) -> None:
+        """Set ``cv_results_`` and the best of it."""
+        shape = (n_parts, len(settings))
+        scores, seconds, sizes = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
+        for result in finished:
+            scores[result.part, result.setting] = result.score
+            seconds[result.part, result.setting] = result.seconds
+            sizes[result.part, result.setting] = result.n_parameters
+        mean = scores.mean(axis=0)
+        if np.isnan(mean).all():
+            failures = {result.failure for result in finished if result.failure}
+            raise ValueError(f"no settings were trained on every split. Failures: {sorted(failures) or 'none'}.")
+        rank = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(int)
+        self.cv_results_: dict[str, Any] = {
+            "params": settings,
+            **{f"split{k}_test_score": scores[k] for k in range(n_parts)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": rank,
+            "mean_fit_time": seconds.mean(axis=0),
+            "mean_n_parameters": sizes.mean(axis=0),
+        }
+        for name in sorted({name for setting in settings for name in setting}):
+            values = np.ma.masked_all(len(settings), dtype=object)
+            for i, setting in enumerate(settings):
+                if name in setting:
+                    values[i] = setting[name]
+            self.cv_results_[f"param_{name}"] = values
+        self.best_index_ = int(np.lexsort((np.arange(len(settings)), sizes.mean(axis=0), rank))[0])
+        self.best_params_ = settings[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the most probable class of every row, by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the log-probability of every class, by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_log_proba(X)
