@@ -20,8 +20,8 @@ ENCODER = TableEncoder(discrete_features=True)
 
 #: Chosen by `search`: the lowest held-out error of the random draws, for each kind of candidates.
 CHOSEN = {
-    "subset": {"trade_off": 100.0, "gamma": 1.0, "learning_rate": 0.03, "structure_learning_rate": 1e-3},
-    "order-free": {"trade_off": 100.0, "gamma": 1.0, "learning_rate": 0.03, "structure_learning_rate": 1e-3},
+    "subset": {"trade_off": 100.0, "gamma": 1.5, "learning_rate": 0.01, "structure_learning_rate": 1e-3},
+    "order-free": {"trade_off": 100.0, "gamma": 1.5, "learning_rate": 0.01, "structure_learning_rate": 1e-3},
 }
 
 

@@ -12,11 +12,12 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterSampler, StratifiedKFold, StratifiedShuffleSplit, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._validation import read_classes, read_weights
 from tanlearn.border import encode_training
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
@@ -162,6 +163,11 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         encoder_names = sorted({name for setting in settings for name in setting if name.startswith("encoder")})
         if encoder_names:
             raise ValueError(f"{encoder_names[0]} cannot be searched: every split is encoded once for all settings.")
+        whole = clone(base)
+        encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
+        self.n_features_in_ = whole.n_features_in_
+        if hasattr(whole, "feature_names_in_"):
+            self.feature_names_in_ = whole.feature_names_in_
         parts = self._parts(base, X, y, sample_weight, seed)
         runs = [
             Run(i, k, {"random_state": seed + i, **setting})
@@ -178,7 +184,12 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
         """Encode every split: categories and cuts come from its training rows only."""
-        labels = np.asarray(y)
+        (table,) = indexable(X)
+        weight = read_weights(sample_weight, _num_samples(table))
+        rows = None if weight is None else weight > 0
+        labels, _ = read_classes(y, _num_samples(table), rows)
+        if weight is not None:
+            table, weight = _safe_indexing(table, np.flatnonzero(rows)), weight[rows]
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             splitter: Any = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=seed)
         elif isinstance(self.cv, Integral):
@@ -187,12 +198,12 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             splitter = check_cv(self.cv, labels, classifier=True)
         parts = []
         for train, test in splitter.split(np.zeros(len(labels)), labels):
-            weights = [None if sample_weight is None else np.asarray(sample_weight)[rows] for rows in (train, test)]
+            weights = [None if weight is None else weight[part] for part in (train, test)]
             carrier = clone(base)
-            data = encode_training(carrier, _safe_indexing(X, train), labels[train], weights[0])
+            data = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             codes = np.array([known.get(label, -1) for label in labels[test].tolist()])
-            parts.append(Part(data, carrier.encoder_.transform(_safe_indexing(X, test)), codes, weights[1]))
+            parts.append(Part(data, carrier.encoder_.transform(_safe_indexing(table, test)), codes, weights[1]))
         return parts
 
     def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:
@@ -295,3 +306,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_log_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(TANClassifier() if self.estimator is None else self.estimator).input_tags
+        tags.non_deterministic = self.random_state is None
+        return tags
