@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from tanlearn.border import TableEncoder
@@ -138,16 +139,28 @@ def _hyb(n_epochs: int) -> ParameterLearner:
     return StochasticGradient(n_epochs=n_epochs)
 
 
-def _naive_bayes(parameters: Callable[[int], ParameterLearner]) -> Factory:
-    """Return the factory of naive Bayes with these parameters."""
-    return lambda random_state, n_epochs, n_jobs, encoder: NaiveBayesClassifier(
+def _naive_bayes(
+    parameters: Callable[[int], ParameterLearner],
+    random_state: Any,
+    n_epochs: int,
+    n_jobs: int | None,
+    encoder: TableEncoder | None,
+) -> Classifier:
+    """Return naive Bayes."""
+    return NaiveBayesClassifier(
         parameters=parameters(n_epochs), encoder=encoder, n_jobs=n_jobs, random_state=random_state
     )
 
 
-def _chow_liu(parameters: Callable[[int], ParameterLearner]) -> Factory:
-    """Return the factory of the Chow-Liu tree with these parameters."""
-    return lambda random_state, n_epochs, n_jobs, encoder: BayesNetClassifier(
+def _chow_liu(
+    parameters: Callable[[int], ParameterLearner],
+    random_state: Any,
+    n_epochs: int,
+    n_jobs: int | None,
+    encoder: TableEncoder | None,
+) -> Classifier:
+    """Return the Chow-Liu tree."""
+    return BayesNetClassifier(
         structure=ChowLiu(n_jobs=n_jobs),
         parameters=parameters(n_epochs),
         encoder=encoder,
@@ -156,10 +169,12 @@ def _chow_liu(parameters: Callable[[int], ParameterLearner]) -> Factory:
     )
 
 
-def _gradient_tan(**settings: Any) -> Factory:
-    """Return the factory of gradient TAN with these settings."""
-    return lambda random_state, n_epochs, n_jobs, encoder: TANClassifier(
-        **settings, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state
+def _gradient_tan(
+    candidates: str, random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None
+) -> Classifier:
+    """Return gradient TAN."""
+    return TANClassifier(
+        candidates=candidates, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state
     )
 
 
@@ -171,37 +186,37 @@ _GRADIENT = "Roth, Pernkopf 2020"
 LEARNERS: dict[str, Learner] = {
     learner.name: learner
     for learner in (
-        Learner("NB ML", "naive Bayes, smoothed frequencies", _FRIEDMAN, _naive_bayes(_ml)),
-        Learner("NB CG-CL", "naive Bayes, conditional likelihood", _MARGIN, _naive_bayes(_cg_cl)),
-        Learner("NB CG-MM", "naive Bayes, margin", _MARGIN, _naive_bayes(_cg_mm)),
-        Learner("NB HYB", "naive Bayes, likelihood and margin", _GRADIENT, _naive_bayes(_hyb)),
-        Learner("TAN-CMI ML", "most likely tree, smoothed frequencies", _FRIEDMAN, _chow_liu(_ml)),
-        Learner("TAN-CMI CG-CL", "most likely tree, conditional likelihood", _MARGIN, _chow_liu(_cg_cl)),
-        Learner("TAN-CMI CG-MM", "most likely tree, margin", _MARGIN, _chow_liu(_cg_mm)),
-        Learner("TAN-CMI HYB", "most likely tree, likelihood and margin", _GRADIENT, _chow_liu(_hyb)),
+        Learner("NB ML", "naive Bayes, smoothed frequencies", _FRIEDMAN, partial(_naive_bayes, _ml)),
+        Learner("NB CG-CL", "naive Bayes, conditional likelihood", _MARGIN, partial(_naive_bayes, _cg_cl)),
+        Learner("NB CG-MM", "naive Bayes, margin", _MARGIN, partial(_naive_bayes, _cg_mm)),
+        Learner("NB HYB", "naive Bayes, likelihood and margin", _GRADIENT, partial(_naive_bayes, _hyb)),
+        Learner("TAN-CMI ML", "most likely tree, smoothed frequencies", _FRIEDMAN, partial(_chow_liu, _ml)),
+        Learner("TAN-CMI CG-CL", "most likely tree, conditional likelihood", _MARGIN, partial(_chow_liu, _cg_cl)),
+        Learner("TAN-CMI CG-MM", "most likely tree, margin", _MARGIN, partial(_chow_liu, _cg_mm)),
+        Learner("TAN-CMI HYB", "most likely tree, likelihood and margin", _GRADIENT, partial(_chow_liu, _hyb)),
         Learner(
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",
             _GRADIENT,
-            _gradient_tan(candidates="subset", n_candidates=8),
+            partial(_gradient_tan, "subset"),
         ),
         Learner(
             "TAN All HYB",
             "gradient TAN, all earlier features as candidate parents",
             _GRADIENT,
-            _gradient_tan(candidates="all"),
+            partial(_gradient_tan, "all"),
         ),
         Learner(
             "TAN Order-free HYB",
             "gradient TAN, any tree without an ordering",
             "this library, after Roth, Pernkopf 2020",
-            _gradient_tan(candidates="order-free"),
+            partial(_gradient_tan, "order-free"),
         ),
         Learner(
             "Pseudo-TAN HYB",
             "gradient TAN with cycles allowed: a scorer, no Bayesian network",
             _GRADIENT,
-            _gradient_tan(candidates="unconstrained"),
+            partial(_gradient_tan, "unconstrained"),
         ),
     )
 }

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Callable
@@ -34,21 +35,28 @@ _STAMP = tuple(
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a pure loop over arrays: serial, without the GIL, cached on disk."""
-    compiled = numba.njit(nogil=True, cache=CACHE, error_model="numpy", fastmath=FASTMATH)(function)
+    """Compile a pure loop over arrays: serial, without the GIL, cached on disk where a folder can be written."""
+    options = {"nogil": True, "error_model": "numpy", "fastmath": FASTMATH}
     if CACHE and not numba.config.DISABLE_JIT:
-        _repair_cache(compiled._cache._cache_file)
-    return compiled
+        with contextlib.suppress(RuntimeError):  # Numba finds no folder to write to: read-only installations
+            compiled = numba.njit(cache=True, **options)(function)
+            _repair_cache(compiled)
+            return compiled
+    return numba.njit(**options)(function)
 
 
-def _repair_cache(files: Any) -> None:
+def _repair_cache(compiled: Any) -> None:
     """Keep a kernel's cache right where Numba's own bookkeeping does not.
 
     Numba numbers compiled files by their index, so two processes that compile different types at once write
     one file under two names (1 of 25 cold starts of four processes left such a cache behind, for good): the
     names get a random part. And Numba looks at the file of the kernel itself only, while kernels inline
-    kernels of other files: the age of all of them counts.
+    kernels of other files: the age of all of them counts. Both are private matters of Numba; a version that
+    arranges them otherwise is left alone.
     """
+    files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if not (hasattr(files, "_data_name") and hasattr(files, "_source_stamp")):
+        return
     numbered = files._data_name
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
     files._source_stamp = (files._source_stamp, _STAMP)

@@ -191,11 +191,13 @@ class TableEncoder(BaseEstimator):
         return np.stack([columns[i].numbers() for i in chosen]).T
 
 
-def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> EncodedData:
+def encode_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
+) -> tuple[EncodedData, EncodedData | None]:
     """Check what an estimator's ``fit`` was given, and encode it.
 
-    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on
-    the estimator. Rows of weight 0 are dropped before anything is learnt from them, as if they were absent.
+    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on the
+    estimator. Rows of weight 0 are dropped before anything is learnt from them, exactly as if they were absent.
 
     Parameters
     ----------
@@ -208,11 +210,16 @@ def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -
         Classes, at least two.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights.
+    validation_fraction : float, optional
+        Share of the rows, class by class, that is held out: categories and cuts are not learnt from it. Drawn
+        with the estimator's ``random_state``.
 
     Returns
     -------
-    EncodedData
-        The rows of non-zero weight.
+    data : EncodedData
+        The rows to learn from.
+    held_out : EncodedData or None
+        The rows held out, with values that the others lack marked as missing.
 
     Raises
     ------
@@ -227,7 +234,8 @@ def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -
     >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.border import encode_training
     >>> estimator = NaiveBayesClassifier()
-    >>> encode_training(estimator, [["a"], ["b"], ["c"]], ["no", "yes", "no"], sample_weight=[1, 2, 0])
+    >>> data, _ = encode_training(estimator, [["a"], ["b"], ["c"]], ["no", "yes", "no"], sample_weight=[1, 2, 0])
+    >>> data
     EncodedData(n_samples=2, n_features=1, n_classes=2, n_states=2..2, weighted=True, missing=False)
     >>> estimator.classes_
     array(['no', 'yes'], dtype=object)
@@ -238,10 +246,71 @@ def encode_training(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -
     encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     encoder._validate_params()
     validate_data(encoder, X, skip_check_array=True)
-    encoder._learn(columns, codes, weights)
     estimator.encoder_ = encoder
     estimator.classes_ = classes
-    return EncodedData(encoder._encode(columns), encoder.n_states_, codes, len(classes), weights)
+    if validation_fraction is None:
+        encoder._learn(columns, codes, weights)
+        return EncodedData(encoder._encode(columns), encoder.n_states_, codes, len(classes), weights), None
+    held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
+    parts: list[EncodedData] = []
+    for rows in (~held_out, held_out):
+        part = [column.take(rows) for column in columns]
+        share = None if weights is None else weights[rows]
+        if not parts:
+            encoder._learn(part, codes[rows], share)
+        parts.append(EncodedData(encoder._encode(part), encoder.n_states_, codes[rows], len(classes), share))
+    return parts[0], parts[1]
+
+
+def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw the rows to hold out: a share of every class, to the nearest row, but never all of them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    n_classes : int
+        Number of classes.
+    fraction : float
+        The share.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), bool
+
+    Raises
+    ------
+    ValueError
+        If the share is too small for a single row.
+    """
+    held_out = np.zeros(len(y), dtype=np.bool_)
+    for c in range(n_classes):
+        rows = rng.permutation(np.flatnonzero(y == c))
+        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
+    if not held_out.any():
+        raise ValueError(f"validation_fraction={fraction} of {len(y)} rows leaves no row to validate on. Raise it.")
+    return held_out
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        What an estimator was given.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
 
 
 def encode_rows(estimator: Any, X: Any) -> Codes:

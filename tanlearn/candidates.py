@@ -18,7 +18,15 @@ from tanlearn.tables import MAX_PARENTS, TableLayout
 
 __all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
 
-CANDIDATE_KINDS = ("all", "subset", "heuristic", "unconstrained", "order-free")
+#: The kinds by name, and the arguments that each makes use of.
+_ARGUMENTS = {
+    "all": ("ordering",),
+    "subset": ("n_candidates", "ordering"),
+    "heuristic": ("n_candidates", "ordering", "image_shape"),
+    "unconstrained": ("n_candidates",),
+    "order-free": ("n_candidates",),
+}
+CANDIDATE_KINDS = tuple(_ARGUMENTS)
 #: Parents a feature may choose from where the user names no number ([DT] finds 8 enough on every data set).
 DEFAULT_SUBSET = 8
 
@@ -81,10 +89,10 @@ class CandidateSets:
         rows: list[int] = []
         group = [0]
         for i, given in enumerate(lists):
-            parents = [int(j) for j in given]
+            parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
             if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
                 raise ValueError(
-                    f"candidates[{i}] is {parents}: candidate parents are different other features "
+                    f"candidates[{i}] is {list(given)}: candidate parents are different other features "
                     f"(0..{n_features - 1}); 'no parent' is added by itself."
                 )
             rows += [-1] * (keep_empty or not parents) + parents
@@ -183,12 +191,12 @@ def make_candidates(
 
     Parameters
     ----------
-    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"} or sequence of sequences
+    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, lists or CandidateSets
         The kind, or the parents of every feature themselves.
     n_candidates : int or None
         Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"`` and
-        ``"heuristic"``, and every other feature for the rest. With the same ``rng`` the sets for a smaller
-        number are subsets of those for a larger one.
+        ``"heuristic"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
+        the sets for a smaller number are subsets of those for a larger one.
     ordering : array-like, {"A", "B", "C"} or None
         Order of the features for the kinds in which a parent comes before its child; ``None`` is random, and C for
         ``"heuristic"``.
@@ -204,7 +212,7 @@ def make_candidates(
     Raises
     ------
     ValueError
-        If the kind is unknown or its arguments do not fit.
+        If the kind is unknown, or an argument does not fit or is of no use to it.
 
     Examples
     --------
@@ -214,17 +222,24 @@ def make_candidates(
     ...                 rng=np.random.default_rng(0))
     CandidateSets(n_features=16, n_tables=256, draws='arborescence')
     """
-    if not isinstance(candidates, str):
-        if len(candidates) != n_features:
-            raise ValueError(f"candidates must have one list a feature ({n_features}), got {len(candidates)}.")
-        return CandidateSets.from_lists(candidates)
-    if candidates not in CANDIDATE_KINDS:
+    given = {"n_candidates": n_candidates, "ordering": ordering, "image_shape": image_shape}
+    known = isinstance(candidates, str) and candidates in _ARGUMENTS
+    used = _ARGUMENTS[candidates] if known else ()
+    unused = [name for name, value in given.items() if value is not None and name not in used]
+    if isinstance(candidates, str) and not known:
         raise ValueError(f"candidates must be one of {', '.join(CANDIDATE_KINDS)} or lists, got {candidates!r}.")
+    if unused:
+        kind = f"candidates={candidates!r}" if known else "explicit candidates"
+        raise ValueError(f"{kind} has no use for {unused[0]}={given[unused[0]]!r}: leave it out.")
+    if not isinstance(candidates, str):
+        if not isinstance(candidates, CandidateSets):
+            candidates = CandidateSets.from_lists(candidates)
+        if candidates.n_features != n_features:
+            raise ValueError(f"candidates must be of {n_features} features, got {candidates.n_features}.")
+        return candidates
     if candidates == "heuristic":
         return CandidateSets.from_lists(_nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET))
     if candidates in ("unconstrained", "order-free"):
-        if ordering is not None:
-            raise ValueError(f"candidates={candidates!r} has no ordering, but ordering={ordering!r} was given.")
         others = [np.delete(np.arange(n_features), i) for i in range(n_features)]
         lists = _subsets(others, n_candidates, rng)
         return CandidateSets.from_lists(lists, allow_cycles=candidates == "unconstrained")
@@ -241,7 +256,8 @@ def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Genera
 
 def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
     """Return for every pixel the nearest pixels before it in the ordering; ties go to the earlier pixel."""
-    if image_shape is None or int(np.prod(image_shape)) != n_features or len(image_shape) != 2:
+    sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
+    if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
         raise ValueError(
             f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
             f"got {image_shape}."

@@ -123,7 +123,8 @@ def compare(
     Raises
     ------
     ValueError
-        If no learner is named or one does not exist, the classes break a rule, or the split is not possible.
+        If no learner is named or one does not exist, ``n_jobs`` is 0, the classes break a rule, or the split is not
+        possible.
 
     Examples
     --------
@@ -135,6 +136,8 @@ def compare(
     """
     if not learners:
         raise ValueError("there is nothing to compare: name at least one learner.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0: the number of threads is at least 1, or -1 for all cores.")
     entries = [find_learner(learner) if isinstance(learner, str) else learner for learner in learners]
     folds = _splits(dataset, n_folds, random_state)
     sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}

@@ -17,7 +17,7 @@ from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import scores as score_kernels
 from tanlearn.kernels import train as train_kernels
 from tanlearn.kernels import trees
-from tanlearn.losses import CompiledLoss, Loss
+from tanlearn.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.optimizers import Adam
 from tanlearn.parametrizations import Normalized
 from tanlearn.structures import Structure
@@ -38,9 +38,8 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 
 
 def is_fusible(loss: Loss, dtype: str) -> bool:
-    """Return whether the fused engine can train: a built-in loss as it is, in float32."""
-    built_in = isinstance(loss, CompiledLoss) and type(loss).value_and_gradient is CompiledLoss.value_and_gradient
-    return built_in and dtype == "float32"
+    """Return whether the fused engine can train: a built-in loss, in float32."""
+    return is_built_in(loss) and dtype == "float32"
 
 
 class State:
@@ -162,7 +161,7 @@ def unfused_epoch(
     """
     order, uniform = plan
     noise = np.empty_like(uniform)
-    train_kernels.gumbel(uniform, noise)
+    trees.gumbel(uniform, noise)
     arrays = state.layout.arrays()
     missing = missing_code(data.codes.dtype)
     rows = np.empty(order.shape[1], np.intp)
@@ -176,7 +175,7 @@ def unfused_epoch(
         perturbed = state.perturb(batch_noise)
         selected = state.draw(perturbed)
         score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores)
-        losses, d_scores = loss.value_and_gradient(scores, y)
+        losses, d_scores = evaluate(loss, scores, y)
         share = weights[batch] / np.float32(len(batch))
         total += float(losses @ share)
         d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=state.rho.dtype)

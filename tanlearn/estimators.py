@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.border import TableEncoder, encode_rows, encode_training
+from tanlearn.border import TableEncoder, encode_rows, encode_training, generator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
@@ -51,8 +51,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values: strings, categories, booleans and integers are taken as they are, continuous columns are
-            discretised (see :class:`~tanlearn.TableEncoder`).
+            Raw values: strings, categories, booleans and integers of few values are taken as they are, other
+            numbers are discretised (see :class:`~tanlearn.TableEncoder`).
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -70,15 +70,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
             remedy.
         """
         self._validate_params()
-        return self.fit_encoded(encode_training(self, X, y, sample_weight))
+        for learnt in ("structure_", "tables_"):  # a fit that fails must not leave old tables to a new encoder
+            if hasattr(self, learnt):
+                delattr(self, learnt)
+        fraction = getattr(self, "validation_fraction", None)
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
+        return self.fit_encoded(data, held_out)
 
-    def fit_encoded(self, data: EncodedData) -> Any:
+    def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
         """Learn structure and tables from codes; for searches that encode once and learn many times.
 
         Parameters
         ----------
         data : EncodedData
             Encoded rows and classes. Prediction from raw values needs :meth:`fit`.
+        validation : EncodedData, optional
+            Held-out rows for learners that watch some.
 
         Returns
         -------
@@ -86,10 +93,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The estimator itself, with ``structure_`` and ``tables_``.
         """
         self._validate_params()
-        self._learn(data, _generator(self.random_state))
+        self._learn(data, validation, generator(self.random_state))
         return self
 
-    def _learn(self, data: EncodedData, rng: np.random.Generator) -> None:
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Set ``structure_`` and ``tables_``."""
         raise NotImplementedError(type(self).__name__)
 
@@ -239,14 +246,15 @@ class BayesNetClassifier(Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, data: EncodedData, rng: np.random.Generator) -> None:
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the structure, then the tables."""
         structure = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
         if not isinstance(structure, Structure):
             structure = structure.learn(data, rng)
         if structure.n_features != data.n_features:
             raise ValueError(
-                f"the structure is of {structure.n_features} features, but X has {data.n_features} columns."
+                f"the structure is of {structure.n_features} features, but X has {data.n_features} columns. Pass the "
+                f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
             )
         parameters = MaximumLikelihood() if self.parameters is None else self.parameters
         self.tables_ = parameters.fit(structure, data, rng)
@@ -311,17 +319,8 @@ class NaiveBayesClassifier(Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, data: EncodedData, rng: np.random.Generator) -> None:
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the tables."""
         self.structure_ = Structure.naive_bayes(data.n_features)
         parameters = MaximumLikelihood() if self.parameters is None else self.parameters
         self.tables_ = parameters.fit(self.structure_, data, rng)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)

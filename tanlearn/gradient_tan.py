@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.border import TableEncoder
-from tanlearn.candidates import CANDIDATE_KINDS, make_candidates
+from tanlearn.border import TableEncoder, hold_out
+from tanlearn.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
 from tanlearn.losses import Hybrid, Loss, check_loss
@@ -29,7 +29,7 @@ class TANClassifier(Classifier):
 
     Parameters
     ----------
-    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"} or list of lists, default="subset"
+    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, list or CandidateSets, default="subset"
         Parents that a feature may choose from, besides none:
 
         - ``"all"``: every feature before it in the ordering;
@@ -39,10 +39,12 @@ class TANClassifier(Classifier):
           a tree without an ordering fixed beforehand;
         - ``"unconstrained"``: any other feature, each choice by itself. The result may have cycles: it is a
           scorer (pseudo-TAN, section 4.5), no Bayesian network, and cannot sum out missing features;
-        - a list with the candidate parents of every feature. If they could form a cycle, draws are arborescences.
+        - a list with the candidate parents of every feature, or a :class:`~tanlearn.CandidateSets`. If they could
+          form a cycle, draws are arborescences.
     n_candidates : int, optional
-        At most so many candidate parents a feature. By default 8 for ``"subset"`` and ``"heuristic"`` and no
-        limit for the others. For one ``random_state``, smaller sets are subsets of larger ones.
+        At most so many candidate parents a feature, for the kinds other than ``"all"``. By default 8 for
+        ``"subset"`` and ``"heuristic"`` and no limit for ``"unconstrained"`` and ``"order-free"``. For one
+        ``random_state``, smaller sets are subsets of larger ones.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
         Order of the features for ``"all"`` and ``"subset"`` (random by default), or the pixel order for
         ``"heuristic"`` (C by default).
@@ -63,7 +65,8 @@ class TANClassifier(Classifier):
     init : {"uniform", "maximum-likelihood"}, default="uniform"
         Start of the tables: random from U(-0.1, 0.1), or smoothed frequencies.
     validation_fraction : float, optional
-        Share of the rows held out, by class. The parameters of the best epoch on them are kept.
+        Share of the rows held out, by class, before categories and cuts are learnt. The parameters of the best
+        epoch on them are kept.
     patience : int, optional
         With ``validation_fraction``: stop after that many epochs without a better validation error.
     dtype : {"float32", "float64"}, default="float32"
@@ -88,7 +91,8 @@ class TANClassifier(Classifier):
     tables_ : Tables
         Log-probabilities of every feature given its parents and the class.
     structure_probabilities_ : list of dict
-        For every feature the learnt probability of each candidate parent, -1 for none.
+        For every feature the softmax of its candidates' logits, by parent, -1 for none: the probability of being
+        drawn, or where whole trees are drawn, the feature's preference before cycles are ruled out.
     candidates_ : CandidateSets
         What there was to choose from.
     history_ : list of EpochReport
@@ -121,7 +125,7 @@ class TANClassifier(Classifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Classifier._parameter_constraints,
-        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple],
+        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets],
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
         "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
         "image_shape": [None, tuple, list],
@@ -185,7 +189,7 @@ class TANClassifier(Classifier):
         self.verbose = verbose
         self.callback = callback
 
-    def _learn(self, data: EncodedData, rng: np.random.Generator) -> None:
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
         self._check_settings()
         self.candidates_ = make_candidates(
@@ -196,9 +200,9 @@ class TANClassifier(Classifier):
             image_shape=self.image_shape,
             rng=rng,
         )
-        validation = None
-        if self.validation_fraction is not None:
-            data, validation = _hold_out(data, self.validation_fraction, rng)
+        if self.validation_fraction is not None and validation is None:
+            held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
+            data, validation = data.take(~held_out), data.take(held_out)
         settings = TrainingSettings(
             learning_rate=self.learning_rate,
             structure_learning_rate=self.structure_learning_rate,
@@ -222,7 +226,8 @@ class TANClassifier(Classifier):
             raise ValueError(f"device must be 'cpu', got {self.device!r}: this version has no other backend.")
         if self.patience is not None and self.validation_fraction is None:
             raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
-        if len(self.temperature) != 2 or not all(0 < t < np.inf for t in self.temperature):
+        numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
+        if len(self.temperature) != 2 or not numbers:
             raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
 
     def _report(self, report: EpochReport) -> Any:
@@ -240,16 +245,3 @@ class TANClassifier(Classifier):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _hold_out(data: EncodedData, fraction: float, rng: np.random.Generator) -> tuple[EncodedData, EncodedData]:
-    """Return training and validation rows, the latter a share of every class (rounded down, one row stays)."""
-    held_out = np.zeros(data.n_samples, dtype=bool)
-    for c in range(data.n_classes):
-        rows = rng.permutation(np.flatnonzero(data.y == c))
-        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
-    if not held_out.any():
-        raise ValueError(
-            f"validation_fraction={fraction} of {data.n_samples} rows leaves no row to validate on. Raise it."
-        )
-    return data.take(~held_out), data.take(held_out)

@@ -188,7 +188,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight = read_weights(sample_weight, _num_samples(table))
         rows = None if weight is None else weight > 0
         labels, _ = read_classes(y, _num_samples(table), rows)
-        if weight is not None:
+        if weight is not None and rows is not None:
             table, weight = _safe_indexing(table, np.flatnonzero(rows)), weight[rows]
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             splitter: Any = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=seed)
@@ -200,7 +200,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for train, test in splitter.split(np.zeros(len(labels)), labels):
             weights = [None if weight is None else weight[part] for part in (train, test)]
             carrier = clone(base)
-            data = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])
+            data, _ = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             codes = np.array([known.get(label, -1) for label in labels[test].tolist()])
             parts.append(Part(data, carrier.encoder_.transform(_safe_indexing(table, test)), codes, weights[1]))

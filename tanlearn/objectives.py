@@ -6,7 +6,7 @@ import numpy as np
 
 from tanlearn._typing import FloatArray
 from tanlearn.encoded_data import EncodedData
-from tanlearn.losses import Loss
+from tanlearn.losses import Loss, evaluate
 from tanlearn.parametrizations import Normalized
 from tanlearn.tables import TableLayout
 
@@ -44,7 +44,7 @@ class Objective:
     """
 
     def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
-        data.require_complete(type(loss).__name__)
+        data.require_complete("Training by gradient")
         self._layout = layout
         self._data = data
         self._loss = loss
@@ -56,7 +56,7 @@ class Objective:
         """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""
         theta = self._parametrization.forward(rho)
         scores = self._layout.log_joint(self._data.codes, theta)
-        losses, d_scores = self._loss.value_and_gradient(scores, self._data.y)
+        losses, d_scores = evaluate(self._loss, scores, self._data.y)
         d_theta = self._layout.log_joint_adjoint(
             self._data.codes, np.ascontiguousarray(d_scores * self._share[:, np.newaxis])
         )

@@ -95,8 +95,7 @@ class MaximumLikelihood(BaseEstimator):
         -------
         Tables
         """
-        n_values = np.append(layout.n_classes, layout.n_states[layout.child])
-        offset = np.append(0, layout.offset)
+        n_values, offset = layout.groups()
         theta = np.empty(layout.n_cells)
         for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
             block = counts[first:last].reshape(k, -1) + float(self.alpha)

@@ -38,8 +38,7 @@ class Normalized:
 
     def __init__(self, layout: TableLayout, dtype: Any = np.float64) -> None:
         # A group is what sums to one: the prior over its classes, then each table over its child's values.
-        self._n_values: IntArray = np.append(layout.n_classes, layout.n_states[layout.child])
-        self._offset: IntArray = np.append(0, layout.offset)
+        self._n_values, self._offset = layout.groups()
         self._scratch: FloatArray = np.empty(int((np.diff(self._offset) // self._n_values).max()), dtype)
 
     def forward(self, rho: FloatArray, out: FloatArray | None = None) -> FloatArray:

@@ -135,27 +135,37 @@ class Structure:
             raise ValueError("a structure with a cycle has no topological order; it is a scorer, not a network.")
         return self._order
 
-    def to_networkx(self, feature_names: Sequence[Any] | None = None) -> networkx.DiGraph:
-        """Return the network as a directed graph, the class ``"C"`` included.
+    def to_networkx(self, feature_names: Sequence[Any] | None = None, *, class_name: Any = "C") -> networkx.DiGraph:
+        """Return the network as a directed graph, the class included.
 
         Parameters
         ----------
         feature_names : sequence of length n_features, optional
             Names of the nodes; by default the numbers of the features.
+        class_name : hashable, default="C"
+            Name of the class.
 
         Returns
         -------
         networkx.DiGraph
+
+        Raises
+        ------
+        ValueError
+            If there are more or fewer names than features, or a name stands twice.
         """
         import networkx
 
         names = list(range(self.n_features)) if feature_names is None else list(feature_names)
         if len(names) != self.n_features:
             raise ValueError(f"feature_names must have {self.n_features} entries, got {len(names)}.")
+        twice = [name for name in [class_name, *names] if [class_name, *names].count(name) > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} names two nodes: rename a feature, or pass another class_name.")
         graph = networkx.DiGraph()
-        graph.add_node("C")
+        graph.add_node(class_name)
         graph.add_nodes_from(names)
-        graph.add_edges_from(("C", name) for name in names)
+        graph.add_edges_from((class_name, name) for name in names)
         graph.add_edges_from((names[j], names[i]) for i, j in _edges(self.parents))
         return graph
 
@@ -176,7 +186,7 @@ def _edges(parents: IntArray) -> list[tuple[int, int]]:
 
 
 def _topological_order(parents: IntArray) -> IntArray | None:
-    """Return the features with parents first, lowest number first among equals, or None if there is a cycle."""
+    """Return the features with parents before their children, or None if there is a cycle."""
     import graphlib
 
     sorter = graphlib.TopologicalSorter({i: row[row >= 0].tolist() for i, row in enumerate(parents)})

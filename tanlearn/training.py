@@ -111,7 +111,7 @@ class TrainingOutcome:
     tables : Tables
         Its tables, float64.
     probabilities : list of dict
-        For every feature the probability of each candidate parent (-1 for none).
+        For every feature the softmax of its candidates' logits, by parent (-1 for none).
     history : list of EpochReport
         One report an epoch.
     """
@@ -176,7 +176,7 @@ def train(
     >>> outcome.structure.parent.tolist()
     [-1, 0]
     """
-    data.require_complete("Gradient training")
+    data.require_complete("Training by gradient")
     state = State(data, candidates, settings.init, settings.dtype, rng)
     weights = (data.weights / data.weights.mean()).astype(np.float32)
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)

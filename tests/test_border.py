@@ -27,7 +27,7 @@ class Classifier(BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):
-        self.data_ = encode_training(self, X, y, sample_weight)
+        self.data_, _ = encode_training(self, X, y, sample_weight)
         return self
 
     def __sklearn_tags__(self):
@@ -379,7 +379,7 @@ def test_no_weights_stay_none():
 def test_training_data_classes_and_names_of_an_estimator():
     frame, y = mixed_frame()
     estimator = Classifier(encoder=TableEncoder(handle_unknown="error"))
-    data = encode_training(estimator, frame, np.array(["no", "yes"])[y])
+    data, _ = encode_training(estimator, frame, np.array(["no", "yes"])[y])
     assert estimator.classes_.tolist() == ["no", "yes"]
     assert estimator.feature_names_in_.tolist() == estimator.encoder_.feature_names_in_.tolist() == list(frame)
     assert estimator.n_features_in_ == data.n_features == 5
@@ -420,7 +420,7 @@ def test_messages_name_the_estimator_and_warnings_come_once():
 
 def learnt(X, y, weight=None):
     estimator = Classifier()
-    data = encode_training(estimator, X, y, weight)
+    data, _ = encode_training(estimator, X, y, weight)
     encoder = estimator.encoder_
     categories = [known.tolist() if known is not None else None for known in encoder.categories_]
     cuts = encoder.discretizer_ and [cuts.tolist() for cuts in encoder.discretizer_.cut_points_]
@@ -456,7 +456,7 @@ def test_rows_of_weight_zero_are_as_if_absent(rows):
 
 def test_a_class_that_only_rows_of_weight_zero_have_is_no_class():
     estimator = Classifier()
-    data = encode_training(estimator, [["a"], ["b"], ["c"]], [5, 6, 7], [1, 0, 2])
+    data, _ = encode_training(estimator, [["a"], ["b"], ["c"]], [5, 6, 7], [1, 0, 2])
     assert estimator.classes_.tolist() == [5, 7]
     assert estimator.encoder_.categories_[0].tolist() == ["a", "c"]
     assert data.y.tolist() == [0, 1]

@@ -25,7 +25,7 @@ def lists(candidates):
 
 @pytest.mark.parametrize("kind", CANDIDATE_KINDS)
 def test_no_parent_is_a_candidate_of_every_feature(kind):
-    sets = lists(make(kind, image_shape=(3, 3)))
+    sets = lists(make(kind, image_shape=(3, 3) if kind == "heuristic" else None))
     assert all(parents[0] == -1 and parents.count(-1) == 1 for parents in sets)
     assert all(i not in parents and len(set(parents)) == len(parents) for i, parents in enumerate(sets))
 
@@ -71,7 +71,7 @@ def test_pixel_orderings_as_in_the_paper():
 
 def test_only_unconstrained_may_form_cycles():
     for kind in CANDIDATE_KINDS:
-        candidates = make(kind, image_shape=(3, 3))
+        candidates = make(kind, image_shape=(3, 3) if kind == "heuristic" else None)
         assert candidates.allow_cycles == (kind == "unconstrained")
         assert candidates.arborescence == (kind == "order-free")
 
@@ -80,6 +80,8 @@ def test_explicit_sets():
     assert not CandidateSets.from_lists([[], [0], [0, 1]]).arborescence
     assert CandidateSets.from_lists([[1], [0]]).arborescence
     assert lists(make([[1], []], 2)) == [[-1, 1], [-1]]
+    own = CandidateSets.from_lists([[1], [0]], allow_cycles=True)
+    assert make(own, 2) is own
 
 
 def test_sets_of_a_structure_leave_no_choice():
@@ -95,13 +97,21 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": "nearest"}, "candidates must be one of all, subset"),
         ({"kind": [[0], []], "n_features": 2}, r"candidates\[0\] is \[0\]: candidate parents are different other"),
         ({"kind": [[1], [5]], "n_features": 2}, r"candidates\[1\] is \[5\]"),
-        ({"kind": [[1]], "n_features": 2}, r"one list a feature \(2\), got 1"),
+        ({"kind": [[1]], "n_features": 2}, r"candidates\[0\] is \[1\]"),
+        ({"kind": [[]], "n_features": 2}, "must be of 2 features, got 1"),
+        ({"kind": [[], [0.9]], "n_features": 2}, r"candidates\[1\] is \[0.9\]"),
+        ({"kind": [[], []], "n_features": 2, "n_candidates": 1}, "explicit candidates has no use for n_candidates=1"),
+        ({"kind": "all", "n_candidates": 2}, "candidates='all' has no use for n_candidates=2: leave it out"),
+        ({"kind": "subset", "image_shape": (3, 3)}, "no use for image_shape"),
+        ({"kind": "heuristic", "image_shape": (-3, -3)}, r"needs image_shape.*got \(-3, -3\)"),
+        ({"kind": "heuristic", "image_shape": (3, 3.0)}, r"needs image_shape.*got \(3, 3.0\)"),
+        ({"kind": "heuristic", "image_shape": ("a", "b")}, "needs image_shape"),
         ({"kind": "heuristic"}, r"needs image_shape=\(height, width\) with height \* width = 9"),
         ({"kind": "heuristic", "image_shape": (2, 3)}, r"got \(2, 3\)"),
         ({"kind": "heuristic", "image_shape": (1, 9), "ordering": "B"}, "square images, got 1 x 9. Use order A"),
         ({"kind": "all", "ordering": [0, 1]}, r"permutation of 0..8, got \[0, 1\]"),
         ({"kind": "all", "ordering": "A"}, "Pixel orders 'A', 'B' and 'C' go with candidates='heuristic'"),
-        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' has no ordering"),
+        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' has no use for ordering"),
     ],
 )
 def test_bad_requests_are_refused(arguments, message):

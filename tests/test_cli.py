@@ -141,7 +141,7 @@ def test_failure_of_one_learner_is_told_and_forgiven(gaps):
     done = run("compare", "--data", gaps, "--learners", "NB ML,NB HYB", "--epochs", "2")
     assert done.exit_code == 0
     assert "failed" in done.stdout
-    assert "NB HYB failed: Gradient training learns from complete rows only" in done.stderr
+    assert "NB HYB failed: Training by gradient learns from complete rows only" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["table", "json"])

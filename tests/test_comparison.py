@@ -242,3 +242,8 @@ def test_markdown_has_the_best_in_bold_and_failures_below():
 def test_published_errors_of_maximum_likelihood(name, errors):
     results = compare(load_npz(DATA / f"{name}.npz"), ["NB ML", "TAN-CMI ML"])
     assert tuple(round(result.test_error, 2) for result in results) == errors  # differentiable TAN, table 1
+
+
+def test_no_threads_at_all_is_refused_before_any_learner_is_blamed():
+    with pytest.raises(ValueError, match="n_jobs is 0: the number of threads is at least 1"):
+        compare(load_digits(), ["NB ML"], n_jobs=0)

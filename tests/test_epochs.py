@@ -23,7 +23,8 @@ def problem(kind, weighted=False, seed=0, n=230):
     if isinstance(kind, Structure):
         sets = CandidateSets.of_structure(kind)
     else:
-        sets = make_candidates(kind, 5, n_candidates=3, ordering=None, image_shape=(1, 5), rng=rng)
+        limit = None if kind == "all" else 3
+        sets = make_candidates(kind, 5, n_candidates=limit, ordering=None, image_shape=None, rng=rng)
     return data, sets
 
 

@@ -1,6 +1,7 @@
 """Estimators as a user meets them."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -8,12 +9,14 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tanlearn import (
     BayesNetClassifier,
+    CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
     Hybrid,
@@ -94,7 +97,7 @@ def test_training_on_missing_values_counts_what_is_there():
     X[::7, 2] = np.nan
     assert NaiveBayesClassifier().fit(X, y).score(X, y) > 0.9
     assert BayesNetClassifier(structure=ChowLiu()).fit(X, y).score(X, y) > 0.9
-    with pytest.raises(ValueError, match="Gradient training learns from complete rows only"):
+    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
         TANClassifier(**QUICK).fit(X, y)
 
 
@@ -191,6 +194,8 @@ def test_heuristic_candidates_of_images():
         ({"device": "cuda"}, "device must be 'cpu', got 'cuda'"),
         ({"patience": 3}, "set validation_fraction too"),
         ({"temperature": (10.0, 0.0)}, "two positive numbers"),
+        ({"temperature": ("a", "b")}, "two positive numbers"),
+        ({"image_shape": (2, 2)}, "candidates='subset' has no use for image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
         ({"validation_fraction": 0.001}, "leaves no row to validate on"),
@@ -217,3 +222,45 @@ def test_repr_shows_what_was_set():
     assert repr(BayesNetClassifier(structure=ChowLiu(penalty="bic"))) == (
         "BayesNetClassifier(structure=ChowLiu(penalty='bic'))"
     )
+
+
+def test_a_refit_that_fails_leaves_no_torn_model():
+    """The new encoder must never meet the old tables."""
+    model = TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)
+
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).fit(np.arange(400).reshape(200, 2) % 64, np.arange(200) % 9)
+    with pytest.raises(NotFittedError):
+        model.predict(X_IRIS[:, :2])
+
+
+def test_categories_and_cuts_are_not_learnt_from_held_out_rows():
+    """A category in one row only is either known or held out, by the draw."""
+    X = np.arange(60).astype(str)[:, np.newaxis]
+    model = TANClassifier(validation_fraction=0.5, **QUICK).fit(X, np.arange(60) % 2)
+    assert len(model.encoder_.categories_[0]) == 30
+
+
+def test_candidate_sets_of_the_users_own():
+    sets = CandidateSets.from_lists([[1], [0], [], []], allow_cycles=True)
+    model = TANClassifier(candidates=sets, **QUICK).fit(X_IRIS, Y_IRIS)
+    assert model.candidates_ is sets
+
+
+def test_a_fit_leaves_the_users_loss_alone():
+    loss = Hybrid(trade_off=10)
+    before = pickle.dumps(loss)
+    TANClassifier(loss=loss, **QUICK).fit(X_IRIS, Y_IRIS)
+    assert pickle.dumps(loss) == before
+
+
+def test_gradient_fits_in_threads_share_a_loss_and_agree():
+    loss = Hybrid(trade_off=10)
+    models = [TANClassifier(candidates="order-free", loss=loss, **{**QUICK, "random_state": k % 2}) for k in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(lambda model: model.fit(X_IRIS, Y_IRIS).tables_.cells, models))
+    for k in range(8):
+        np.testing.assert_array_equal(tables[k], tables[k % 2])

@@ -376,7 +376,7 @@ def test_illegal_parameters_are_named(cls, parameter, value):
 def test_parameters_are_checked_once_and_not_in_every_call(monkeypatch):
     calls = []
     monkeypatch.setattr(Hybrid, "_validate_params", lambda self: calls.append(self))
-    loss = Hybrid()
+    loss = Hybrid(gamma=0.987654321)  # parameters that nobody has checked yet
     for _ in range(3):
         loss.value_and_gradient(np.zeros((1, 2)), np.array([0]))
     assert calls == [loss]

@@ -54,5 +54,5 @@ def test_joint_likelihood_is_flat_at_the_frequencies():
 def test_missing_values_are_refused():
     layout, _ = problem([-1, -1, -1])
     data = EncodedData.from_codes([[0, 0, -1], [1, 1, 1]], [0, 1], n_states=[2, 3, 4], n_classes=3)
-    with pytest.raises(ValueError, match="JointNLL learns from complete rows only"):
+    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
         Objective(layout, data, JointNLL())

@@ -1,6 +1,7 @@
 """The registry of learners: names, look-up, what the factories make, and the README's table of it."""
 
 import importlib.util
+import pickle
 import re
 from pathlib import Path
 
@@ -125,3 +126,9 @@ def test_generator_prints_the_best_in_bold_and_stops_at_a_failure(generator):
     assert lines[3].endswith("| 40.00 | 12 | 0.50 | 1.0 |")
     with pytest.raises(SystemExit, match="NB ML failed: why"):
         generator.table([good, Result("digits", "NB ML", 1, 10, 5, failure="why")], 7)
+
+
+def test_learners_travel_to_other_processes():
+    for learner in LEARNERS.values():
+        again = pickle.loads(pickle.dumps(learner))
+        assert repr(again.make(n_epochs=3)) == repr(learner.make(n_epochs=3))

@@ -43,7 +43,7 @@ def candidates(kind="order-free", n_features=4, seed=0):
         n_features,
         n_candidates=None,
         ordering=None,
-        image_shape=(2, n_features // 2),
+        image_shape=(2, n_features // 2) if kind == "heuristic" else None,
         rng=np.random.default_rng(seed),
     )
 
@@ -202,7 +202,7 @@ def test_divergence_is_an_error_and_leaves_no_model():
 
 def test_missing_values_are_refused():
     data = EncodedData.from_codes([[0, -1], [1, 1]], [0, 1], n_states=[2, 2])
-    with pytest.raises(ValueError, match="Gradient training learns from complete rows only"):
+    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
         fit(data, CandidateSets.from_lists([[], [0]]))
 
 
@@ -247,3 +247,22 @@ def test_expected_structure_gradient_points_to_the_better_table():
         trees.structure_gradient(perturbed, np.array([0, 2]), 1.0, np.array([1.0, -1.0]), d_phi)
         total += d_phi
     assert total[0] > 0 > total[1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda scores, y: (np.zeros(len(y)), np.zeros((len(y), 1))),
+        lambda scores, y: (np.zeros(len(y)), np.zeros((len(y), 3))),
+        lambda scores, y: (0.0, np.zeros_like(scores)),
+        lambda scores, y: (np.zeros((len(y), 1)), np.zeros_like(scores)),
+    ],
+    ids=["one column", "three columns", "one number", "column vector"],
+)
+def test_a_users_loss_of_wrong_shape_is_refused_before_it_reaches_a_kernel(answer):
+    class Wrong:
+        def value_and_gradient(self, scores, y):
+            return answer(scores, y)
+
+    with pytest.raises(ValueError, match=r"Wrong.value_and_gradient must return one loss a row, shape \(50,\)"):
+        fit(xor_data(), candidates("all"), Wrong())

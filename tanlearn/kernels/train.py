@@ -25,7 +25,7 @@ from tanlearn._jit import kernel
 from tanlearn.kernels.adam import SMALLEST_MOMENT, adam_step
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.scores import log_joint
-from tanlearn.kernels.trees import draw_arborescence, draw_independent, perturb, structure_gradient
+from tanlearn.kernels.trees import draw_arborescence, draw_independent, gumbel, perturb, structure_gradient
 from tanlearn.kernels.vector import exp32, log32
 
 _ZERO = np.float32(0.0)
@@ -34,15 +34,6 @@ _SMALLEST = np.float32(SMALLEST_MOMENT)
 #: A table that is not drawn for so many steps rests: its moments have decayed so far (0.9^200 = 7e-10) that all
 #: steps to come together move a cell by less than 1e-7 of a first step, below the resolution of float32.
 REST_AFTER = 200
-
-
-@kernel
-def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
-    """Write Gumbel(0, 1) noise, -log(-log(u)), of uniform numbers in [0, 1) with 24 bits."""
-    for s in range(uniform.shape[0]):
-        u, out = uniform[s], noise[s]
-        for t in range(u.shape[0]):
-            out[t] = -log32(-log32(u[t] + np.float32(2.0**-25)))
 
 
 @kernel

@@ -1,12 +1,28 @@
 """Drawing structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient."""
 # Shapes: d features, T tables; the tables of child i are group[i]:group[i + 1] and table_parent (T,) is the
-# parent of each, -1 for none. phi, noise, perturbed, d_choice, d_phi (T,); selected (d,) tables
+# parent of each, -1 for none. uniform (steps, T); phi, noise, perturbed, d_choice, d_phi (T,); selected (d,) tables
 
 from __future__ import annotations
 
 import numpy as np
 
 from tanlearn._jit import kernel
+from tanlearn.kernels.vector import log32
+
+_HALF_STEP = np.float32(2.0**-25)
+_LAST = np.float32(1.0 - 2.0**-24)
+
+
+@kernel
+def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
+    """Write Gumbel(0, 1) noise, -log(-log(u)), of uniform float32 numbers in [0, 1) with 24 bits.
+
+    Half a step of the grid is added, since log 0 is infinite; the last number would round up to 1 and is held back.
+    """
+    for s in range(uniform.shape[0]):
+        u, out = uniform[s], noise[s]
+        for t in range(u.shape[0]):
+            out[t] = -log32(-log32(min(u[t] + _HALF_STEP, _LAST)))
 
 
 @kernel

@@ -95,3 +95,15 @@ def test_gumbel_draws_follow_the_softmax():
         counts[selected[0]] += 1
     p = np.array(naive.softmax(phi.tolist()))
     assert (np.abs(counts / 4000 - p) < 4 * np.sqrt(p * (1 - p) / 4000)).all()
+
+
+def test_gumbel_noise_is_the_inverse_distribution_function():
+    """Against double precision, at both ends of the grid of 2^-24 as well."""
+    uniform = np.random.default_rng(0).random((2, 400), dtype=np.float32)
+    uniform[0, :4] = [0.0, 2.0**-24, 1 - 2.0**-23, 1 - 2.0**-24]
+    noise = np.empty_like(uniform)
+    trees.gumbel(uniform, noise)
+    u = np.minimum((uniform + np.float32(2.0**-25)).astype(float), 1 - 2.0**-24)
+    np.testing.assert_allclose(noise, -np.log(-np.log(u)), rtol=2e-6, atol=2e-6)
+    assert noise.max() == pytest.approx(24 * np.log(2), rel=1e-6)
+    assert noise.min() == pytest.approx(-np.log(25 * np.log(2)), rel=1e-6)
