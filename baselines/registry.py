@@ -170,12 +170,10 @@ def _chow_liu(
 
 
 def _gradient_tan(
-    candidates: str, random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None
+    settings: dict[str, Any], random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None
 ) -> Classifier:
     """Return gradient TAN."""
-    return TANClassifier(
-        candidates=candidates, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state
-    )
+    return TANClassifier(**settings, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 _FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
@@ -198,25 +196,25 @@ LEARNERS: dict[str, Learner] = {
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",
             _GRADIENT,
-            partial(_gradient_tan, "subset"),
+            partial(_gradient_tan, {"candidates": "subset", "n_candidates": 8}),
         ),
         Learner(
             "TAN All HYB",
             "gradient TAN, all earlier features as candidate parents",
             _GRADIENT,
-            partial(_gradient_tan, "all"),
+            partial(_gradient_tan, {"candidates": "all"}),
         ),
         Learner(
             "TAN Order-free HYB",
             "gradient TAN, any tree without an ordering",
             "this library, after Roth, Pernkopf 2020",
-            partial(_gradient_tan, "order-free"),
+            partial(_gradient_tan, {"candidates": "order-free"}),
         ),
         Learner(
             "Pseudo-TAN HYB",
             "gradient TAN with cycles allowed: a scorer, no Bayesian network",
             _GRADIENT,
-            partial(_gradient_tan, "unconstrained"),
+            partial(_gradient_tan, {"candidates": "unconstrained"}),
         ),
     )
 }

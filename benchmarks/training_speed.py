@@ -1,0 +1,119 @@
+"""Milliseconds a step of gradient TAN (TAN Subset, K = 8, hybrid loss, float32, one thread), and runs side by side.
+
+    python benchmarks/training_speed.py                 # the published sets; generated data for the shape of mnist
+    python benchmarks/training_speed.py --population 32 # letter trainings on one thread and on all cores
+
+A step is timed in the first epochs, where every table is in motion, and over a whole training, in the end of which
+most tables rest. Medians; compilation is not counted.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tanlearn import EncodedData, Hybrid, TANClassifier
+from tanlearn.candidates import make_candidates
+from tanlearn.epochs import State, fused_epoch, plan_epoch
+from tanlearn.population import Part, Run, run_population
+from tanlearn.training import TrainingSettings, train
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "asv"))
+from shapes import SHAPES, make  # noqa: E402
+
+#: ms a step of a plain Numba prototype on one thread, and of the authors' TensorFlow code on two cores.
+PROTOTYPE = {"letter": 0.25, "satimage": 0.17, "usps": 1.35, "mnist": 8.6}
+TENSORFLOW = {"letter": 5.6, "usps": 150.0}
+LOSS = Hybrid(trade_off=100, gamma=1.5)
+
+
+def load(name, folder):
+    """Return the training part of the published first fold, or generated data of the shape."""
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        return make(name, min(SHAPES[name][0], 10_000)), "generated"
+    with np.load(path) as file:
+        return EncodedData.from_codes(file["x_tr_fold1"].astype(int) - 1, file["t_tr_fold1"]), "published"
+
+
+def sets_of(data):
+    """Return eight random earlier features as candidates of every feature."""
+    rng = np.random.default_rng(0)
+    return make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
+
+
+def first_steps(data, batch_size, n_epochs=5):
+    """Return the median time of a step in the first epochs."""
+    rng = np.random.default_rng(0)
+    sets = sets_of(data)
+    state = State(data, sets, "uniform", "float32", rng)
+    weights, seconds = np.ones(data.n_samples, np.float32), []
+    for _ in range(n_epochs + 1):
+        plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
+        started = time.perf_counter()
+        fused_epoch(state, data, weights, LOSS, plan, (0.01, 1e-3), 10.0)
+        seconds.append((time.perf_counter() - started) / len(plan[0]))
+    return 1000 * float(np.median(seconds[1:]))
+
+
+def whole_training(data, batch_size, n_epochs):
+    """Return the mean time of a step over a training."""
+    settings = TrainingSettings(learning_rate=0.01, n_epochs=n_epochs, batch_size=batch_size)
+    started = time.perf_counter()
+    train(data, sets_of(data), LOSS, settings, np.random.default_rng(0))
+    return 1000 * (time.perf_counter() - started) / n_epochs / (data.n_samples // batch_size)
+
+
+def steps(arguments):
+    """Print a line a data set."""
+    print("| data | cells | first epochs [ms] | whole training [ms] | prototype [ms] | TensorFlow, 2 cores [ms] |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name in arguments.sets:
+        data, origin = load(name, arguments.data)
+        cells = sets_of(data).layout(data.n_states, data.n_classes).n_cells
+        first = first_steps(data, SHAPES[name][3])
+        whole = whole_training(data, SHAPES[name][3], arguments.epochs) if origin == "published" else None
+        print(
+            f"| {name} ({origin}) | {cells:,} | {first:.2f} | {'' if whole is None else format(whole, '.2f')} | "
+            f"{PROTOTYPE[name]} | {TENSORFLOW.get(name, '')} |",
+            flush=True,
+        )
+
+
+def population(arguments):
+    """Print the time of the same trainings on one thread and on all cores, in turns."""
+    data, origin = load("letter", arguments.data)
+    part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
+    runs = [Run(i, 0, {"random_state": i}) for i in range(arguments.population)]
+    estimator = TANClassifier(loss=LOSS, n_epochs=arguments.epochs)
+    seconds = {}
+    for n_jobs in (1, os.cpu_count()):
+        started = time.perf_counter()
+        scores = sorted(
+            (result.setting, result.score) for result in run_population(estimator, [part], runs, n_jobs=n_jobs)
+        )
+        seconds[n_jobs] = time.perf_counter() - started
+        print(
+            f"{len(runs)} letter ({origin}) trainings, {arguments.epochs} epochs, {n_jobs} threads: {seconds[n_jobs]:.1f} s"
+        )
+        print(f"  digest of the scores: {hash(tuple(scores))}")
+    print(f"{seconds[1] / seconds[os.cpu_count()]:.2f} times faster on {os.cpu_count()} cores")
+
+
+def main():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data" / "discretized")
+    parser.add_argument("--sets", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--population", type=int, help="number of trainings side by side")
+    arguments = parser.parse_args()
+    (population if arguments.population else steps)(arguments)
+
+
+if __name__ == "__main__":
+    main()
