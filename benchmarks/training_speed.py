@@ -98,7 +98,8 @@ def population(arguments):
         )
         seconds[n_jobs] = time.perf_counter() - started
         print(
-            f"{len(runs)} letter ({origin}) trainings, {arguments.epochs} epochs, {n_jobs} threads: {seconds[n_jobs]:.1f} s"
+            f"{len(runs)} letter ({origin}) trainings of {arguments.epochs} epochs, {n_jobs} threads: "
+            f"{seconds[n_jobs]:.1f} s"
         )
         print(f"  digest of the scores: {hash(tuple(scores))}")
     print(f"{seconds[1] / seconds[os.cpu_count()]:.2f} times faster on {os.cpu_count()} cores")

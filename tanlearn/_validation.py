@@ -49,7 +49,7 @@ class Column:
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
         """Return some of the rows."""
-        missing = None if self.missing is None else self.missing[rows]
+        missing = None if self.missing is None else _mask(self.missing[rows])
         return Column(self.values[rows], missing, self.categories, self.place)
 
     def numbers(self) -> NDArray[Any]:
@@ -87,7 +87,7 @@ def read_columns(X: Any) -> list[Column]:
     ValueError
         If there is no row or no column, a column name occurs twice, or a number is infinite.
     TypeError
-        If a column holds anything but strings or numbers, or both.
+        If a column holds anything but strings or numbers, or both, or the table is a polars LazyFrame.
 
     Examples
     --------
@@ -104,6 +104,8 @@ def read_columns(X: Any) -> list[Column]:
             _check_frame(X.shape, names)
             series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
             return [reader(values, f"X column {name!r}") for values, name in zip(series, names, strict=True)]
+    if "polars" in sys.modules and isinstance(X, sys.modules["polars"].LazyFrame):
+        raise TypeError("X is a polars LazyFrame, a query that has no rows yet. Run it first: pass X.collect().")
     table = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if table.dtype.kind in "US" and not hasattr(X, "dtype"):
         # NumPy makes strings of numbers that stand in one list with strings.
@@ -137,6 +139,8 @@ def read_classes(
     ------
     ValueError
         If y has another length than the table, a class is missing, there is only one, or y is continuous.
+    TypeError
+        If y holds anything but strings or numbers, or both.
 
     Examples
     --------
@@ -184,7 +188,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     Raises
     ------
     ValueError
-        If the length is wrong, a weight is negative or not finite, or all are zero.
+        If the length is wrong, a weight is negative or not finite, all are zero, or their sum overflows.
 
     Examples
     --------
@@ -202,7 +206,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must hold one number per row, got shape {weights.shape}.")
     _check_length("sample_weight", len(weights), n_samples)
-    weights = weights.astype(np.int64 if weights.dtype.kind in "biu" else np.float64)
+    if weights.dtype.kind not in "biu":
+        weights = weights.astype(np.float64)
     for wrong, rule in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
         if wrong.any():
             row = wrong.argmax()
@@ -212,7 +217,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
             )
     if not weights.any():
         raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
-    return weights
+    _check_total(weights)
+    return weights if weights.dtype.kind == "f" else weights.astype(np.int64)
 
 
 def _check_length(name: str, length: int, n_samples: int) -> None:
@@ -221,6 +227,21 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has "
             f"{length}. Pass one entry per row."
+        )
+
+
+def _check_total(weights: NDArray[Any]) -> None:
+    """Raise if the weights add up to more than a count can hold; every count is at most their sum."""
+    if weights.dtype.kind == "f":
+        kind, largest, remedy = "floating", float(np.finfo(np.float64).max), "Divide them by a common factor."
+    else:
+        kind, largest = "integer", int(np.iinfo(np.int64).max)
+        remedy = "Divide them by a common factor, or pass them as floating numbers."
+    # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
+    if weights.max().item() * len(weights) > largest and (total := sum(weights.tolist())) > largest:
+        raise ValueError(
+            f"sample_weight adds up to {total} over {len(weights)} rows, but {kind} weights may add up to {largest} "
+            f"at most. {remedy}"
         )
 
 
@@ -356,6 +377,11 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
     for row in np.flatnonzero(~missing):
         examples.setdefault(type(values[row]).__name__, f"{values[row]!r} in row {row}")
     found = " and ".join(f"{name} ({example})" for name, example in examples.items())
+    if place == "y":
+        return TypeError(
+            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. Cast the "
+            f"classes to str."
+        )
     # scikit-learn's estimator checks look for "argument must be ... string ... number".
     return TypeError(
         f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "

@@ -36,7 +36,9 @@ class TableEncoder(BaseEstimator):
         Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
         or names. "auto" takes columns of floating type for continuous, columns of integers too if they hold
         more than 64 distinct training values, and all others for categorical. A column of Python numbers
-        counts as one of floating type or of integers.
+        counts as one of floating type or of integers. A column of floating type that misses values counts as
+        one of integers if all values it has are whole numbers, because one missing value is enough for pandas
+        and NumPy to make floating numbers of integers.
     discretizer : object, optional
         How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
         returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
@@ -120,7 +122,7 @@ class TableEncoder(BaseEstimator):
         self._validate_params()
         columns = read_columns(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns, codes, _, weights = _present(columns, y, sample_weight)
+        columns, codes, _, weights, _ = _present(columns, y, sample_weight)
         self._learn(columns, codes, weights)
         return self
 
@@ -242,24 +244,26 @@ def encode_training(
     """
     columns = read_columns(X)
     validate_data(estimator, X, y, skip_check_array=True)
-    columns, codes, classes, weights = _present(columns, y, sample_weight)
+    columns, codes, classes, weights, numbers = _present(columns, y, sample_weight)
     encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     encoder._validate_params()
     validate_data(encoder, X, skip_check_array=True)
     estimator.encoder_ = encoder
     estimator.classes_ = classes
-    if validation_fraction is None:
-        encoder._learn(columns, codes, weights)
-        return EncodedData(encoder._encode(columns), encoder.n_states_, codes, len(classes), weights), None
-    held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
-    parts: list[EncodedData] = []
-    for rows in (~held_out, held_out):
+    places = tuple(column.place for column in columns)
+
+    def encoded(rows: NDArray[np.bool_]) -> EncodedData:
         part = [column.take(rows) for column in columns]
         share = None if weights is None else weights[rows]
-        if not parts:
+        if not hasattr(encoder, "n_states_"):
             encoder._learn(part, codes[rows], share)
-        parts.append(EncodedData(encoder._encode(part), encoder.n_states_, codes[rows], len(classes), share))
-    return parts[0], parts[1]
+        table = encoder._encode(part)
+        return EncodedData(table, encoder.n_states_, codes[rows], len(classes), share, places, numbers[rows])
+
+    if validation_fraction is None:
+        return encoded(np.full(len(codes), True)), None
+    held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
+    return encoded(~held_out), encoded(held_out)
 
 
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -290,7 +294,7 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
         rows = rng.permutation(np.flatnonzero(y == c))
         held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
     if not held_out.any():
-        raise ValueError(f"validation_fraction={fraction} of {len(y)} rows leaves no row to validate on. Raise it.")
+        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is not one row. Raise the share.")
     return held_out
 
 
@@ -355,16 +359,16 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
 
 def _present(
     columns: list[Column], y: Any, sample_weight: Any
-) -> tuple[list[Column], IntArray, AnyArray, AnyArray | None]:
-    """Return columns, class codes, classes and weights of the rows whose weight is not zero."""
+) -> tuple[list[Column], IntArray, AnyArray, AnyArray | None, IntArray]:
+    """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero."""
     n_samples = len(columns[0].values)
     weights = read_weights(sample_weight, n_samples)
     if weights is None or weights.all():
         codes, classes = read_classes(y, n_samples)
-        return columns, codes, classes, weights
+        return columns, codes, classes, weights, np.arange(n_samples)
     rows = weights > 0
     codes, classes = read_classes(y, n_samples, rows)
-    return [column.take(rows) for column in columns], codes, classes, weights[rows]
+    return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
 
 
 def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
@@ -399,7 +403,7 @@ def _looks_categorical(column: Column) -> bool:
     kind = column.values.dtype.kind
     if column.categories is not None or kind not in "iuf":
         return True
-    if kind == "f":
-        return False
     values = column.values if column.missing is None else column.values[~column.missing]
-    return len(np.unique(values)) <= MAX_INTEGER_CATEGORIES
+    # One missing value is enough for pandas and NumPy to make floating numbers of integers.
+    integral = kind != "f" or (column.missing is not None and len(values) > 0 and (values == np.floor(values)).all())
+    return bool(integral) and len(np.unique(values)) <= MAX_INTEGER_CATEGORIES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,20 @@ __all__ = ["CountState"]
 
 _FORMAT = 1
 
+# What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than there
+# is, zipfile RuntimeError for encryption and, as NotImplementedError, for versions of the format that it does not know.
+_DAMAGE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
+
 
 class CountState:
     """Class, class-conditional feature and class-conditional pair counts of a table.
@@ -29,10 +42,15 @@ class CountState:
 
     Parameters
     ----------
-    n_states : array-like of shape (n_features,)
-        Number of values of every feature.
+    n_states : array-like of shape (n_features,), int
+        Number of values of every feature, at least 1.
     n_classes : int
-        Number of classes.
+        Number of classes, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no feature, a number is no integer or below 1, or the counts would be too many to number.
 
     Examples
     --------
@@ -46,10 +64,9 @@ class CountState:
     """
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
+        _sizes(np.asarray(n_states), np.asarray(n_classes))
         self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
         self.n_classes = int(n_classes)
-        if self.n_states.ndim != 1 or self.n_states.size == 0 or self.n_states.min() < 1 or self.n_classes < 1:
-            raise ValueError("n_states must list at least one feature; every feature and the class need a value.")
         none = np.full((self.n_features, MAX_PARENTS), -1, np.intp)
         self._layout = TableLayout.of_parents(none, self.n_states, self.n_classes)
         child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) is number i (i - 1) / 2 + j
@@ -85,7 +102,13 @@ class CountState:
         -------
         ndarray of shape (n_states[i], n_classes)
             A view.
+
+        Raises
+        ------
+        IndexError
+            If there is no such feature.
         """
+        self._check_feature(i)
         cells = self._cells[self._layout.offset[i] : self._layout.offset[i + 1]]
         return cells.reshape(-1, self.n_classes)
 
@@ -104,9 +127,13 @@ class CountState:
 
         Raises
         ------
+        IndexError
+            If there is no such feature.
         ValueError
             If the features are the same.
         """
+        self._check_feature(i)
+        self._check_feature(j)
         if i == j:
             raise ValueError(f"a pair needs two different features, got {i} twice. Use feature({i}).")
         high, low = max(i, j), min(i, j)
@@ -133,11 +160,12 @@ class CountState:
         Raises
         ------
         ValueError
-            If the batch has other features or classes.
+            If the batch has other features or classes, or the sum of all integer weights would overflow; nothing is
+            changed then.
         """
         self._check_same(data.n_states, data.n_classes)
         weights = data.weights
-        self._cast(np.result_type(self.dtype, weights.dtype))
+        self._make_room(weights)
         weights = weights.astype(self.dtype, copy=False)
         self._cells += self._layout.count(data.codes, data.y, weights)
         missing = missing_code(data.codes.dtype)
@@ -166,10 +194,11 @@ class CountState:
         Raises
         ------
         ValueError
-            If the other state is of other features or classes.
+            If the other state is of other features or classes, or the sum of all integer weights would overflow;
+            nothing is changed then.
         """
         self._check_same(other.n_states, other.n_classes)
-        self._cast(np.result_type(self.dtype, other.dtype))
+        self._make_room(other.class_counts)
         self._cells += other._cells
         self._pairs += other._pairs
         return self
@@ -270,20 +299,20 @@ class CountState:
             If the bytes are damaged, of something else, or of a newer format.
         """
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                fields = {name: file[name] for name in file.files}
-            version = int(fields["tanlearn_counts"])
-            state = cls(fields["n_states"], int(fields["n_classes"]))
-            cells, pairs = fields["cells"], fields["pairs"]
-        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            arrays = _read_arrays(data)
+            version = arrays["tanlearn_counts"]
+            if version.ndim or version.dtype.kind not in "iu" or version < 1:
+                raise ValueError("its format is no positive integer")
+            if version <= _FORMAT:
+                n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
+                _check_counts(n_states, n_classes, cells, pairs)
+        except _DAMAGE as error:
             raise ValueError(f"these {len(data)} bytes are no (or a damaged) CountState: {error}") from error
         if version > _FORMAT:
             raise ValueError(
                 f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
             )
-        known = cells.dtype == pairs.dtype and cells.dtype in (np.int64, np.float64)
-        if not known or cells.shape != state._cells.shape or pairs.shape != state._pairs.shape:
-            raise ValueError("the CountState's counts do not fit its n_states and n_classes: the bytes are damaged.")
+        state = cls(n_states, int(n_classes))
         state._cells, state._pairs = cells, pairs
         return state
 
@@ -303,6 +332,24 @@ class CountState:
             f"weight={self.class_counts.sum()}, dtype={self.dtype})"
         )
 
+    def _check_feature(self, i: int) -> None:
+        """Refuse a number that is no feature's: a negative one would pick no or another run of cells."""
+        if not 0 <= i < self.n_features:
+            raise IndexError(f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}.")
+
+    def _make_room(self, weights: AnyArray) -> None:
+        """Take the type in which weights can be added, after checking that the sum of integers does not overflow."""
+        dtype = np.result_type(self.dtype, weights.dtype)
+        if dtype.kind == "i":
+            # Every count is at most the total, and neither part of it overflows by itself.
+            total, largest = int(self.class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
+            if total > largest:
+                raise ValueError(
+                    f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
+                    f"common factor, or pass them as floating numbers."
+                )
+        self._cast(dtype)
+
     def _cast(self, dtype: Any) -> None:
         """Change the type of the counts."""
         self._cells = self._cells.astype(dtype, copy=False)
@@ -315,3 +362,42 @@ class CountState:
                 f"counts add up only over one and the same table: this state has {self.n_classes} classes and "
                 f"n_states {self.n_states.tolist()}, the other {n_classes} and {np.asarray(n_states).tolist()}."
             )
+
+
+def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
+    """Return the number of cells and of pair cells after checking what they follow from."""
+    for name, values, n_axes in (("n_states", n_states, 1), ("n_classes", n_classes, 0)):
+        if values.ndim != n_axes or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+            raise ValueError(
+                f"n_states must list at least one feature, and every feature and the class need an integer number "
+                f"of values from 1; got {name} {values.tolist()}."
+            )
+    # Python's integers do not overflow.
+    states, classes = n_states.tolist(), int(n_classes)
+    n_cells = classes * (1 + sum(states))
+    n_pairs = classes * (sum(states) ** 2 - sum(k * k for k in states)) // 2
+    largest = np.iinfo(np.intp).max // np.dtype(np.int64).itemsize
+    if n_cells + n_pairs > largest:
+        raise ValueError(f"n_states and n_classes call for {n_cells + n_pairs} counts, but {largest} is the limit.")
+    return n_cells, n_pairs
+
+
+def _read_arrays(data: bytes) -> dict[str, AnyArray]:
+    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        # to_bytes does not compress, so the arrays of an honest archive are no larger than it is.
+        packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
+        if packed or archive.testzip() is not None:
+            raise zipfile.BadZipFile("a checksum is wrong, or something is compressed")
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _check_counts(n_states: AnyArray, n_classes: AnyArray, cells: AnyArray, pairs: AnyArray) -> None:
+    """Refuse arrays that are no counts of one table, before memory is taken for the table."""
+    if (cells.shape, pairs.shape) != tuple((size,) for size in _sizes(n_states, n_classes)):
+        raise ValueError("its counts do not fit its n_states and n_classes")
+    if cells.dtype != pairs.dtype or cells.dtype not in (np.int64, np.float64):
+        raise ValueError(f"its counts are neither int64 nor float64, but {cells.dtype} and {pairs.dtype}")
+    if not all(np.isfinite(counts).all() and (counts >= 0).all() for counts in (cells, pairs)):
+        raise ValueError("a count is negative or not finite")

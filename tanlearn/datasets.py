@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.border import MAX_INTEGER_CATEGORIES
 
 __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
 
@@ -176,7 +177,9 @@ def load_npz(path: str | Path) -> Dataset:
     Returns
     -------
     Dataset
-        Missing cells are NaN, or None among strings. Of folds, the rows of all parts one after the other.
+        Missing cells are NaN, or None among strings. Integers with missing cells become floating numbers, and are
+        still taken for integers where ``is_categorical`` does not say which columns are categorical: a column is
+        if it holds up to 64 distinct values. Of folds, the rows of all parts one after the other.
 
     Raises
     ------
@@ -363,14 +366,19 @@ def _from_one_table(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
     if "train_idx" in arrays or "test_idx" in arrays:
         train, test = _require(path, arrays, ["train_idx", "test_idx"])
         folds = [(train.astype(np.intp), test.astype(np.intp))]
+    discrete_features = arrays.get("is_categorical", "auto")
     if "missing" in arrays:
         missing = arrays["missing"]
         if missing.shape != X.shape or missing.dtype != np.bool_:
             raise ValueError(f"{path}: missing must be a bool mask of shape {X.shape}, got {missing.shape}.")
+        if "is_categorical" not in arrays and X.dtype.kind in "biu":
+            # Columns without a missing cell become floating numbers too, which "auto" takes for continuous.
+            present = (x[~gone] for x, gone in zip(X.T, missing.T, strict=True))
+            discrete_features = np.array([len(np.unique(x)) <= MAX_INTEGER_CATEGORIES for x in present])
         filler, dtype = (np.nan, np.float64) if X.dtype.kind in "biuf" else (None, object)
         X = X.astype(dtype)
         X[missing] = filler
-    return Dataset(path.stem, X, y, names, arrays.get("is_categorical", "auto"), folds)
+    return Dataset(path.stem, X, y, names, discrete_features, folds)
 
 
 def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn._validation import read_weights
 
 __all__ = ["EncodedData"]
 
@@ -32,6 +34,10 @@ class EncodedData:
         Number of classes.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, optional
         Weights; integers are counted exactly. ``None`` means one each.
+    places : tuple of str, optional
+        What messages call every feature, such as ``"X column 'age'"``; by default their numbers.
+    row_numbers : ndarray of shape (n_samples,), optional
+        What messages call every row: its number in the table that the user passed.
 
     Examples
     --------
@@ -46,6 +52,8 @@ class EncodedData:
     y: IntArray
     n_classes: int
     sample_weight: AnyArray | None = None
+    places: tuple[str, ...] | None = None
+    row_numbers: IntArray | None = None
 
     @classmethod
     def from_codes(
@@ -65,12 +73,12 @@ class EncodedData:
             Integers from 0; -1 means "missing".
         y : array-like of shape (n_samples,)
             Class codes from 0.
-        n_states : array-like of shape (n_features,), optional
-            Number of values of every feature; by default one more than the largest code seen.
+        n_states : array-like of shape (n_features,), int, optional
+            Number of values of every feature, from 1 to 65,535; by default one more than the largest code seen.
         n_classes : int, optional
             Number of classes; by default one more than the largest class seen.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative finite weights.
+        sample_weight : array-like of shape (n_samples,), float, or None
+            Finite and non-negative, not all zero; a number means the same weight for every row.
 
         Returns
         -------
@@ -79,7 +87,8 @@ class EncodedData:
         Raises
         ------
         ValueError
-            If shapes do not fit, a code is negative (other than -1) or too large, or a weight is not finite.
+            If shapes do not fit, anything but a weight is no integer, a code is negative (other than -1) or too
+            large, or the weights are negative, not finite, all zero, or overflow when they are added up.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -91,20 +100,12 @@ class EncodedData:
             raise ValueError(
                 f"codes must be integers, got dtype {table.dtype}. Encode raw values with CategoryEncoder first."
             )
-        n_samples, _n_features = table.shape
+        n_samples = table.shape[0]
         states = _states(table, n_states)
         labels, classes = _labels(np.asarray(y), n_samples, n_classes)
         dtype = codes_dtype(int(states.max()))
         encoded = np.where(table == -1, missing_code(dtype), table).astype(dtype)
-        weights = None
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight)
-            weights = weights.astype(np.int64 if weights.dtype.kind in "iub" else np.float64)
-            if weights.shape != (n_samples,) or not np.isfinite(weights).all() or (weights < 0).any():
-                raise ValueError(
-                    f"sample_weight must hold {n_samples} finite, non-negative numbers, got shape {weights.shape}, "
-                    f"smallest {weights.min(initial=0)}."
-                )
+        weights = read_weights(sample_weight, n_samples)
         return cls(np.ascontiguousarray(encoded.T), states, labels, classes, weights)
 
     @property
@@ -142,10 +143,13 @@ class EncodedData:
         """
         features, rows = np.nonzero(self.codes == missing_code(self.codes.dtype))
         if features.size:
+            first = rows.argmin()
+            row = rows[first] if self.row_numbers is None else self.row_numbers[rows[first]]
+            place = f"feature {features[first]}" if self.places is None else self.places[features[first]]
             raise ValueError(
-                f"{learner} learns from complete rows only, but {features.size} values are missing, the first in "
-                f"row {rows.min()}, feature {features[rows.argmin()]}. Impute them, drop the rows, or make "
-                f"'missing' a category of its own; prediction does accept missing values."
+                f"{learner} learns from complete rows only, but {features.size} values are missing, the first of "
+                f"{place} in row {row}. Impute them, drop the rows, or make 'missing' a category of its own; "
+                f"prediction does accept missing values."
             )
 
     def take(self, rows: Any) -> EncodedData:
@@ -162,7 +166,8 @@ class EncodedData:
         """
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         codes = np.ascontiguousarray(self.codes[:, rows])
-        return replace(self, codes=codes, y=self.y[rows], sample_weight=weight)
+        numbers = None if self.row_numbers is None else self.row_numbers[rows]
+        return replace(self, codes=codes, y=self.y[rows], sample_weight=weight, row_numbers=numbers)
 
     def __repr__(self) -> str:
         return (
@@ -175,33 +180,51 @@ class EncodedData:
 def _states(table: AnyArray, n_states: Any) -> IntArray:
     """Return the number of states of every column after checking the codes against it."""
     n_features = table.shape[1]
-    largest = table.max(axis=0).astype(np.intp)
-    states = largest + 1 if n_states is None else np.asarray(n_states, dtype=np.intp)
-    states = np.maximum(states, 1)
+    # Everything is compared in the type it came in: a cast would wrap 2**63 around, and cut 2.9 off to 2.
+    largest = table.max(axis=0)
+    limit = missing_code(np.uint16)
+    _check_codes(table, table.min(axis=0) < -1, "codes start at 0, and only -1 (missing) may be below")
+    _check_codes(table, largest >= limit, f"at most {limit} states fit the code type")
+    seen = np.maximum(largest.astype(np.intp) + 1, 1)
+    if n_states is None:
+        return seen
+    states = np.asarray(n_states)
     if states.shape != (n_features,):
         raise ValueError(f"n_states must have one entry per feature ({n_features}), got shape {states.shape}.")
-    limit = missing_code(np.uint16)
-    for wrong, rule in (
-        (table.min(axis=0) < -1, "codes start at 0, and only -1 (missing) may be below"),
-        (largest >= states, "codes must be below the feature's n_states"),
-        (states > limit, f"at most {limit} states fit the code type"),
-    ):
-        if wrong.any():
-            j = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"codes[:, {j}] holds {table[:, j].min()}..{table[:, j].max()} with n_states {states[j]}: {rule}. "
-                f"Encode the column with CategoryEncoder, or discretise it with MDLPDiscretizer."
-            )
-    return states
+    if states.dtype.kind not in "iu":
+        raise ValueError(f"n_states must hold integers, got dtype {states.dtype}. Cast it to int.")
+    wrong = (states < 1) | (states > limit)
+    if wrong.any():
+        j = wrong.argmax()
+        raise ValueError(f"n_states must be from 1 to {limit}, but n_states[{j}] is {states[j]}.")
+    wrong = largest >= states
+    _check_codes(table, wrong, f"codes must be below the feature's n_states, {states[wrong.argmax()]}")
+    return states.astype(np.intp)
 
 
-def _labels(y: AnyArray, n_samples: int, n_classes: int | None) -> tuple[IntArray, int]:
+def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:
+    """Raise if any of the columns is wrong."""
+    if wrong.any():
+        j = wrong.argmax()
+        raise ValueError(
+            f"codes[:, {j}] holds {table[:, j].min()}..{table[:, j].max()}: {rule}. "
+            f"Encode the column with CategoryEncoder, or discretise it with MDLPDiscretizer."
+        )
+
+
+def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]:
     """Return class codes and the number of classes after checking them."""
     if y.shape != (n_samples,):
         raise ValueError(f"y must have one class per row ({n_samples}), got shape {y.shape}.")
-    if y.dtype.kind not in "iub" or y.min() < 0:
-        raise ValueError(f"y must hold class codes from 0, got dtype {y.dtype}, smallest value {y.min()}.")
-    classes = int(y.max()) + 1 if n_classes is None else n_classes
-    if y.max() >= classes:
-        raise ValueError(f"y holds class {y.max()}, but n_classes is {classes} (0..{classes - 1}).")
-    return y.astype(np.intp), classes
+    if y.dtype.kind not in "iub":
+        raise ValueError(f"y must hold class codes from 0, got dtype {y.dtype}. Number the classes with numpy.unique.")
+    smallest, largest = int(y.min()), int(y.max())
+    if smallest < 0 or largest >= np.iinfo(np.intp).max:
+        raise ValueError(f"y must hold class codes from 0 that number the classes, but it holds {smallest}..{largest}.")
+    if n_classes is None:
+        return y.astype(np.intp), largest + 1
+    if not isinstance(n_classes, Integral):
+        raise ValueError(f"n_classes must be an integer, got {n_classes!r}.")
+    if largest >= n_classes:
+        raise ValueError(f"y holds class {largest}, but n_classes is {n_classes} (0..{n_classes - 1}).")
+    return y.astype(np.intp), int(n_classes)

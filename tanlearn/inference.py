@@ -62,9 +62,10 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
         rows = np.flatnonzero(incomplete)
         if not structure.is_acyclic or (structure.parents[:, 1] >= 0).any():
             reason = "has a cycle" if not structure.is_acyclic else "gives features two augmenting parents"
+            features = np.flatnonzero(codes[:, rows[0]] == missing)
             raise ValueError(
-                f"row {rows[0]} misses a feature, and this structure {reason}, so it cannot be summed out. "
-                f"Impute the missing values (and those of categories unseen in training)."
+                f"row {rows[0]} misses feature {features[0]} (or has a category there that training did not), and this "
+                f"structure {reason}, so it cannot be summed out. Impute it, or use a structure that is a tree."
             )
         complete = np.flatnonzero(~incomplete)
         scores[complete] = _complete(tables, np.ascontiguousarray(codes[:, complete]), n_jobs)

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterSampler, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import ParameterSampler, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_classes, read_weights
-from tanlearn.border import encode_training
+from tanlearn.border import encode_training, hold_out
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.population import Part, Run, RunResult, run_population
@@ -191,13 +191,14 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if weight is not None and rows is not None:
             table, weight = _safe_indexing(table, np.flatnonzero(rows)), weight[rows]
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
-            splitter: Any = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=seed)
+            held_out = hold_out(labels, int(labels.max()) + 1, float(self.cv), np.random.default_rng(seed))
+            splits: Any = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
         elif isinstance(self.cv, Integral):
-            splitter = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
+            splits = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed).split(labels, labels)
         else:
-            splitter = check_cv(self.cv, labels, classifier=True)
+            splits = check_cv(self.cv, labels, classifier=True).split(np.zeros(len(labels)), labels)
         parts = []
-        for train, test in splitter.split(np.zeros(len(labels)), labels):
+        for train, test in splits:
             weights = [None if weight is None else weight[part] for part in (train, test)]
             carrier = clone(base)
             data, _ = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])

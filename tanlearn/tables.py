@@ -186,6 +186,9 @@ class Tables:
 
     def __getitem__(self, feature: int) -> FloatArray:
         """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
+        # A negative number would pick no run of cells; and IndexError is what ends a loop over the tables.
+        if not 0 <= feature < len(self):
+            raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
         cells = self.cells[self.layout.offset[feature] : self.layout.offset[feature + 1]]
         return cells.reshape(self.layout.shape(feature))
 
@@ -203,6 +206,11 @@ class Tables:
         Returns
         -------
         ndarray of shape (values, parent values ..., classes)
+
+        Raises
+        ------
+        IndexError
+            If there is no such feature.
         """
         return np.exp(self[feature])
 

@@ -101,13 +101,35 @@ def test_auto_goes_by_type_and_by_the_number_of_integers():
             "floats as objects": pd.Series([0.5, None] * (n // 2), dtype=object),
             "integers as objects": pd.Series([5, None] * (n // 2), dtype=object),
             "nothing": pd.Series([None] * n, dtype=object),
+            "few made floats by a gap": [*range(64), None, None],
+            "many made floats by a gap": [*range(65), None],
+            "float with a gap": [0.5, *range(64), None],
+            "float without a value": [np.nan] * n,
         }
     )
     encoder = TableEncoder().fit(X, [0, 1] * (n // 2))
     continuous = ["float", "many", "many with missing", "Float64", "floats as objects"]
+    continuous += ["many made floats by a gap", "float with a gap", "float without a value"]
     assert encoder.feature_names_in_[~encoder.is_discrete_].tolist() == continuous
     in_polars = pl.DataFrame({"i": [*range(65), None], "f": [0.5] * n, "t": ["a"] * n, "b": [True] * n})
     assert is_discrete(in_polars) == [False, False, True, True]
+
+
+def test_a_gap_in_a_column_of_integers_changes_no_category():
+    values, y = np.array([0, 1, 2, 3, 4] * 4), [0, 1] * 10
+    frame = pd.DataFrame({"rooms": values})
+    gap = frame.drop(index=7).reindex(frame.index)
+    whole, gapped = (TableEncoder().fit(table, y) for table in (frame, gap))
+    assert gapped.n_states_.tolist() == whole.n_states_.tolist() == [5]
+    expected = np.where(np.arange(20) == 7, MISSING, values)
+    for table in (gap, gap.to_numpy(), pl.DataFrame({"rooms": gap["rooms"].to_numpy()})):
+        assert TableEncoder().fit(table, y).transform(table).tolist() == [expected.tolist()]
+
+
+def test_a_gap_in_a_row_of_weight_zero_is_no_gap():
+    X = [[1.0], [2.0], [3.0], [np.nan]]
+    assert TableEncoder().fit(X, [0, 1, 0, 1]).is_discrete_.tolist() == [True]
+    assert TableEncoder().fit(X, [0, 1, 0, 1], [1, 1, 1, 0]).is_discrete_.tolist() == [False]
 
 
 def test_discrete_features_by_bool_mask_number_and_name():
@@ -158,7 +180,7 @@ class Halves(BaseEstimator):
 
 
 def test_own_discretizer_is_cloned_and_its_codes_are_taken_over():
-    X = [[0.0, "a"], [4.0, "b"], [np.nan, "a"]]
+    X = [[0.5, "a"], [3.5, "b"], [np.nan, "a"]]
     own = Halves()
     encoder = TableEncoder(discretizer=own).fit(X, [0, 1, 1])
     assert encoder.transform(X).tolist() == [[0, 1, MISSING], [0, 1, 0]]
@@ -167,7 +189,7 @@ def test_own_discretizer_is_cloned_and_its_codes_are_taken_over():
 
 
 def test_missing_values_survive_where_one_feature_needs_two_bytes():
-    X = pd.DataFrame({"x": [np.nan] + [1.0] * 299, "text": np.arange(300).astype(str)})
+    X = pd.DataFrame({"x": [np.nan] + [1.5] * 299, "text": np.arange(300).astype(str)})
     codes = TableEncoder().fit(X, [0, 1] * 150).transform(X)
     assert codes.dtype == np.uint16
     assert codes[0].tolist() == [65535] + [0] * 299
@@ -224,6 +246,7 @@ TABLES = {
     "date objects": ([[datetime.date(2020, 1, 1)], [None]], TypeError, "holds date "),
     "polars dates": (pl.DataFrame({"d": [datetime.date(2020, 1, 1)] * 2}), TypeError, "'d' holds dates"),
     "polars lists": (pl.DataFrame({"d": [[1], [2]]}), TypeError, "'d' holds list"),
+    "polars query": (pl.LazyFrame({"a": [1, 2]}), TypeError, r"X is a polars LazyFrame.*pass X\.collect\(\)"),
     "records": (np.zeros((2, 1), dtype=[("a", int)]), TypeError, "dtype"),
 }
 
@@ -287,7 +310,7 @@ CLASSES = {
     "infinity": ([0, 1, np.inf], ValueError, "y contains infinity: inf in row 2"),
     "continuous": ([0.5, 1.2, 3.1], ValueError, "Unknown label type: continuous"),
     "two columns": ([[0, 1], [1, 0], [0, 0]], ValueError, "1d array"),
-    "mixed types": ([0, "a", 1], TypeError, "y holds int .* and str"),
+    "mixed types": ([0, "a", 1], TypeError, r"y holds int .* and str .* Cast the classes to str\.$"),
 }
 
 
@@ -340,6 +363,9 @@ WEIGHTS = {
     "all zero": ([0, 0, 0], "sample_weight is zero in every row"),
     "too long": ([1] * 4, "X has 3, sample_weight has 4"),
     "two columns": ([[1, 1, 1]], r"one number per row, got shape \(1, 3\)"),
+    "integers too large together": ([2**62, 2**62, 1], f"adds up to {2**63 + 1} over 3 rows, but integer .* floating"),
+    "unsigned": (np.array([2**63, 0, 0], np.uint64), f"adds up to {2**63} over 3 rows.* at most. Divide"),
+    "floats too large together": ([1e308] * 3, "adds up to inf over 3 rows, but floating weights .* common factor"),
 }
 
 
@@ -361,6 +387,8 @@ def test_hostile_weights_are_an_error_that_says_why(weight, words):
         (pl.Series([0.5, 1, 2]), [0.5, 1, 2], np.float64),
         (2, [2, 2, 2], np.int64),
         (0.5, [0.5, 0.5, 0.5], np.float64),
+        ([2**62, 2**62 - 1, 0], [2**62, 2**62 - 1, 0], np.int64),
+        (np.array([2**63 - 1, 0, 0], np.uint64), [2**63 - 1, 0, 0], np.int64),
     ],
 )
 def test_weights_keep_their_kind_of_number(weight, expected, dtype):

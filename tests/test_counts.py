@@ -1,6 +1,8 @@
 """CountState: exact whatever the partition."""
 
+import io
 import itertools
+import zipfile
 
 import naive
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tanlearn import CountState, EncodedData
+from tanlearn import CountState, EncodedData, NaiveBayesClassifier
 
 N_STATES = [2, 3, 4]
 
@@ -106,6 +108,92 @@ def test_bytes_round_trip_and_refuse_damage():
             CountState.from_bytes(broken)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_is_found_or_changes_nothing(seed):
+    counted = CountState([2, 3], 2).update(EncodedData.from_codes([[0, 2], [1, 1], [0, 0]], [0, 1, 1]))
+    sound, rng = counted.to_bytes(), np.random.default_rng(seed)
+    found = 0
+    for _ in range(200):
+        damaged = bytearray(sound)
+        for place in rng.integers(0, len(sound), rng.integers(1, 4)):
+            damaged[place] = rng.integers(256)
+        if rng.random() < 0.2:
+            del damaged[rng.integers(len(sound)) :]
+        try:
+            state = CountState.from_bytes(bytes(damaged))
+        except ValueError:
+            found += 1
+        else:
+            assert (state, state.n_classes, state.dtype) == (counted, 2, np.int64)
+    assert found > 100
+
+
+FIELDS = {
+    "tanlearn_counts": 1,
+    "n_states": np.array([2, 3]),
+    "n_classes": 2,
+    "cells": np.zeros(12, np.int64),
+    "pairs": np.zeros(12, np.int64),
+}
+
+
+def archive(save=np.savez, **fields):
+    buffer = io.BytesIO()
+    save(buffer, **fields)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tanlearn_counts": -3}, "format is no positive integer"),
+        ({"tanlearn_counts": 1.0}, "format is no positive integer"),
+        ({"n_states": np.array([2.7, 3.2])}, r"integer number of values from 1; got n_states \[2\.7, 3\.2\]"),
+        ({"n_states": np.array([2, 0])}, r"got n_states \[2, 0\]"),
+        ({"n_states": np.array([2**62, 2**62])}, "is the limit"),
+        ({"n_states": np.array([2**20, 2**20])}, "do not fit"),
+        ({"n_classes": 2.5}, r"got n_classes 2\.5"),
+        ({"n_classes": np.array([2])}, r"got n_classes \[2\]"),
+        ({"n_classes": 3}, "do not fit"),
+        ({"pairs": np.zeros((2, 6), np.int64)}, "do not fit"),
+        ({"cells": np.full(12, -1)}, "negative or not finite"),
+        ({"cells": np.zeros(12), "pairs": np.full(12, np.nan)}, "negative or not finite"),
+        ({"cells": np.zeros(12)}, "neither int64 nor float64, but float64 and int64"),
+        ({"cells": np.zeros(12, np.int32), "pairs": np.zeros(12, np.int32)}, "neither int64 nor float64"),
+    ],
+)
+def test_sound_archive_of_something_else_is_refused(change, words):
+    assert CountState.from_bytes(archive(**FIELDS)) == CountState([2, 3], 2)
+    with pytest.raises(ValueError, match=f"CountState: .*{words}"):
+        CountState.from_bytes(archive(**FIELDS | change))
+
+
+def test_archive_that_zipfile_cannot_or_should_not_open_is_refused():
+    with pytest.raises(ValueError, match=r"CountState: .*compressed"):
+        CountState.from_bytes(archive(np.savez_compressed, **FIELDS))
+    sound = archive(**FIELDS)
+    entry = sound.index(b"PK\x01\x02")
+    for place, value, error in ((entry + 6, 99, NotImplementedError), (entry + 8, 1, RuntimeError)):
+        damaged = bytearray(sound)
+        damaged[place] = value  # the version that is needed to open the member; the flag that it is encrypted
+        with pytest.raises(ValueError, match="no \\(or a damaged\\) CountState") as caught:
+            CountState.from_bytes(bytes(damaged))
+        assert isinstance(caught.value.__cause__, error)
+
+
+def test_header_that_asks_for_more_memory_than_there_is_refused():
+    members = {name: archive(np.save, arr=field) for name, field in FIELDS.items()}
+    header = b"(12,), }" + b" " * 18
+    assert header in members["cells"]
+    members["cells"] = members["cells"].replace(header, b"(1000000000000000000,), }".ljust(len(header)))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in members.items():
+            file.writestr(f"{name}.npy", content)
+    with pytest.raises(ValueError, match="no \\(or a damaged\\) CountState"):
+        CountState.from_bytes(buffer.getvalue())
+
+
 def test_bytes_of_a_newer_format_are_refused(monkeypatch):
     monkeypatch.setattr("tanlearn.counts._FORMAT", 2)
     data = state(random_data(6)).to_bytes()
@@ -123,6 +211,38 @@ def test_other_tables_are_refused():
         CountState([2, 3], 2).pair(1, 1)
     with pytest.raises(ValueError, match="at least one feature"):
         CountState([], 2)
+    with pytest.raises(ValueError, match=r"integer number of values from 1; got n_states \[2\.7\]"):
+        CountState([2.7], 2)
+    with pytest.raises(ValueError, match=r"got n_classes 2\.5"):
+        CountState([2], 2.5)
+
+
+@pytest.mark.parametrize("feature", [-1, 3])
+def test_feature_that_is_not_there_is_named(feature):
+    counted = state(random_data(0))
+    for look_up in (counted.feature, lambda i: counted.pair(i, 0), lambda i: counted.pair(0, i)):
+        with pytest.raises(IndexError, match=f"no feature {feature}: features are numbered from 0 to 2"):
+            look_up(feature)
+
+
+def test_tables_refuse_a_feature_that_is_not_there_and_can_be_looped_over():
+    model = NaiveBayesClassifier().fit([["a", "x"], ["b", "y"], ["b", "z"]], [0, 1, 1])
+    for feature in (-1, 2):
+        with pytest.raises(IndexError, match=f"no feature {feature}: features are numbered from 0 to 1"):
+            model.tables_[feature]
+        with pytest.raises(IndexError, match=f"no feature {feature}"):
+            model.tables_.probabilities(feature)
+    assert [table.shape for table in model.tables_] == [(2, 2), (3, 2)]
+
+
+def test_sums_that_overflow_are_refused_and_change_nothing():
+    large = EncodedData.from_codes([[0], [1]], [0, 1], sample_weight=[2**61, 2**61])
+    counted = state(large)
+    before = counted.to_bytes()
+    for add in (lambda: counted.update(large), lambda: counted.merge(state(large))):
+        with pytest.raises(ValueError, match=f"add up to {2**63}, but may add up to {2**63 - 1} at most. Divide"):
+            add()
+    assert counted.to_bytes() == before
 
 
 def test_repr_names_the_weight():

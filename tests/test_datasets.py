@@ -91,6 +91,21 @@ def test_missing_strings_are_none(save):
     assert data.X.tolist() == [[None], ["rain"]]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_integers_stay_integers_where_cells_are_missing(save, dtype):
+    X = np.stack([np.arange(130) % 5, np.arange(130) % 3, np.arange(130)], axis=1).astype(dtype)
+    y = np.arange(130) % 2
+    missing = np.zeros(X.shape, bool)
+    missing[7, [0, 2]] = True
+    data = load_npz(save(X=X, y=y, missing=missing))
+    encoder = TableEncoder(discrete_features=data.discrete_features).fit(data.X, data.y)
+    assert encoder.is_discrete_.tolist() == [True, True, False]
+    assert encoder.n_states_[:2].tolist() == [5, 3]
+    declared = load_npz(save(X=X, y=y, missing=missing, is_categorical=[False, True, True]))
+    assert declared.discrete_features.tolist() == [False, True, True]
+    assert load_npz(save(X=X + 0.5, y=y, missing=missing)).discrete_features == "auto"
+
+
 def test_npz_of_folds(save):
     parts = {}
     for k, train, test in ((1, [[1, 2], [2, 1]], [[1, 1]]), (2, [[3, 3], [1, 2]], [[2, 2]])):

@@ -13,17 +13,27 @@ from tanlearn import EncodedData
         ({"codes": np.empty((0, 3), int), "y": []}, "at least one row and one column"),
         ({"codes": [0, 1], "y": [0, 1]}, r"shape \(n_samples, n_features\)"),
         ({"codes": [[0.5]], "y": [0]}, "codes must be integers, got dtype float64. Encode raw values"),
-        ({"codes": [[0, -2]], "y": [0]}, r"codes\[:, 1\] holds -2..-2 .* only -1 \(missing\) may be below"),
-        ({"codes": [[0], [70_000]], "y": [0, 1]}, r"codes\[:, 0\] holds 0..70000 .* at most 65535 states"),
-        ({"codes": [[3]], "y": [0], "n_states": [3]}, "codes must be below the feature's n_states"),
+        ({"codes": [[0, -2]], "y": [0]}, r"codes\[:, 1\] holds -2..-2: .* only -1 \(missing\) may be below"),
+        ({"codes": [[0], [70_000]], "y": [0, 1]}, r"codes\[:, 0\] holds 0..70000: at most 65535 states"),
+        ({"codes": np.array([[2**63]], np.uint64), "y": [0]}, r"codes\[:, 0\] holds 92233720.*: at most 65535"),
+        ({"codes": [[3]], "y": [0], "n_states": [3]}, "codes must be below the feature's n_states, 3"),
+        ({"codes": [[0]], "y": [0], "n_states": [2.9]}, "n_states must hold integers, got dtype float64"),
+        ({"codes": [[0, 0]], "y": [0], "n_states": [1, 0]}, r"from 1 to 65535, but n_states\[1\] is 0"),
+        ({"codes": [[0]], "y": [0], "n_states": [65_536]}, r"from 1 to 65535, but n_states\[0\] is 65536"),
+        ({"codes": [[0]], "y": [0], "n_states": [2**63]}, r"n_states\[0\] is 9223372036854775808"),
         ({"codes": [[3]], "y": [0], "n_states": [4, 4]}, r"one entry per feature \(1\), got shape \(2,\)"),
         ({"codes": [[0]], "y": [0, 1]}, r"one class per row \(1\), got shape \(2,\)"),
-        ({"codes": [[0]], "y": [-1]}, "class codes from 0, got dtype int64, smallest value -1"),
+        ({"codes": [[0]], "y": [-1]}, "class codes from 0 .* holds -1..-1"),
+        ({"codes": [[0]], "y": [2**63]}, "class codes from 0 .* holds 9223372036854775808"),
+        ({"codes": [[0]], "y": ["a"]}, "class codes from 0, got dtype <U1. Number the classes"),
         ({"codes": [[0]], "y": [0.5]}, "class codes from 0, got dtype float64"),
         ({"codes": [[0]], "y": [2], "n_classes": 2}, r"class 2, but n_classes is 2 \(0..1\)"),
-        ({"codes": [[0]], "y": [0], "sample_weight": [-1]}, "finite, non-negative"),
-        ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "finite, non-negative"),
-        ({"codes": [[0]], "y": [0], "sample_weight": [1, 1]}, "must hold 1 finite"),
+        ({"codes": [[0]], "y": [0], "n_classes": 2.5}, r"n_classes must be an integer, got 2\.5"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [-1]}, "is -1 in row 0, but weights must be non-negative"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "is nan in row 0, but weights must be finite"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [1, 1]}, "X has 1, sample_weight has 2"),
+        ({"codes": [[0], [0]], "y": [0, 1], "sample_weight": [0, 0]}, "sample_weight is zero in every row"),
+        ({"codes": [[0]] * 50, "y": [0] * 50, "sample_weight": [2**62] * 50}, f"adds up to {50 * 2**62} over 50 rows"),
     ],
 )
 def test_bad_tables_are_refused(arguments, message):
@@ -51,5 +61,7 @@ def test_take_keeps_states_and_weights():
 
 def test_missing_place_is_named():
     data = EncodedData.from_codes([[0, 1], [1, 0], [1, -1]], [0, 1, 1])
-    with pytest.raises(ValueError, match=r"CG learns from complete rows only, but 1 values .* row 2, feature 1\."):
+    with pytest.raises(
+        ValueError, match=r"CG learns from complete rows only, but 1 values .* first of feature 1 in row 2\."
+    ):
         data.require_complete("CG")

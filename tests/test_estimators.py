@@ -198,7 +198,7 @@ def test_heuristic_candidates_of_images():
         ({"image_shape": (2, 2)}, "candidates='subset' has no use for image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
-        ({"validation_fraction": 0.001}, "leaves no row to validate on"),
+        ({"validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is not one row"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
@@ -264,3 +264,15 @@ def test_gradient_fits_in_threads_share_a_loss_and_agree():
         tables = list(pool.map(lambda model: model.fit(X_IRIS, Y_IRIS).tables_.cells, models))
     for k in range(8):
         np.testing.assert_array_equal(tables[k], tables[k % 2])
+
+
+def test_a_missing_value_is_named_by_column_and_row_of_the_users_table():
+    """Rows of weight 0 are dropped and others held out, yet the numbers are those of the table."""
+    columns, y = mixed_columns()
+    frame = pd.DataFrame(columns)
+    frame.loc[50:, "size"] = np.nan
+    weight = np.ones(60)
+    weight[:30] = 0
+    for options in ({}, {"validation_fraction": 0.1}):
+        with pytest.raises(ValueError, match=r"the first of X column 'size' in row 5\d\."):
+            TANClassifier(**options, **QUICK).fit(frame, y, sample_weight=weight)

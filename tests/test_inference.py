@@ -60,14 +60,14 @@ def test_scores_over_all_values_of_a_missing_feature_sum_to_its_score():
 def test_a_cyclic_scorer_cannot_sum_out():
     tables, structure, data = model([1, 0, -1], allow_cycles=True)
     assert np.isfinite(log_joint(tables, structure, data.codes)).all()
-    with pytest.raises(ValueError, match=r"row 1 misses a feature, and this structure has a cycle.*Impute"):
+    with pytest.raises(ValueError, match=r"row 1 misses feature 0 .* this structure has a cycle.*Impute"):
         log_joint(tables, structure, np.array([[0, 255], [0, 0], [0, 0]], np.uint8))
 
 
 def test_two_parents_cannot_be_summed_out_yet_and_say_so():
     tables, structure, data = model([[-1, -1], [0, -1], [0, 1]])
     assert np.isfinite(log_joint(tables, structure, data.codes)).all()
-    with pytest.raises(ValueError, match=r"row 0 misses a feature.*two augmenting parents"):
+    with pytest.raises(ValueError, match=r"row 0 misses feature 0 .*two augmenting parents"):
         log_joint(tables, structure, np.array([[255], [0], [0]], np.uint8))
 
 

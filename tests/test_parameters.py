@@ -101,7 +101,7 @@ def test_stochastic_gradient_keeps_the_structure_and_learns():
 
 @pytest.mark.parametrize("learner", [ConjugateGradient(), LBFGS(), StochasticGradient()])
 def test_gradient_learners_refuse_missing_values(learner):
-    with pytest.raises(ValueError, match=r"complete rows only.*row 0, feature 1"):
+    with pytest.raises(ValueError, match=r"complete rows only.*feature 1 in row 0"):
         learner.fit(CHAIN, random_data(missing=True), RNG)
 
 
