@@ -22,7 +22,7 @@ from tanlearn.population import Part, Run, run_population
 from tanlearn.training import TrainingSettings, train
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "asv"))
+sys.path.insert(0, str(HERE / "suite"))
 from shapes import SHAPES, make  # noqa: E402
 
 #: ms a step of a plain Numba prototype on one thread, and of the authors' TensorFlow code on two cores.

@@ -4,11 +4,12 @@ import subprocess
 import sys
 
 import numpy as np
-from shapes import SHAPES, make
 
 from tanlearn import Hybrid
 from tanlearn.candidates import make_candidates
 from tanlearn.epochs import State, fused_epoch, plan_epoch, unfused_epoch
+
+from .shapes import SHAPES, make
 
 ENGINES = {"fused": fused_epoch, "unfused": unfused_epoch}
 

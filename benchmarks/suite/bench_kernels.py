@@ -1,7 +1,6 @@
 """Counting, scoring, losses, discretising: the pieces by themselves. One warm call each in ``setup``."""
 
 import numpy as np
-from shapes import SHAPES, make
 
 from tanlearn import (
     ConditionalNLL,
@@ -16,6 +15,8 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu
 from tanlearn.inference import log_joint
+
+from .shapes import SHAPES, make
 
 RNG = np.random.default_rng(0)
 

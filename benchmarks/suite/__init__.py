@@ -1,0 +1,1 @@
+"""Benchmarks for asv: run them with `make bench`."""
