@@ -6,7 +6,11 @@ maximum-likelihood tables, and how many of the edges agree. Ties count as found:
 default the tables start at the smoothed frequencies, where the paper starts at random (--init uniform): so the
 structure learns from the first step on, and not from tables that know nothing yet.
 
-    python benchmarks/recovery.py
+    python benchmarks/recovery.py --sets letter satimage
+    python benchmarks/recovery.py --sets usps --epochs 1500 --batch-size 500    # 32,896 tables: seven minutes
+
+Two parents of usps differ by 2e-4 nats a row: telling them apart takes more passes over the rows than the rest, and
+larger batches make a pass cheaper.
 """
 
 import argparse
