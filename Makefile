@@ -32,7 +32,7 @@ format:
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.bench
-	cd benchmarks && ../$(BIN)/asv run --quick --python=same
+	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same
 
 $(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: setup.cfg pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

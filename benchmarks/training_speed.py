@@ -91,7 +91,8 @@ def population(arguments):
     runs = [Run(i, 0, {"random_state": i}) for i in range(arguments.population)]
     estimator = TANClassifier(loss=LOSS, n_epochs=arguments.epochs)
     seconds = {}
-    for n_jobs in (1, os.cpu_count()):
+    n_cores = max(2, os.cpu_count() or 1)
+    for n_jobs in (1, n_cores):
         started = time.perf_counter()
         scores = sorted(
             (result.setting, result.score) for result in run_population(estimator, [part], runs, n_jobs=n_jobs)
@@ -102,7 +103,7 @@ def population(arguments):
             f"{seconds[n_jobs]:.1f} s"
         )
         print(f"  digest of the scores: {hash(tuple(scores))}")
-    print(f"{seconds[1] / seconds[os.cpu_count()]:.2f} times faster on {os.cpu_count()} cores")
+    print(f"{seconds[1] / seconds[n_cores]:.2f} times faster on {n_cores} threads")
 
 
 def main():

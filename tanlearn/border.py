@@ -174,13 +174,14 @@ class TableEncoder(BaseEstimator):
             self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
             self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
 
-    def _encode(self, columns: list[Column]) -> Codes:
-        """Encode columns read already."""
+    def _encode(self, columns: list[Column], handle_unknown: str | None = None) -> Codes:
+        """Encode columns read already; held-out rows take unknown categories for missing whatever the user wants."""
+        unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         dtype = codes_dtype(int(self.n_states_.max()))
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, known) in enumerate(zip(columns, self.categories_, strict=True)):
             if known is not None:
-                codes[i] = encode_categories(column, known, self.handle_unknown, dtype)
+                codes[i] = encode_categories(column, known, unknown, dtype)
         if self.discretizer_ is not None:
             found = self.discretizer_.transform(self._continuous(columns)).T
             missing = found == missing_code(found.dtype)
@@ -257,13 +258,30 @@ def encode_training(
         share = None if weights is None else weights[rows]
         if not hasattr(encoder, "n_states_"):
             encoder._learn(part, codes[rows], share)
-        table = encoder._encode(part)
+        table = encoder._encode(part, "missing")  # training rows hold no unknown category
         return EncodedData(table, encoder.n_states_, codes[rows], len(classes), share, places, numbers[rows])
 
     if validation_fraction is None:
         return encoded(np.full(len(codes), True)), None
     held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
     return encoded(~held_out), encoded(held_out)
+
+
+def encode_held_out(encoder: TableEncoder, X: Any) -> Codes:
+    """Encode rows to score on: categories that the training rows lack are missing, whatever ``handle_unknown``.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted to the training rows.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        Rows of the table that the training rows came from.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_samples), uint8 or uint16
+    """
+    return encoder._encode(read_columns(X), "missing")
 
 
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:

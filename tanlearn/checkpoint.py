@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,11 @@ __all__ = ["SearchCheckpoint", "fingerprint"]
 
 _FORMAT = 1
 #: Parameters that change nothing about the outcome of a training.
-_IRRELEVANT = {"callback", "n_jobs", "verbose"}
+_IRRELEVANT = {"n_jobs", "verbose"}
 
 
 def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> str:
-    """Return a digest of all that decides how a search turns out: estimator, data and runs.
+    """Return a digest of all that decides how a search turns out: estimator, data, runs, and the library's version.
 
     Parameters
     ----------
@@ -37,29 +39,46 @@ def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> s
     -------
     str
         64 hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        If a parameter, such as a lambda, has no content that could be written down.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(version("tanlearn").encode())
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    digest.update(_describe({"estimator": type(estimator).__name__, **parameters}).encode())
-    for run in runs:
-        digest.update(_describe({"setting": run.setting, "part": run.part, **run.parameters}).encode())
-    for part in parts:
-        for array in (part.data.codes, part.data.y, part.data.n_states, part.data.weights, part.codes, part.y):
-            digest.update(f"{array.shape}{array.dtype}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        if part.weight is not None:
-            digest.update(part.weight.tobytes())
+    _feed(digest, [type(estimator).__qualname__, parameters, list(runs), list(parts)])
     return digest.hexdigest()
 
 
-def _describe(parameters: dict[str, Any]) -> str:
-    """Return parameters as text that is the same in every process: an object's plain repr names its address."""
-
-    def text(value: Any) -> str:
-        own = any("__repr__" in vars(kind) for kind in type(value).__mro__[:-1])
-        return repr(value) if own else f"{type(value).__qualname__}{sorted(vars(value).items())}"
-
-    return repr(sorted((name, text(value)) for name, value in parameters.items()))
+def _feed(digest: Any, value: Any) -> None:
+    """Add a value to a digest by its content: representations abbreviate, and name addresses."""
+    digest.update(f"<{type(value).__module__}.{type(value).__qualname__}".encode())
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        digest.update(repr(value).encode())
+    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
+        digest.update(f"{value.dtype}{np.shape(value)}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for item in value:
+            _feed(digest, item)
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            _feed(digest, key)
+            _feed(digest, value[key])
+    elif hasattr(value, "get_params"):
+        _feed(digest, value.get_params(deep=False))
+    elif hasattr(value, "__dict__") and not callable(value):
+        _feed(digest, vars(value))
+    else:
+        try:
+            digest.update(pickle.dumps(value))
+        except Exception as error:
+            raise ValueError(
+                f"a checkpoint cannot tell this search from another, because {value!r} cannot be written down "
+                f"({error}). Leave the checkpoint out, or define it at the top of a module."
+            ) from error
+    digest.update(b">")
 
 
 class SearchCheckpoint:
@@ -102,7 +121,8 @@ class SearchCheckpoint:
         self.finished: list[RunResult] = []
         header = {"tanlearn_search": _FORMAT, "fingerprint": digest}
         text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        if not text:
+        if (json.dumps(header) + "\n").startswith(text) and not text.endswith("\n"):  # new, or stopped at once
+            self.path.write_text("", encoding="utf-8")
             self._write(header)
             return
         whole, _, unfinished = text.rpartition("\n")

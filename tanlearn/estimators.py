@@ -75,7 +75,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 delattr(self, learnt)
         fraction = getattr(self, "validation_fraction", None)
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
-        return self.fit_encoded(data, held_out)
+        self._learn(data, held_out, generator(self.random_state))
+        return self
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
         """Learn structure and tables from codes; for searches that encode once and learn many times.
@@ -83,7 +84,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         data : EncodedData
-            Encoded rows and classes. Prediction from raw values needs :meth:`fit`.
+            Encoded rows and classes. Prediction from raw values needs :meth:`fit`, so what an earlier one left
+            is forgotten.
         validation : EncodedData, optional
             Held-out rows for learners that watch some.
 
@@ -93,6 +95,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The estimator itself, with ``structure_`` and ``tables_``.
         """
         self._validate_params()
+        for learnt in ("encoder_", "classes_"):
+            if hasattr(self, learnt):
+                delattr(self, learnt)
         self._learn(data, validation, generator(self.random_state))
         return self
 

@@ -201,8 +201,11 @@ class TANClassifier(Classifier):
             rng=rng,
         )
         if self.validation_fraction is not None and validation is None:
+            data = data.take(data.weights > 0)
             held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
             data, validation = data.take(~held_out), data.take(held_out)
+        if self.patience is not None and validation is None:
+            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
         settings = TrainingSettings(
             learning_rate=self.learning_rate,
             structure_learning_rate=self.structure_learning_rate,
@@ -224,8 +227,6 @@ class TANClassifier(Classifier):
         """Refuse combinations that no single parameter's range can rule out."""
         if self.device != "cpu":
             raise ValueError(f"device must be 'cpu', got {self.device!r}: this version has no other backend.")
-        if self.patience is not None and self.validation_fraction is None:
-            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
         numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
         if len(self.temperature) != 2 or not numbers:
             raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")

@@ -18,9 +18,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_classes, read_weights
-from tanlearn.border import encode_training, hold_out
+from tanlearn.border import encode_held_out, encode_training, hold_out
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
+from tanlearn.losses import Hybrid
 from tanlearn.population import Part, Run, RunResult, run_population
 
 __all__ = ["TANSearchCV"]
@@ -153,21 +154,28 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             trained on every split.
         """
         self._validate_params()
+        for learnt in [name for name in vars(self) if name.endswith("_")]:  # nothing of an earlier search may stay
+            delattr(self, learnt)
         base = TANClassifier() if self.estimator is None else self.estimator
+        if getattr(base, "loss", "") is None:
+            base = clone(base).set_params(loss=Hybrid())  # so that loss__gamma and the like have an object
         if self.param_distributions is None:
             raise ValueError("param_distributions must name what to search over, such as {'loss__gamma': [1, 3, 10]}.")
-        seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError("a checkpoint needs an int random_state: without one, no two searches are the same.")
+        if self.checkpoint is not None and getattr(base, "callback", None) is not None:
+            raise ValueError(
+                "a checkpoint cannot tell what the estimator's callback does, and it may stop trainings: leave one out."
+            )
+        seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
         settings = list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
-        encoder_names = sorted({name for setting in settings for name in setting if name.startswith("encoder")})
-        if encoder_names:
-            raise ValueError(f"{encoder_names[0]} cannot be searched: every split is encoded once for all settings.")
+        for setting in settings:
+            if any(name.startswith("encoder") for name in setting):
+                raise ValueError("encoder parameters cannot be searched: every split is encoded once for all settings.")
+            clone(base).set_params(**clone(setting, safe=False))  # a name that does not exist is an error here
         whole = clone(base)
-        encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
-        self.n_features_in_ = whole.n_features_in_
-        if hasattr(whole, "feature_names_in_"):
-            self.feature_names_in_ = whole.feature_names_in_
+        data, _ = encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
+        data.require_complete("Training by gradient")
         parts = self._parts(base, X, y, sample_weight, seed)
         runs = [
             Run(i, k, {"random_state": seed + i, **setting})
@@ -176,8 +184,11 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ]
         finished = self._train(base, parts, runs)
         self._collect(settings, finished, len(parts))
+        self.n_features_in_ = whole.n_features_in_
+        if hasattr(whole, "feature_names_in_"):
+            self.feature_names_in_ = whole.feature_names_in_
         if self.refit:
-            parameters = {"random_state": seed + self.best_index_, **self.best_params_}
+            parameters = {"random_state": seed + self.best_index_, **clone(self.best_params_, safe=False)}
             self.best_estimator_ = clone(base).set_params(**parameters).fit(X, y, sample_weight)
             self.classes_ = self.best_estimator_.classes_
         return self
@@ -185,26 +196,29 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
         """Encode every split: categories and cuts come from its training rows only."""
         (table,) = indexable(X)
-        weight = read_weights(sample_weight, _num_samples(table))
-        rows = None if weight is None else weight > 0
-        labels, _ = read_classes(y, _num_samples(table), rows)
-        if weight is not None and rows is not None:
-            table, weight = _safe_indexing(table, np.flatnonzero(rows)), weight[rows]
+        n_samples = _num_samples(table)
+        weight = read_weights(sample_weight, n_samples)
+        present = np.arange(n_samples) if weight is None else np.flatnonzero(weight)
+        labels, _ = read_classes(y, n_samples)
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
-            held_out = hold_out(labels, int(labels.max()) + 1, float(self.cv), np.random.default_rng(seed))
-            splits: Any = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
+            rng = np.random.default_rng(seed)
+            held_out = hold_out(labels[present], int(labels.max()) + 1, float(self.cv), rng)
+            splits: Any = [(present[~held_out], present[held_out])]
         elif isinstance(self.cv, Integral):
-            splits = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed).split(labels, labels)
+            folds = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
+            splits = [(present[a], present[b]) for a, b in folds.split(present, labels[present])]
         else:
-            splits = check_cv(self.cv, labels, classifier=True).split(np.zeros(len(labels)), labels)
+            splits = check_cv(self.cv, labels, classifier=True).split(table, labels)
         parts = []
-        for train, test in splits:
-            weights = [None if weight is None else weight[part] for part in (train, test)]
+        for split in splits:
+            train, test = (rows[np.isin(rows, present)] for rows in map(np.asarray, split))
+            weights = [None if weight is None else weight[rows] for rows in (train, test)]
             carrier = clone(base)
             data, _ = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             codes = np.array([known.get(label, -1) for label in labels[test].tolist()])
-            parts.append(Part(data, carrier.encoder_.transform(_safe_indexing(table, test)), codes, weights[1]))
+            held_out_codes = encode_held_out(carrier.encoder_, _safe_indexing(table, test))
+            parts.append(Part(data, held_out_codes, codes, weights[1]))
         return parts
 
     def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:

@@ -7,13 +7,15 @@ not depend on how many run beside it or in which order.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes
@@ -112,6 +114,7 @@ def run_population(
     Yields
     ------
     RunResult
+        Closing the generator stops the trainings that are under way.
 
     Examples
     --------
@@ -126,19 +129,42 @@ def run_population(
     >>> sorted((result.setting, result.score) for result in run_population(estimator, [part], runs))
     [(0, 1.0), (1, 1.0)]
     """
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    yield from parallel(delayed(_train)(estimator, parts[run.part], run) for run in runs)
+    stop = threading.Event()
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        futures = [pool.submit(_train, estimator, parts[run.part], run, stop) for run in runs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:  # whoever stops listening stops the trainings, too
+            stop.set()
+            pool.shutdown(cancel_futures=True)
 
 
-def _train(estimator: Classifier, part: Part, run: Run) -> RunResult:
-    """Train and score one run; a training that diverges is a result, not an end of the others."""
+def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -> RunResult:
+    """Train and score one run; a training that fails is a result, not an end of the others."""
     started = time.perf_counter()
-    model = clone(estimator).set_params(**run.parameters)
     try:
+        # The values are cloned, too: a loss in the settings is shared by all runs that have it.
+        model = clone(estimator).set_params(**clone(run.parameters, safe=False))
+        if "callback" in model.get_params(deep=False):
+            model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], stop))
         model.fit_encoded(part.data)
-    except (FloatingPointError, ValueError) as error:
-        return RunResult(run.setting, run.part, np.nan, 0, time.perf_counter() - started, str(error))
+    except Exception as error:  # a user's loss may raise anything
+        kind = "" if isinstance(error, (ValueError, FloatingPointError)) else f"{type(error).__name__}: "
+        return RunResult(run.setting, run.part, np.nan, 0, time.perf_counter() - started, f"{kind}{error}")
     seconds = time.perf_counter() - started
     right = log_joint(model.tables_, model.structure_, part.codes).argmax(axis=1) == part.y
     score = float(np.average(right, weights=part.weight))
     return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds)
+
+
+@dataclass(frozen=True)
+class _Interruptible:
+    """The user's callback, and an end of the training when nobody waits for it any more."""
+
+    callback: Callable[[Any], Any] | None
+    stop: threading.Event
+
+    def __call__(self, report: Any) -> Any:
+        """Return whether to stop."""
+        return self.stop.is_set() or (self.callback is not None and self.callback(report))

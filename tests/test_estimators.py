@@ -19,6 +19,7 @@ from tanlearn import (
     CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
+    EncodedData,
     Hybrid,
     MaximumLikelihood,
     NaiveBayesClassifier,
@@ -276,3 +277,29 @@ def test_a_missing_value_is_named_by_column_and_row_of_the_users_table():
     for options in ({}, {"validation_fraction": 0.1}):
         with pytest.raises(ValueError, match=r"the first of X column 'size' in row 5\d\."):
             TANClassifier(**options, **QUICK).fit(frame, y, sample_weight=weight)
+
+
+def test_learning_from_codes_forgets_the_encoder_of_an_earlier_fit():
+    model = TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)
+    data = EncodedData.from_codes([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
+    assert model.fit_encoded(data).tables_.layout.n_classes == 2
+    with pytest.raises(NotFittedError):
+        model.predict(X_IRIS)
+
+
+def test_own_validation_rows_allow_patience():
+    y = np.arange(200) % 2
+    data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
+    model = TANClassifier(patience=2, n_epochs=50, batch_size=50, random_state=0)
+    assert len(model.fit_encoded(data.take(np.arange(150)), data.take(np.arange(150, 200))).history_) < 50
+    weight = np.where(np.arange(200) < 180, 0, 1)
+    weighted = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y, sample_weight=weight)
+    model.set_params(validation_fraction=0.2).fit_encoded(weighted)
+    assert model.history_[-1].validation_error is not None
+
+
+def test_a_rare_category_may_be_held_out():
+    X = np.where(np.arange(60) == 7, "rare", "common")[:, np.newaxis]
+    strict = TANClassifier(validation_fraction=0.5, encoder=TableEncoder(handle_unknown="error"), **QUICK)
+    for seed in range(4):
+        strict.set_params(random_state=seed).fit(X, np.arange(60) % 2)

@@ -1,16 +1,18 @@
 """Search as a population: the same as one by one, resumable, and honest about what failed."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from tanlearn import EncodedData, Hybrid, TANClassifier, TANSearchCV
-from tanlearn.checkpoint import SearchCheckpoint
+from tanlearn import CandidateSets, EncodedData, Hybrid, TableEncoder, TANClassifier, TANSearchCV
+from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.population import Part, Run, RunResult, run_population
 
 X, Y = load_iris(return_X_y=True)
@@ -161,8 +163,9 @@ def test_progress_names_the_best_so_far(capsys):
     ("options", "message"),
     [
         ({"param_distributions": None}, "param_distributions must name what to search over"),
-        ({"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1}, "encoder__n_jobs cannot be searched"),
+        ({"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1}, "encoder parameters cannot be searched"),
         ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
+        ({"checkpoint": "x", "estimator__callback": print}, "cannot tell what the estimator's callback does"),
         ({"n_iter": 0}, "'n_iter' parameter"),
         ({"cv": 1.5}, "'cv' parameter"),
     ],
@@ -170,6 +173,99 @@ def test_progress_names_the_best_so_far(capsys):
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         search().set_params(**options).fit(X, Y)
+
+
+def test_a_loss_in_the_settings_is_not_shared_between_trainings():
+    loss = Hybrid()
+    space = {"loss": [loss], "loss__gamma": [0.5, 2, 8], "loss__trade_off": [1, 100]}
+    scores = []
+    for n_jobs in (1, 4):
+        found = TANSearchCV(BASE, space, n_iter=6, cv=3, n_jobs=n_jobs, random_state=0, refit=False).fit(X, Y)
+        scores.append(found.cv_results_["mean_test_score"])
+        assert loss.get_params() == Hybrid().get_params()
+    np.testing.assert_array_equal(*scores)
+
+
+def test_indices_of_a_splitter_are_those_of_the_users_table():
+    weight = np.ones(150)
+    weight[:10] = 0
+    rows = np.random.default_rng(0).permutation(150)
+    splits = [(rows[:100], rows[100:])]
+    found = search(cv=splits, refit=False).fit(X, Y, sample_weight=weight)
+    train, test = (part[weight[part] > 0] for part in splits[0])
+    model = clone(BASE).set_params(random_state=0, **found.cv_results_["params"][0]).fit(X[train], Y[train])
+    assert found.cv_results_["split0_test_score"][0] == pytest.approx(model.score(X[test], Y[test]))
+
+
+def test_default_estimator_can_be_searched_over_its_loss():
+    space = {"loss__gamma": [1, 3], "n_epochs": [2]}
+    assert TANSearchCV(None, space, n_iter=2, random_state=0).fit(X, Y).best_params_["loss__gamma"] in (1, 3)
+    with pytest.raises(ValueError, match="Invalid parameter 'gama'"):
+        TANSearchCV(None, {"loss__gama": [1]}, n_iter=1, random_state=0).fit(X, Y)
+
+
+def test_stopping_a_search_stops_its_trainings():
+    epochs = []
+    slow = TANClassifier(n_epochs=100_000, callback=epochs.append)
+    quick = {"n_epochs": [1, 100_000]}
+    TANSearchCV(slow, quick, n_iter=2, n_jobs=2, random_state=0, refit=False, callback=lambda result: True).fit(X, Y)
+    seen = len(epochs)
+    time.sleep(0.1)
+    assert len(epochs) == seen < 100_000
+
+
+def test_nothing_of_an_earlier_search_stays():
+    found = search().fit(X, Y)
+    found.set_params(refit=False).fit(X[:, :2], Y)
+    assert found.n_features_in_ == 2
+    with pytest.raises(NotFittedError):
+        found.predict(X)
+
+
+def test_a_rare_category_does_not_end_a_search():
+    table = np.where(np.arange(150) == 7, "rare", "common")[:, np.newaxis]
+    strict = clone(BASE).set_params(encoder=TableEncoder(handle_unknown="error"))
+    scores = TANSearchCV(strict, SPACE, n_iter=1, cv=3, random_state=0, refit=False).fit(table, Y).cv_results_
+    assert np.isfinite(scores["mean_test_score"]).all()
+
+
+def test_missing_values_are_named_by_the_row_of_the_users_table():
+    table = X.copy()
+    table[140, 2] = np.nan
+    with pytest.raises(ValueError, match="first of X column 2 in row 140"):
+        search(cv=[(np.arange(149, 49, -1), np.arange(50))]).fit(table, Y)
+
+
+def test_fingerprints_see_content_and_not_representations():
+    sets = [CandidateSets.from_lists(lists) for lists in ([[], [0], [0], [1]], [[], [0], [1], [0]])]
+    orders = np.arange(2000), np.arange(2000)
+    orders[1][[1000, 1001]] = 1001, 1000
+    for one, other in (sets, orders, (Slotted(1), Slotted(2)), ({"a": 1}, {"a": 2}), ([1], [1.0])):
+        digests = [fingerprint(clone(BASE).set_params(candidates=value), [], []) for value in (one, one, other)]
+        assert digests[0] == digests[1] != digests[2]
+    with pytest.raises(ValueError, match="a checkpoint cannot tell this search from another"):
+        fingerprint(clone(BASE).set_params(candidates=lambda: 0), [], [])
+
+
+class Slotted:
+    """An object without a dictionary and without a representation of its own."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce__(self):
+        return Slotted, (self.value,)
+
+
+def test_a_header_that_was_cut_off_is_written_again(tmp_path):
+    path = tmp_path / "search.jsonl"
+    SearchCheckpoint(path, "d")
+    whole = path.read_text()
+    path.write_text(whole[:20])
+    assert SearchCheckpoint(path, "d").finished == []
+    assert path.read_text() == whole
 
 
 def test_results_read_well():
