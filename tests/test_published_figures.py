@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tanlearn import CountState, EncodedData, MaximumLikelihood, Structure
+from tanlearn import CountState, EncodedData, JointNLL, MaximumLikelihood, Structure
 from tanlearn.baselines import ChowLiu
+from tanlearn.candidates import make_candidates
 from tanlearn.inference import log_joint
+from tanlearn.training import TrainingSettings, train
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "discretized"
 pytestmark = [
@@ -49,3 +51,20 @@ def test_conditional_mutual_information_matrices(name):
         for k, (train, _) in enumerate(folds(name), start=1):
             information = CountState(train.n_states, train.n_classes).update(train).conditional_mutual_information()
             np.testing.assert_allclose(np.tril(information), file[f"mi_graph_{k}"], atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["letter", "satimage"])
+def test_gradient_tan_recovers_the_chow_liu_tree(name):
+    """Differentiable TAN, 4.6: with the joint NLL alone and the tree's ordering, the same training likelihood."""
+    data, _ = next(folds(name))
+    tree = ChowLiu().learn(data, RNG)
+    rng = np.random.default_rng(0)
+    sets = make_candidates("all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng)
+    settings = TrainingSettings(learning_rate=3e-3, n_epochs=300, batch_size=100, init="maximum-likelihood")
+    learnt = train(data, sets, JointNLL(), settings, rng).structure
+
+    def log_likelihood(structure):
+        tables = MaximumLikelihood(alpha=0).fit(structure, data, RNG)
+        return log_joint(tables, structure, data.codes)[np.arange(data.n_samples), data.y].mean()
+
+    assert log_likelihood(learnt) == pytest.approx(log_likelihood(tree), abs=1e-9)
