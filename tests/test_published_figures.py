@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tanlearn import CountState, EncodedData, JointNLL, MaximumLikelihood, Structure
+from tanlearn import CountState, EncodedData, JointNLL, MaximumLikelihood, Structure, training
 from tanlearn.baselines import ChowLiu
 from tanlearn.candidates import make_candidates
 from tanlearn.inference import log_joint
-from tanlearn.training import TrainingSettings, train
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "discretized"
 pytestmark = [
@@ -60,8 +59,8 @@ def test_gradient_tan_recovers_the_chow_liu_tree(name):
     tree = ChowLiu().learn(data, RNG)
     rng = np.random.default_rng(0)
     sets = make_candidates("all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng)
-    settings = TrainingSettings(learning_rate=3e-3, n_epochs=300, batch_size=100, init="maximum-likelihood")
-    learnt = train(data, sets, JointNLL(), settings, rng).structure
+    settings = training.TrainingSettings(learning_rate=3e-3, n_epochs=300, batch_size=100, init="maximum-likelihood")
+    learnt = training.train(data, sets, JointNLL(), settings, rng).structure
 
     def log_likelihood(structure):
         tables = MaximumLikelihood(alpha=0).fit(structure, data, RNG)
