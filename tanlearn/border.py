@@ -251,20 +251,31 @@ def encode_training(
     validate_data(encoder, X, skip_check_array=True)
     estimator.encoder_ = encoder
     estimator.classes_ = classes
-    places = tuple(column.place for column in columns)
-
-    def encoded(rows: NDArray[np.bool_]) -> EncodedData:
-        part = [column.take(rows) for column in columns]
-        share = None if weights is None else weights[rows]
-        if not hasattr(encoder, "n_states_"):
-            encoder._learn(part, codes[rows], share)
-        table = encoder._encode(part, "missing")  # training rows hold no unknown category
-        return EncodedData(table, encoder.n_states_, codes[rows], len(classes), share, places, numbers[rows])
-
+    held_out = None
     if validation_fraction is None:
-        return encoded(np.full(len(codes), True)), None
-    held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
-    return encoded(~held_out), encoded(held_out)
+        encoder._learn(columns, codes, weights)
+    else:
+        held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
+        rest = ~held_out
+        encoder._learn(
+            [column.take(rest) for column in columns], codes[rest], None if weights is None else weights[rest]
+        )
+    places = tuple(column.place for column in columns)
+    table = encoder._encode(columns, "missing")  # rows that were learnt from hold no unknown category
+    data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers)
+    return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
+
+
+def forget(estimator: Any) -> None:
+    """Delete what an earlier fit left, so that one that fails leaves no mixture of two models.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Loses every attribute whose name ends in an underscore.
+    """
+    for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, learnt)
 
 
 def encode_held_out(encoder: TableEncoder, X: Any) -> Codes:

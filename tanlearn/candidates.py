@@ -59,9 +59,7 @@ class CandidateSets:
     allow_cycles: bool = False
 
     @classmethod
-    def from_lists(
-        cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False, keep_empty: bool = True
-    ) -> CandidateSets:
+    def from_lists(cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False) -> CandidateSets:
         """Make candidate sets from lists of parents.
 
         Parents that could form a cycle are drawn as whole trees (arborescences), unless cycles are allowed.
@@ -72,9 +70,6 @@ class CandidateSets:
             The parents that each feature may choose from.
         allow_cycles : bool, default=False
             Draw every feature by itself even if a cycle may arise.
-        keep_empty : bool, default=True
-            Let every feature also choose "no parent". Without it a feature with an empty list has no
-            parent and one with a single parent always has that one.
 
         Returns
         -------
@@ -95,13 +90,11 @@ class CandidateSets:
                     f"candidates[{i}] is {list(given)}: candidate parents are different other features "
                     f"(0..{n_features - 1}); 'no parent' is added by itself."
                 )
-            rows += [-1] * (keep_empty or not parents) + parents
+            rows += [-1, *parents]
             group.append(len(rows))
         table = np.full((len(rows), MAX_PARENTS), -1, dtype=np.intp)
         table[:, 0] = rows
         acyclic = allow_cycles or _union_is_acyclic(lists)
-        if not acyclic and not keep_empty:
-            raise ValueError("candidates that may form a cycle need 'no parent' among them (keep_empty=True).")
         return cls(table, np.array(group, dtype=np.intp), arborescence=not acyclic, allow_cycles=allow_cycles)
 
     @classmethod

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.border import TableEncoder, encode_rows, encode_training, generator
+from tanlearn.border import TableEncoder, encode_rows, encode_training, forget, generator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
@@ -70,9 +70,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             remedy.
         """
         self._validate_params()
-        for learnt in ("structure_", "tables_"):  # a fit that fails must not leave old tables to a new encoder
-            if hasattr(self, learnt):
-                delattr(self, learnt)
+        forget(self)
         fraction = getattr(self, "validation_fraction", None)
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
         self._learn(data, held_out, generator(self.random_state))
@@ -95,9 +93,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The estimator itself, with ``structure_`` and ``tables_``.
         """
         self._validate_params()
-        for learnt in ("encoder_", "classes_"):
-            if hasattr(self, learnt):
-                delattr(self, learnt)
+        forget(self)
         self._learn(data, validation, generator(self.random_state))
         return self
 

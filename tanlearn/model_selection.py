@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_classes, read_weights
-from tanlearn.border import encode_held_out, encode_training, hold_out
+from tanlearn.border import encode_held_out, encode_training, forget, hold_out
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import Hybrid
@@ -154,8 +154,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             trained on every split.
         """
         self._validate_params()
-        for learnt in [name for name in vars(self) if name.endswith("_")]:  # nothing of an earlier search may stay
-            delattr(self, learnt)
+        forget(self)
         base = TANClassifier() if self.estimator is None else self.estimator
         if getattr(base, "loss", "") is None:
             base = clone(base).set_params(loss=Hybrid())  # so that loss__gamma and the like have an object
