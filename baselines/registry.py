@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tanlearn.border import TableEncoder
-from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, Margin
 from tanlearn.parameters import ConjugateGradient, MaximumLikelihood, ParameterLearner, StochasticGradient
 
 from .chow_liu import ChowLiu
+from .random_tree import RandomTree
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
@@ -152,16 +153,27 @@ def _naive_bayes(
     )
 
 
-def _chow_liu(
+def _chow_liu(n_jobs: int | None) -> StructureLearner:
+    """Return the most likely tree."""
+    return ChowLiu(n_jobs=n_jobs)
+
+
+def _random_tree(n_jobs: int | None) -> StructureLearner:
+    """Return a random tree."""
+    return RandomTree()
+
+
+def _bayes_net(
+    structure: Callable[[int | None], StructureLearner],
     parameters: Callable[[int], ParameterLearner],
     random_state: Any,
     n_epochs: int,
     n_jobs: int | None,
     encoder: TableEncoder | None,
 ) -> Classifier:
-    """Return the Chow-Liu tree."""
+    """Return a structure first and its parameters second."""
     return BayesNetClassifier(
-        structure=ChowLiu(n_jobs=n_jobs),
+        structure=structure(n_jobs),
         parameters=parameters(n_epochs),
         encoder=encoder,
         n_jobs=n_jobs,
@@ -188,10 +200,17 @@ LEARNERS: dict[str, Learner] = {
         Learner("NB CG-CL", "naive Bayes, conditional likelihood", _MARGIN, partial(_naive_bayes, _cg_cl)),
         Learner("NB CG-MM", "naive Bayes, margin", _MARGIN, partial(_naive_bayes, _cg_mm)),
         Learner("NB HYB", "naive Bayes, likelihood and margin", _GRADIENT, partial(_naive_bayes, _hyb)),
-        Learner("TAN-CMI ML", "most likely tree, smoothed frequencies", _FRIEDMAN, partial(_chow_liu, _ml)),
-        Learner("TAN-CMI CG-CL", "most likely tree, conditional likelihood", _MARGIN, partial(_chow_liu, _cg_cl)),
-        Learner("TAN-CMI CG-MM", "most likely tree, margin", _MARGIN, partial(_chow_liu, _cg_mm)),
-        Learner("TAN-CMI HYB", "most likely tree, likelihood and margin", _GRADIENT, partial(_chow_liu, _hyb)),
+        Learner("TAN-CMI ML", "most likely tree, smoothed frequencies", _FRIEDMAN, partial(_bayes_net, _chow_liu, _ml)),
+        Learner(
+            "TAN-CMI CG-CL", "most likely tree, conditional likelihood", _MARGIN, partial(_bayes_net, _chow_liu, _cg_cl)
+        ),
+        Learner("TAN-CMI CG-MM", "most likely tree, margin", _MARGIN, partial(_bayes_net, _chow_liu, _cg_mm)),
+        Learner(
+            "TAN-CMI HYB", "most likely tree, likelihood and margin", _GRADIENT, partial(_bayes_net, _chow_liu, _hyb)
+        ),
+        Learner(
+            "TAN Random HYB", "random tree, likelihood and margin", _GRADIENT, partial(_bayes_net, _random_tree, _hyb)
+        ),
         Learner(
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",

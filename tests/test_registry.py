@@ -47,7 +47,8 @@ def test_seed_alone_decides_the_outcome(name, parity):
     np.testing.assert_array_equal(first.predict_joint_log_proba(X), second.predict_joint_log_proba(X))
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if "TAN" in name])
+# A random tree joins the two features by luck only.
+@pytest.mark.parametrize("name", [name for name in LEARNERS if "TAN" in name and name != "TAN Random HYB"])
 def test_trees_learn_parity_and_naive_bayes_cannot(name, parity):
     X, y = parity
     assert LEARNERS[name].make(n_epochs=200).fit(X, y).score(X, y) > 0.9

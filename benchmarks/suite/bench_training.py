@@ -1,17 +1,24 @@
-"""One epoch of gradient TAN, and what a user waits for at the start of a process."""
-
-import subprocess
-import sys
+"""Gradient TAN: one epoch, trainings side by side, and memory."""
 
 import numpy as np
 
-from tanlearn import Hybrid
+from tanlearn import Hybrid, TANClassifier
 from tanlearn.candidates import make_candidates
 from tanlearn.epochs import State, fused_epoch, plan_epoch, unfused_epoch
+from tanlearn.population import Part, Run, run_population
 
 from .shapes import SHAPES, make
 
 ENGINES = {"fused": fused_epoch, "unfused": unfused_epoch}
+
+
+def train_four(part, n_epochs, threads):
+    """Train four times from different seeds."""
+    estimator = TANClassifier(n_epochs=n_epochs, batch_size=250)
+    runs = [Run(i, 0, {"random_state": i}) for i in range(4)]
+    failures = [result.failure for result in run_population(estimator, [part], runs, n_jobs=threads) if result.failure]
+    if failures:
+        raise RuntimeError(failures[0])
 
 
 class Step:
@@ -34,27 +41,35 @@ class Step:
         ENGINES[engine](self.state, self.data, self.weights, Hybrid(), self.plan, (3e-3, 1e-3), 1.0)
 
 
-class Start:
-    """Fresh processes: the import, and a small fit with the compiled kernels on disk."""
+class Population:
+    """Four short trainings in the shape of letter, side by side."""
+
+    params, param_names = [[1, 2]], ["threads"]
+    timeout = 300
+
+    def setup(self, threads):
+        data = make("letter")
+        self.part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
+        self.time_four_trainings(threads)
+
+    def time_four_trainings(self, threads):
+        train_four(self.part, 5, threads)
+
+
+class Memory:
+    """Peak memory of the process at the shape of mnist; the data, 9 MB, are made elsewhere."""
 
     timeout = 300
-    number = 1
-    fit = "import tanlearn, numpy; X = numpy.eye(4)[numpy.arange(40) % 4]; tanlearn.{}.fit(X, numpy.arange(40) % 4)"
 
-    def setup(self):
-        self.time_gradient_fit()
+    def setup_cache(self):
+        data = make("mnist")
+        return Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
 
-    def run(self, code):
-        subprocess.run([sys.executable, "-c", code], check=True)
+    def peakmem_data(self, part):
+        pass
 
-    def time_import(self):
-        self.run("import tanlearn")
+    def peakmem_one_training(self, part):
+        TANClassifier(n_epochs=2, batch_size=250, random_state=0).fit_encoded(part.data)
 
-    def time_import_of_scikit_learn_and_numba(self):
-        self.run("import sklearn.base, numba")
-
-    def time_naive_bayes_fit(self):
-        self.run(self.fit.format("NaiveBayesClassifier()"))
-
-    def time_gradient_fit(self):
-        self.run(self.fit.format("TANClassifier(n_epochs=2)"))
+    def peakmem_four_trainings_on_two_threads(self, part):
+        train_four(part, 2, 2)

@@ -1,0 +1,167 @@
+"""Table 1 and figures 2 and 3 of differentiable TAN: random search of every cell, and the report.
+
+    python benchmarks/paper/differentiable_tan.py run --sets letter --budget 40    # goes on where it was stopped
+    python benchmarks/paper/differentiable_tan.py report
+
+Every run trains on the whole training part of a fold and is scored on the test part, and again, with the same settings,
+on 80 % of the training part and is scored on the rest. So the report can choose settings as the paper does, by the test
+error, and as one should, by a validation error. --settings published draws from the paper's ranges, narrow from ours
+(see cells.py). A larger --budget adds runs to those that are there.
+"""
+
+import argparse
+import json
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numba
+import numpy as np
+from cells import CELLS, CLOSED_FORM, SETS, SETTINGS, Cell
+from data import FOLDER, Problem, load
+from report import write_report
+from results import append, best_on_test, complete_runs, drop_unfinished_line, key, read
+
+import tanlearn
+from tanlearn.population import Part, Run, run_population
+
+HERE = Path(__file__).resolve().parent
+VERSIONS = {"tanlearn": tanlearn.__version__, "numpy": np.__version__, "numba": numba.__version__}
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training to do, and its line of the results as far as it is known before."""
+
+    cell: Cell
+    problem: Problem
+    part: Part
+    line: dict
+
+    def parameters(self):
+        """Return what to set on the cell's estimator."""
+        return self.cell.parameters(self.problem, self.part.data, self.line["parameters"], self.line["epochs"])
+
+
+def plan(problems, cells, settings, budget, epochs, seed):
+    """Yield all trainings, the number of the run outermost: a search that is stopped has equally many of each cell."""
+    parts = {problem: list(problem.parts()) for problem in problems}
+    for run in range(budget):
+        for problem in problems:
+            for cell in cells:
+                if problem.name not in cell.sets or (cell.is_closed_form and run > 0):
+                    continue
+                start = {"cell": cell.name, "settings": settings, "seed": seed, "epochs": epochs, "run": run}
+                if cell.is_closed_form:
+                    start |= {"settings": CLOSED_FORM, "seed": 0, "epochs": 0}
+                drawn = cell.draw(settings, seed, run)
+                for fold, name, part in parts[problem]:
+                    if cell.is_closed_form and name == "validation":
+                        continue
+                    place = {"fold": fold, "part": name, "n_folds": len(problem.folds), "rows": len(part.y)}
+                    yield Training(cell, problem, part, {**start, **place, "parameters": drawn})
+
+
+def unfinished(trainings, done):
+    """Return the trainings whose lines are not there; refuse lines of a distribution that has changed since."""
+    todo = []
+    for training in trainings:
+        line = done[training.problem.name].get(key(training.line))
+        if line is None:
+            todo.append(training)
+        elif line["parameters"] != json.loads(json.dumps(training.line["parameters"])):
+            raise SystemExit(
+                f"{training.problem.name}, {training.line['cell']}, run {training.line['run']}: the results hold other "
+                f"parameters than {training.line['settings']!r} draws now. Give the changed settings a new name in "
+                f"cells.py, or remove the results."
+            )
+    return todo
+
+
+def train(trainings, paths, n_jobs):
+    """Train, and append a line for every training that ends."""
+    lines = {name: read(path) for name, path in paths.items()}
+    n_done = 0
+    for closed_form in (True, False):  # two kinds of estimator: milliseconds, then all the rest
+        group = [training for training in trainings if training.cell.is_closed_form == closed_form]
+        if not group:
+            continue
+        runs = [Run(i, i, training.parameters()) for i, training in enumerate(group)]
+        parts = [training.part for training in group]
+        with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as results:
+            for result in results:
+                training = group[result.setting]
+                line = {
+                    **training.line,
+                    "error": 1.0 if result.failure else 1 - result.score,  # what fails gets nothing right
+                    "n_parameters": result.n_parameters,
+                    "seconds": result.seconds,
+                    "failure": result.failure,
+                    "versions": VERSIONS,
+                }
+                name = training.problem.name
+                append(paths[name], line)
+                lines[name].append(line)
+                n_done += 1
+                print(f"[{n_done}/{len(trainings)}] {progress(name, line, lines[name])}", flush=True)
+
+
+def progress(name, line, lines):
+    """Return a training in a line, and how its cell stands."""
+    same = ("cell", "settings", "epochs")
+    runs = complete_runs(other for other in lines if all(other[field] == line[field] for field in same))
+    best = f"; best on test {100 * best_on_test(runs).test:.2f} % of {len(runs)} runs" if runs else ""
+    what = f"{name} {line['cell']}, run {line['run']}, fold {line['fold']}, {line['part']}"
+    how = line["failure"] or f"{100 * line['error']:.2f} %"
+    return f"{what}: {how} in {line['seconds']:.0f} s{best}"
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    paths = {name: arguments.results / f"{name}.jsonl" for name in arguments.sets}
+    for path in paths.values():
+        drop_unfinished_line(path)
+    done = {name: {key(line): line for line in read(path)} for name, path in paths.items()}
+    problems = [load(name, arguments.data) for name in arguments.sets]
+    cells = [cell for cell in CELLS if cell.name in arguments.cells]
+    trainings = plan(problems, cells, arguments.settings, arguments.budget, arguments.epochs, arguments.seed)
+    try:
+        train(unfinished(trainings, done), paths, arguments.n_jobs)
+    except KeyboardInterrupt:
+        raise SystemExit(f"stopped; what is finished is in {arguments.results}, and the same command goes on") from None
+
+
+def report(arguments):
+    """Write the report."""
+    lines = {name: read(arguments.results / f"{name}.jsonl") for name in SETS}
+    write_report({name: found for name, found in lines.items() if found}, arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="run | report")
+    searching = commands.add_parser("run", help="train what is not finished yet")
+    searching.set_defaults(do=run)
+    searching.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    names = [cell.name for cell in CELLS]
+    searching.add_argument("--cells", nargs="+", choices=names, default=names, metavar="CELL", help=", ".join(names))
+    searching.add_argument("--budget", type=int, default=40, help="runs of every cell")
+    searching.add_argument("--settings", choices=list(SETTINGS), default="narrow")
+    searching.add_argument("--epochs", type=int, default=500)
+    searching.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
+    searching.add_argument("--seed", type=int, default=0)
+    searching.add_argument("--data", type=Path, default=FOLDER)
+    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
+    reporting.set_defaults(do=report)
+    reporting.add_argument("--output", type=Path, default=HERE, help="folder of differentiable_tan.md and figures/")
+    for command in (searching, reporting):
+        command.add_argument("--results", type=Path, default=HERE / "results")
+    arguments = parser.parse_args(argv)
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

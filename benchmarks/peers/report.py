@@ -1,0 +1,147 @@
+"""The table and the plot of classics.py, from its results alone."""
+
+NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
+REFERENCE = "tanlearn"
+COLOURS = {
+    REFERENCE: "#0b6e4f",
+    "tanlearn, encoded": "#6bbf94",
+    "scikit-learn": "#f29f05",
+    "pyAgrum": "#3d6fb4",
+    "pgmpy": "#b2456e",
+    "NumPy, one-hot product": "#7f7f7f",
+}
+HEAD = """# The classics beside their peers
+
+Naive Bayes and Chow-Liu TAN (TAN-CMI) on the published training and test parts, all libraries in one process on one
+thread each. This file is generated:
+
+```console
+$ pip install -e ".[peers]"
+$ python benchmarks/peers/classics.py
+$ python benchmarks/peers/classics.py --report-only  # from results.json, without the peers
+```
+
+![Times of all libraries, on a logarithmic scale](classics.png)
+"""
+NOTES = f"""## How to read it
+
+- **tanlearn** is `fit(X, y)` and `predict(X)` with everything the border checks; **tanlearn, encoded** starts from
+  codes, as searches do. The others get the table in the form they want, made outside the clock.
+- In brackets: how many times as long as `{REFERENCE}`. *Same class*: share of the predicted rows that get the class
+  {REFERENCE} gives them. *Edges*: between features.
+- Compilation and first calls, on a few rows, are outside the clock.
+- All smooth with one count a cell. Differences that remain: pyAgrum leaves out edges of less than half the mean
+  mutual information, and smooths before it computes that; pgmpy leaves out features of none; roots differ, and with
+  them who of two features is smoothed as the child. scikit-learn does not smooth the classes.
+- pgmpy predicts the first rows only, and its accuracy is that of these few. Its naive Bayes is a
+  `DiscreteBayesianNetwork` without edges between features, because the class `NaiveBayes` of pgmpy 1.1.2 raises a
+  `TypeError` in `predict`.
+- Skipped is what would take longer than `--limit` by a fit of the first 16 columns, times the pairs of columns.
+- *Pair counts* are what Chow-Liu starts from: how often two values meet in every class, for all pairs of features. The
+  one-hot product does it with one float32 matrix product a class, the one-hot table made inside the clock.
+"""
+
+
+def duration(seconds):
+    """Return a time with three digits and a unit."""
+    sizes = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    unit = next((unit for unit, size in sizes.items() if seconds >= 0.9995 * size), "ns")
+    value = seconds / sizes[unit]
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def ratio(seconds, reference):
+    """Return how many times as long as the reference."""
+    times = seconds / reference
+    return f"{times:.2g}" if times < 9.95 else f"{times:,.0f}"
+
+
+def lines(measured):
+    """Return the tables of the tasks, line by line."""
+    table = {(row["task"], row["set"], row["library"]): row for row in measured["results"]}
+    for task in (NAIVE_BAYES, TAN, COUNTS):
+        counting = task == COUNTS
+        columns = ["set", "library", "count" if counting else "fit"]
+        columns += ["same counts"] if counting else ["predict a row", "rows", "accuracy", "same class", "edges"]
+        yield from ["", f"## {task[0].upper()}{task[1:]}", "", f"| {' | '.join(columns)} |"]
+        yield f"| --- | --- |{' ---: |' * (len(columns) - 2)}"
+        for (of_task, name, library), row in table.items():
+            if of_task != task:
+                continue
+            if "skipped" in row:
+                yield f"| {name} | {library} | skipped: {row['skipped']} |{' |' * (len(columns) - 3)}"
+                continue
+            base = table[task, name, "tanlearn, encoded" if counting else REFERENCE]
+            cells = [name, library, f"{duration(row['fit'])} ({ratio(row['fit'], base['fit'])})"]
+            if not counting:
+                cells.append(f"{duration(row['predict'])} ({ratio(row['predict'], base['predict'])})")
+                cells += [f"{row['rows']:,}", f"{100 * row['accuracy']:.2f} %"]
+            cells.append(f"{100 * row['agreement']:.2f} %")
+            if not counting:
+                cells.append(str(row["edges"]))
+            yield f"| {' | '.join(cells)} |"
+
+
+def plot(measured, path):
+    """Draw one panel a task and set, all bars of a task on one scale."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rows = measured["results"]
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    panels = [(task, what) for task in (NAIVE_BAYES, TAN) for what in ("fit", "predict")] + [(COUNTS, "fit")]
+    titles = {"fit": "fit", "predict": "predict, a row"}
+    libraries = {task: list(dict.fromkeys(row["library"] for row in rows if row["task"] == task)) for task, _ in panels}
+    figure, axes = plt.subplots(
+        len(panels),
+        len(sets),
+        figsize=(4.6 * len(sets) + 1, 1 + 0.42 * sum(len(libraries[task]) + 1 for task, _ in panels)),
+        sharex="row",
+        sharey="row",
+        squeeze=False,
+        layout="constrained",
+        gridspec_kw={"height_ratios": [len(libraries[task]) + 1 for task, _ in panels]},
+    )
+    for (task, what), of_panel in zip(panels, axes, strict=True):
+        longest = max(row.get(what, 0.0) for row in rows if row["task"] == task)
+        shortest = min(row[what] for row in rows if row["task"] == task and what in row)
+        for name, axis in zip(sets, of_panel, strict=True):
+            for row in rows:
+                if (row["task"], row["set"]) != (task, name):
+                    continue
+                place = libraries[task].index(row["library"])
+                if "skipped" in row:
+                    axis.text(shortest / 2, place, " skipped", va="center", fontsize=8, color="#777777", style="italic")
+                    continue
+                axis.barh(place, row[what], color=COLOURS[row["library"]], height=0.75)
+                axis.text(row[what], place, f" {duration(row[what])}", va="center", fontsize=8)
+            axis.set_xscale("log")
+            axis.set_xlim(shortest / 3, longest * 30)
+            axis.set_yticks(range(len(libraries[task])), libraries[task], fontsize=9)
+            axis.set_ylim(len(libraries[task]) - 0.4, -0.6)
+            axis.set_title(
+                f"{name}: {task}" if task == COUNTS else f"{name}: {task}, {titles[what]}", fontsize=10, loc="left"
+            )
+            axis.tick_params(axis="x", labelsize=8)
+            axis.grid(axis="x", color="#dddddd", linewidth=0.6)
+            axis.set_axisbelow(True)
+            axis.spines[["top", "right", "left"]].set_visible(False)
+            axis.tick_params(axis="y", length=0)
+    figure.supxlabel("seconds, one thread, logarithmic scale: shorter is better", fontsize=9)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def write_report(measured, folder):
+    """Write README.md and classics.png."""
+    versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
+    how = (
+        f"Medians of up to {measured['repeats']} calls (fewer where they take seconds); Python {measured['python']}, "
+        f"{versions}; one thread of a {measured['cpus']}-core {measured['machine']} machine."
+    )
+    left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
+    text = "\n".join([HEAD, how, *left_out, *lines(measured), "", NOTES])
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    plot(measured, folder / "classics.png")
