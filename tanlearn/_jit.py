@@ -27,10 +27,10 @@ FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 CACHE = os.environ.get("TANLEARN_CACHE", "1") != "0"
 
 
-# Size and time of every kernel file: what compiled code is as old as.
+# Size and time of every file that kernels are made of: what compiled code is as old as.
 _STAMP = tuple(
     (path.name, path.stat().st_size, path.stat().st_mtime_ns)
-    for path in sorted((Path(__file__).parent / "kernels").glob("*.py"))
+    for path in sorted([*(Path(__file__).parent / "kernels").glob("*.py"), Path(__file__).with_name("_lanes.py")])
 )
 
 
@@ -51,12 +51,13 @@ def _repair_cache(compiled: Any) -> None:
     Numba numbers compiled files by their index, so two processes that compile different types at once write
     one file under two names (1 of 25 cold starts of four processes left such a cache behind, for good): the
     names get a random part. And Numba looks at the file of the kernel itself only, while kernels inline
-    kernels of other files: the age of all of them counts. Both are private matters of Numba; a version that
-    arranges them otherwise is left alone.
+    kernels of other files: the age of all of them counts. It joins the version in the head of an index, which is
+    read before the rest, because the rest names classes that a later version may not have. All this is private to
+    Numba; a version that arranges it otherwise is left alone.
     """
     files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if not (hasattr(files, "_data_name") and hasattr(files, "_source_stamp")):
+    if not (hasattr(files, "_data_name") and hasattr(files, "_version")):
         return
     numbered = files._data_name
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
-    files._source_stamp = (files._source_stamp, _STAMP)
+    files._version = (files._version, _STAMP)

@@ -76,7 +76,8 @@ class TANClassifier(Classifier):
     device : {"cpu"}, default="cpu"
         Where to train.
     n_jobs : int, optional
-        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Threads for encoding and prediction, and for steps with many tables (images of 256 pixels and more), as in
+        joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, start, batches and draws.
     verbose : int, default=0
@@ -217,7 +218,16 @@ class TANClassifier(Classifier):
             patience=self.patience,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        outcome = train(data, self.candidates_, loss, settings, rng, validation=validation, callback=self._report)
+        outcome = train(
+            data,
+            self.candidates_,
+            loss,
+            settings,
+            rng,
+            validation=validation,
+            callback=self._report,
+            n_jobs=self.n_jobs,
+        )
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities

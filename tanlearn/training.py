@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from tanlearn._typing import FloatArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
-from tanlearn.epochs import State, fused_epoch, is_fusible, plan_epoch, unfused_epoch
+from tanlearn.engines import FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.inference import log_joint
 from tanlearn.losses import Loss
+from tanlearn.state import State, plan_epoch
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -131,6 +133,7 @@ def train(
     *,
     validation: EncodedData | None = None,
     callback: Callable[[EpochReport], Any] | None = None,
+    n_jobs: int | None = None,
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient.
 
@@ -151,6 +154,8 @@ def train(
         equals, the latest), and ``settings.patience`` may stop early.
     callback : callable, optional
         Called with an :class:`EpochReport` after every epoch; a true answer stops the training.
+    n_jobs : int, optional
+        Threads, as in joblib; they are used where a step is long enough to be shared. The outcome is the same.
 
     Returns
     -------
@@ -181,12 +186,16 @@ def train(
     weights = (data.weights / data.weights.mean()).astype(np.float32)
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
     temperatures = settings.schedule(*settings.temperature)
-    run_epoch: Callable[..., float] = fused_epoch if is_fusible(loss, settings.dtype) else unfused_epoch
+    engine: FusedEngine | UnfusedEngine
+    if is_fusible(loss, settings.dtype):
+        engine = FusedEngine(state, data, weights, loss, settings.batch_size, effective_n_jobs(n_jobs))
+    else:
+        engine = UnfusedEngine(state, data, weights, loss)
     history: list[EpochReport] = []
     best: tuple[float, int, tuple[Structure, Tables], list[dict[int, float]]] | None = None
     for epoch, (rate, temperature) in enumerate(zip(rates.tolist(), temperatures.tolist(), strict=True), start=1):
         plan = plan_epoch(data.n_samples, settings.batch_size, candidates.n_tables, rng)
-        mean_loss = run_epoch(state, data, weights, loss, plan, (rate, settings.structure_learning_rate), temperature)
+        mean_loss = engine.epoch(plan, (rate, settings.structure_learning_rate), temperature)
         if not np.isfinite(mean_loss) or not np.isfinite(state.theta).all():
             raise FloatingPointError(
                 f"training diverged in epoch {epoch}: the loss is {mean_loss}. Lower learning_rate "

@@ -4,12 +4,13 @@ import numpy as np
 
 from tanlearn import Hybrid, TANClassifier
 from tanlearn.candidates import make_candidates
-from tanlearn.epochs import State, fused_epoch, plan_epoch, unfused_epoch
+from tanlearn.engines import FusedEngine, UnfusedEngine
 from tanlearn.population import Part, Run, run_population
+from tanlearn.state import State, plan_epoch
 
 from .shapes import SHAPES, make
 
-ENGINES = {"fused": fused_epoch, "unfused": unfused_epoch}
+ENGINES = ["unfused", "fused", "fused, two threads"]
 
 
 def train_four(part, n_epochs, threads):
@@ -24,21 +25,24 @@ def train_four(part, n_epochs, threads):
 class Step:
     """Ten steps of TAN Subset, K = 8, float32, in the published batch size; divide by ten."""
 
-    params, param_names = [list(SHAPES), list(ENGINES)], ["shape", "engine"]
+    params, param_names = [list(SHAPES), ENGINES], ["shape", "engine"]
     timeout = 300
 
     def setup(self, shape, engine):
         batch_size = SHAPES[shape][3]
-        self.data = make(shape, 10 * batch_size)
+        data = make(shape, 10 * batch_size)
         rng = np.random.default_rng(0)
-        sets = make_candidates("subset", self.data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
-        self.state = State(self.data, sets, "uniform", "float32", rng)
-        self.plan = plan_epoch(self.data.n_samples, batch_size, sets.n_tables, rng)
-        self.weights = np.ones(self.data.n_samples, np.float32)
+        sets = make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
+        state, weights = State(data, sets, "uniform", "float32", rng), np.ones(data.n_samples, np.float32)
+        self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
+        if engine == "unfused":
+            self.engine = UnfusedEngine(state, data, weights, Hybrid())
+        else:
+            self.engine = FusedEngine(state, data, weights, Hybrid(), batch_size, 2 if "two" in engine else 1)
         self.time_ten_steps(shape, engine)
 
     def time_ten_steps(self, shape, engine):
-        ENGINES[engine](self.state, self.data, self.weights, Hybrid(), self.plan, (3e-3, 1e-3), 1.0)
+        self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
 
 
 class Population:

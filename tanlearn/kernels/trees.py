@@ -7,10 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._jit import kernel
-from tanlearn.kernels.vector import log32
+from tanlearn._lanes import LANES, load, splat, store_first, where_less
+from tanlearn.kernels.vector import log_lanes
 
-_HALF_STEP = np.float32(2.0**-25)
-_LAST = np.float32(1.0 - 2.0**-24)
+_HALF_STEP = 2.0**-25
+_LAST = 1.0 - 2.0**-24
 
 
 @kernel
@@ -19,10 +20,15 @@ def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
 
     Half a step of the grid is added, since log 0 is infinite; the last number would round up to 1 and is held back.
     """
-    for s in range(uniform.shape[0]):
-        u, out = uniform[s], noise[s]
-        for t in range(u.shape[0]):
-            out[t] = -log32(-log32(min(u[t] + _HALF_STEP, _LAST)))
+    block = np.full(LANES, 0.5, np.float32)
+    last, zero = splat(_LAST), splat(0.0)
+    for first in range(0, uniform.shape[0], LANES):
+        count = min(LANES, uniform.shape[0] - first)
+        for j in range(count):
+            block[j] = uniform[first + j]
+        u = load(block, 0) + splat(_HALF_STEP)
+        u = where_less(u, last, u, last)
+        store_first(noise, first, zero - log_lanes(zero - log_lanes(u)), count)
 
 
 @kernel

@@ -15,11 +15,13 @@ ROOT = Path(__file__).parents[2]
 # here and in CONTRIBUTING.md. `__init__` is tanlearn's own: it gathers what lies below it, and no baselines.
 RANKS = (
     {"_jit", "_typing", "_validation"},
+    {"_lanes"},
     {"kernels"},
     {"discretize", "encoded_data", "encoding", "optimizers", "orderings", "tables"},
     {"border", "counts", "losses", "parametrizations", "structures"},
     {"candidates", "datasets", "inference", "objectives"},
-    {"epochs"},
+    {"state"},
+    {"engines"},
     {"training"},
     {"parameters"},
     {"estimators"},

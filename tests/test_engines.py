@@ -7,8 +7,10 @@ import pytest
 
 from tanlearn import CandidateSets, ConditionalNLL, EncodedData, HingeMargin, Hybrid, JointNLL, Margin, Structure
 from tanlearn.candidates import make_candidates
-from tanlearn.epochs import State, fused_epoch, is_fusible, plan_epoch, unfused_epoch
+from tanlearn.engines import SHARED_ROWS, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.losses import CompiledLoss
+from tanlearn.parametrizations import Normalized
+from tanlearn.state import State, plan_epoch
 
 LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=20, gamma=2)]
 N_STATES = [3, 2, 4, 1, 5]
@@ -28,26 +30,31 @@ def problem(kind, weighted=False, seed=0, n=230):
     return data, sets
 
 
-def run(engine, state, data, loss, n_epochs, seed=1, rates=(0.01, 0.01)):
-    rng = np.random.default_rng(seed)
+def make_engine(kind, state, data, loss, n_threads=1):
     weights = (data.weights / data.weights.mean()).astype(np.float32)
-    losses = []
-    for epoch in range(n_epochs):
-        plan = plan_epoch(data.n_samples, 50, state.candidates.n_tables, rng)
-        losses.append(engine(state, data, weights, loss, plan, rates, 2.0 / (epoch + 1)))
-    return losses
+    if kind is FusedEngine:
+        return FusedEngine(state, data, weights, loss, 50, n_threads)
+    return UnfusedEngine(state, data, weights, loss)
+
+
+def run(engine, n_epochs, seed=1, rates=(0.01, 0.01)):
+    rng = np.random.default_rng(seed)
+    state = engine.state if isinstance(engine, UnfusedEngine) else None
+    n_tables = len(state.phi if state else engine.parameters.phi)
+    n_samples = len(engine.data.y if state else engine.problem.y)
+    return [
+        engine.epoch(plan_epoch(n_samples, 50, n_tables, rng), rates, 2.0 / (epoch + 1)) for epoch in range(n_epochs)
+    ]
 
 
 def compare(data, sets, loss, n_epochs=3):
     """Both engines from one start; returns the states and the losses."""
     fused = State(data, sets, "uniform", "float32", np.random.default_rng(0))
     unfused = copy.deepcopy(fused)
-    return (
-        fused,
-        unfused,
-        run(fused_epoch, fused, data, loss, n_epochs),
-        run(unfused_epoch, unfused, data, loss, n_epochs),
-    )
+    engines = make_engine(FusedEngine, fused, data, loss), make_engine(UnfusedEngine, unfused, data, loss)
+    losses = [run(engine, n_epochs) for engine in engines]
+    assert [engine.adam.t for engine in engines] == [4 * n_epochs] * 2
+    return fused, unfused, *losses
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -66,7 +73,6 @@ def test_engines_agree(loss, kind, weighted):
     np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
     np.testing.assert_allclose(fused.phi, unfused.phi, atol=1e-5)
     assert np.abs(fused.phi).max() > 0.05
-    assert (fused.adam.t, fused.structure_adam.t) == (unfused.adam.t, unfused.structure_adam.t) == (12, 12)
 
 
 @pytest.mark.parametrize("parents", [[-1] * 5, [-1, 0, 1, 0, 2], [[-1, -1], [0, -1], [0, 1], [1, 2], [3, 0]]])
@@ -81,8 +87,8 @@ def test_engines_agree_on_fixed_structures(parents):
 def test_fused_parameters_stay_normalised():
     data, sets = problem("order-free")
     state = State(data, sets, "uniform", "float32", np.random.default_rng(0))
-    run(fused_epoch, state, data, Hybrid(trade_off=20), 40, rates=(0.1, 0.01))
-    normalised = state.parametrization.forward(state.theta)
+    run(make_engine(FusedEngine, state, data, Hybrid(trade_off=20)), 40, rates=(0.1, 0.01))
+    normalised = Normalized(state.layout, "float32").forward(state.theta)
     np.testing.assert_allclose(state.theta, normalised, atol=2e-5)
 
 
@@ -108,26 +114,48 @@ def test_only_built_in_losses_in_single_precision_are_fused():
     assert isinstance(Doubled(), CompiledLoss)
 
 
-def test_resting_tables_end_where_unresting_ones_do():
-    """One candidate is drawn for 280 steps while the others rest from step 200 on; then another one wakes up."""
+def test_tables_that_are_not_drawn_move_on_as_in_the_unfused_engine():
+    """One candidate is drawn for 280 steps while the others move on, and are out of the race; then another is drawn."""
     data, sets = problem("all")
     fused = State(data, sets, "uniform", "float32", np.random.default_rng(0))
     unfused = copy.deepcopy(fused)
+    engines = make_engine(FusedEngine, fused, data, JointNLL()), make_engine(UnfusedEngine, unfused, data, JointNLL())
     favourite = np.zeros(sets.n_tables)
     favourite[sets.group[:-1]] = 100.0
     last = np.zeros(sets.n_tables)
     last[sets.group[1:] - 1] = 200.0
+    parameters = engines[0].parameters
     for bias, n_epochs in ((0.0, 2), (favourite, 70), (last, 1)):
-        for state, engine in ((fused, fused_epoch), (unfused, unfused_epoch)):
+        before = fused.theta.copy()
+        for state, engine in zip((fused, unfused), engines, strict=True):
             state.phi += bias
-            run(engine, state, data, JointNLL(), n_epochs, rates=(1e-3, 0.0))
+            run(engine, n_epochs, rates=(1e-3, 0.0))
         if n_epochs == 70:
-            assert (fused.idle > 210).sum() == sets.n_tables - sets.n_features
-            resting = np.repeat(fused.idle > 0, np.diff(fused.layout.offset))
-            np.testing.assert_allclose(fused.theta[3:][resting], unfused.theta[3:][resting], atol=1e-5)
-            assert np.abs(unfused.adam.m[3:][resting]).max() < 1e-9  # what rest leaves out is nothing
-    assert (fused.idle[sets.group[1:] - 1] == 0).all()
-    np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
-    awake = np.repeat(fused.idle == 0, np.diff(fused.layout.offset))
-    np.testing.assert_allclose(fused.adam.m[3:][awake], unfused.adam.m[3:][awake], atol=1e-6)
-    np.testing.assert_allclose(fused.adam.v[3:][awake], unfused.adam.v[3:][awake], rtol=1e-3, atol=1e-9)
+            undrawn = np.repeat(parameters.n_undrawn > 210, np.diff(fused.layout.offset))
+            assert (parameters.n_undrawn > 210).sum() == sets.n_tables - sets.n_features
+            assert np.abs(fused.theta[3:][undrawn] - before[3:][undrawn]).max() > 1e-3
+        np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
+    assert (parameters.n_undrawn[sets.group[1:] - 1] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["subset", "order-free"])
+def test_threads_change_nothing(kind):
+    data, _ = problem("all", n=5 * SHARED_ROWS // 100)
+    wide = EncodedData.from_codes(np.tile(data.codes.T.astype(int), 20), data.y)
+    sets = make_candidates(kind, 100, n_candidates=30, ordering=None, image_shape=None, rng=np.random.default_rng(0))
+    assert sets.n_tables * 50 >= SHARED_ROWS
+    thetas = []
+    for n_threads in (1, 2, 3, 7):
+        state = State(wide, sets, "uniform", "float32", np.random.default_rng(0))
+        engine = make_engine(FusedEngine, state, wide, Hybrid(trade_off=20), n_threads)
+        assert engine.n_threads == n_threads
+        run(engine, 1)
+        thetas.append(np.append(state.theta, state.phi))
+    for theta in thetas[1:]:
+        np.testing.assert_array_equal(theta, thetas[0])
+
+
+def test_small_steps_are_not_shared():
+    data, sets = problem("subset")
+    state = State(data, sets, "uniform", "float32", np.random.default_rng(0))
+    assert make_engine(FusedEngine, state, data, Hybrid(), n_threads=4).n_threads == 1

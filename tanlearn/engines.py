@@ -1,0 +1,244 @@
+"""Two engines that train an epoch of gradient TAN: the fused one, and its unfused twin, which is the oracle of it.
+
+One step (differentiable TAN, section 3): draw a structure, score the batch with its tables only, and send the gradient
+back to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TypeGuard
+
+import numpy as np
+
+from tanlearn._lanes import padded
+from tanlearn._typing import FloatArray, missing_code
+from tanlearn.encoded_data import EncodedData
+from tanlearn.kernels import scores as score_kernels
+from tanlearn.kernels import train, trees
+from tanlearn.losses import CompiledLoss, Loss, evaluate, is_built_in
+from tanlearn.optimizers import Adam
+from tanlearn.parametrizations import Normalized
+from tanlearn.state import Plan, State
+
+__all__ = ["FusedEngine", "UnfusedEngine", "is_fusible"]
+
+#: Threads share a step if the batch reads so many table rows; below, handing over costs more than it saves (letter
+#: reads 14,000 rows a step, satimage 16,000, usps 230,000).
+SHARED_ROWS = 100_000
+#: After so many steps without a draw nothing is left of a direction: 0.9^400 = 5e-19.
+DECAY_STEPS = 400
+
+
+def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
+    """Return whether the fused engine can train: a built-in loss, in float32."""
+    return is_built_in(loss) and dtype == "float32"
+
+
+class UnfusedEngine:
+    """One kernel an equation; any loss, any type.
+
+    Parameters
+    ----------
+    state : State
+        Changed in place.
+    data : EncodedData
+        Complete rows.
+    weights : ndarray of shape (n_samples,), float32
+        Weights of mean one.
+    loss : Loss
+        Any loss.
+    """
+
+    def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
+        self.state, self.data, self.weights, self.loss = state, data, weights, loss
+        self.parametrization = Normalized(state.layout, state.cells.dtype)
+        self.rho = state.theta.copy()
+        self.adam = Adam(self.rho)
+        self.structure_adam = Adam(state.phi)
+
+    def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
+        """Train one epoch.
+
+        Parameters
+        ----------
+        plan : Plan
+            Batches and noise.
+        rates : tuple of (float, float)
+            Learning rates of tables and structure logits.
+        temperature : float
+            Of the softmax that the structure gradient goes through.
+
+        Returns
+        -------
+        float
+            Mean loss of the drawn structures.
+        """
+        order, uniform = plan
+        state, data = self.state, self.data
+        noise = np.empty_like(uniform)
+        trees.gumbel(uniform.ravel(), noise.ravel())
+        arrays = state.layout.arrays()
+        missing = missing_code(data.codes.dtype)
+        rows = np.empty(order.shape[1], np.intp)
+        scores = np.empty((order.shape[1], data.n_classes), self.rho.dtype)
+        d_cells = np.zeros_like(self.rho)
+        d_choice = np.empty_like(state.phi)
+        d_phi = np.empty_like(state.phi)
+        total = 0.0
+        for batch, batch_noise in zip(order, noise, strict=True):
+            codes, y = np.take(data.codes, batch, axis=1), data.y[batch]
+            perturbed = state.perturb(batch_noise)
+            selected = state.draw(perturbed)
+            score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores)
+            losses, d_scores = evaluate(self.loss, scores, y)
+            share = self.weights[batch] / np.float32(len(batch))
+            total += float(losses @ share)
+            d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=self.rho.dtype)
+            d_cells[:] = 0.0
+            score_kernels.log_joint_adjoint(codes, 0, d_scores, *arrays, selected, missing, rows, d_cells)
+            self.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
+            self.adam.step(self.rho, d_cells, rates[0])
+            if state.candidates.has_choice:
+                score_kernels.choice_gradient(codes, 0, d_scores, state.theta, *arrays, missing, rows, d_choice)
+                trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
+                self.structure_adam.step(state.phi, d_phi, rates[1])
+            self.parametrization.forward(self.rho, out=state.theta)
+        return total / len(order)
+
+
+class FusedEngine:
+    """Compiled steps, without the GIL.
+
+    Parameters
+    ----------
+    state : State
+        Changed in place; float32.
+    data : EncodedData
+        Complete rows.
+    weights : ndarray of shape (n_samples,), float32
+        Weights of mean one.
+    loss : CompiledLoss
+        A built-in loss.
+    batch_size : int
+        Rows a step.
+    n_threads : int, default=1
+        Threads that share the tables of a step, if there are enough of them; the result is the same.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        data: EncodedData,
+        weights: FloatArray,
+        loss: CompiledLoss,
+        batch_size: int,
+        n_threads: int = 1,
+    ) -> None:
+        real = np.float32
+        size = min(batch_size, data.n_samples)
+        lanes = padded(data.n_classes)
+        n_tables = len(state.phi)
+        self.adam = Adam(np.empty(0, real))
+        self.structure_adam = Adam(state.phi)
+        ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
+        self._decay = (ratio ** np.arange(DECAY_STEPS)).astype(real)
+        # What is done to the tables of a feature: their rows are read, their cells are moved.
+        table_costs = size + np.diff(state.layout.offset) / lanes
+        costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
+        self.n_threads = n_threads = n_threads if n_tables * size >= SHARED_ROWS else 1
+        shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
+        self._bounds = [0, *shares[1:-1].tolist(), data.n_features]
+        self.problem = train.Problem(
+            data.codes,
+            data.y,
+            weights,
+            *state.layout.arrays(),
+            state.candidates.group,
+            state.table_parent,
+            state.candidates.arborescence,
+            loss.kind,
+            np.array(loss.kernel_parameters(), real),
+        )
+        self.parameters = train.Parameters(
+            state.cells,
+            np.zeros_like(state.cells),
+            np.zeros_like(state.cells),
+            np.zeros(n_tables, np.intp),
+            np.zeros(n_tables, real),
+            state.phi,
+            self.structure_adam.m,
+            self.structure_adam.v,
+        )
+        longest = int(max(data.n_classes, np.diff(state.layout.offset).max())) + lanes
+        self._scratch = train.Scratch(
+            np.empty((data.n_features, size), data.codes.dtype),
+            np.zeros((size, lanes), real),
+            np.zeros((size, lanes), real),
+            np.empty(n_tables, real),
+            np.empty(n_tables),
+            state.selected,
+            np.zeros(n_tables),
+            np.empty(n_tables),
+            *state.edges,
+            state.work,
+            np.empty((n_threads, size), np.int32),
+            np.zeros((n_threads, longest), real),
+            np.zeros((n_threads, longest), real),
+        )
+
+    def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
+        """Train one epoch.
+
+        Parameters
+        ----------
+        plan : Plan
+            Batches and noise.
+        rates : tuple of (float, float)
+            Learning rates of tables and structure logits.
+        temperature : float
+            Of the softmax that the structure gradient goes through.
+
+        Returns
+        -------
+        float
+            Mean loss of the drawn structures.
+        """
+        order, uniform = plan
+        real = np.float32
+        adam = self.adam
+        steps = train.Steps(
+            order,
+            uniform,
+            adam.advance(len(order), rates[0]).astype(real),
+            self.structure_adam.advance(len(order), rates[1]),
+            self._decay,
+            real(adam.beta1),
+            real(adam.beta2),
+            real(adam.epsilon),
+            temperature,
+        )
+        if self.n_threads == 1:
+            total = train.train_epoch(self.problem, self.parameters, steps, self._scratch)
+        else:
+            with ThreadPoolExecutor(self.n_threads - 1) as helpers:
+                total = self._shared_epoch(steps, helpers)
+        return float(total) / len(order)
+
+    def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
+        """Do as ``train_epoch`` does, and share every step's tables between threads."""
+        arrays = (self.problem, self.parameters, steps, self._scratch)
+        bounds = self._bounds
+        total = 0.0
+        for s in range(len(steps.order)):
+            total += train.begin_step(s, *arrays)
+            parts = [
+                helpers.submit(train.step_tables, s, bounds[part], bounds[part + 1], part, *arrays)
+                for part in range(1, len(bounds) - 1)
+            ]
+            train.step_tables(s, bounds[0], bounds[1], 0, *arrays)
+            for part in parts:
+                part.result()
+            train.finish_step(s, *arrays)
+        train.settle(*arrays[:2], self._scratch)
+        return total
