@@ -15,7 +15,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_cod
 from tanlearn._validation import Column, read_classes, read_columns, read_weights
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoded_data import EncodedData
-from tanlearn.encoding import encode_categories, find_categories
+from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories
 
 __all__ = ["TableEncoder", "encode_rows", "encode_training"]
 
@@ -173,15 +173,17 @@ class TableEncoder(BaseEstimator):
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
             self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
+        dtype = codes_dtype(int(self.n_states_.max()))
+        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in self.categories_]
 
     def _encode(self, columns: list[Column], handle_unknown: str | None = None) -> Codes:
         """Encode columns read already; held-out rows take unknown categories for missing whatever the user wants."""
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         dtype = codes_dtype(int(self.n_states_.max()))
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
-        for i, (column, known) in enumerate(zip(columns, self.categories_, strict=True)):
-            if known is not None:
-                codes[i] = encode_categories(column, known, unknown, dtype)
+        for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
+            if index is not None:
+                codes[i] = encode_categories(column, index, unknown)
         if self.discretizer_ is not None:
             found = self.discretizer_.transform(self._continuous(columns)).T
             missing = found == missing_code(found.dtype)
@@ -435,4 +437,4 @@ def _looks_categorical(column: Column) -> bool:
     values = column.values if column.missing is None else column.values[~column.missing]
     # One missing value is enough for pandas and NumPy to make floating numbers of integers.
     integral = kind != "f" or (column.missing is not None and len(values) > 0 and (values == np.floor(values)).all())
-    return bool(integral) and len(np.unique(values)) <= MAX_INTEGER_CATEGORIES
+    return bool(integral) and len(distinct(column)) <= MAX_INTEGER_CATEGORIES

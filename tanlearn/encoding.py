@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 from tanlearn._validation import Column, read_columns
 
-__all__ = ["CategoryEncoder", "encode_categories", "find_categories"]
+__all__ = ["CategoryEncoder", "CategoryIndex", "distinct", "encode_categories", "find_categories"]
 
 LARGEST_N_STATES = missing_code(np.uint16)
-# Integer categories that span less than this are looked up in a table: 0.2 ms for 60,000 values instead of 2.
-TABLE_SPAN = 2**16
+# Integers are looked up in a table of all that they span, 0.2 ms for 60,000 values instead of 2, if that is
+# less than this, or than four entries a category.
+TABLE_SPAN = 2**12
 _N_SHOWN = 10
 
 
@@ -91,6 +92,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         self.categories_ = [find_categories(column) for column in columns]
         self.n_states_: IntArray = np.array([max(len(known), 1) for known in self.categories_], dtype=np.intp)
+        dtype = codes_dtype(int(self.n_states_.max()))
+        self._indexes = [CategoryIndex(known, dtype) for known in self.categories_]
         return self
 
     def transform(self, X: Any) -> Codes:
@@ -119,8 +122,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         dtype = codes_dtype(int(self.n_states_.max()))
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
-        for i, (column, known) in enumerate(zip(columns, self.categories_, strict=True)):
-            codes[i] = encode_categories(column, known, self.handle_unknown, dtype)
+        for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
+            codes[i] = encode_categories(column, index, self.handle_unknown)
         return codes.T
 
     def inverse_transform(self, X: Any) -> AnyArray:
@@ -196,7 +199,7 @@ def find_categories(column: Column) -> AnyArray:
     >>> find_categories(read_columns([[3], [None], [1]])[0])
     array([1, 3])
     """
-    categories = _distinct(column) if column.categories is None else column.categories
+    categories = distinct(column) if column.categories is None else column.categories
     if len(categories) > LARGEST_N_STATES:
         raise ValueError(
             f"{column.place} has {len(categories)} categories, more than {LARGEST_N_STATES}. It looks like "
@@ -205,23 +208,84 @@ def find_categories(column: Column) -> AnyArray:
     return categories
 
 
-def encode_categories(column: Column, categories: AnyArray, handle_unknown: str, dtype: type) -> Codes:
+class CategoryIndex:
+    """Where the categories of a column are found: made once in ``fit``, asked in every prediction.
+
+    Parameters
+    ----------
+    categories : ndarray of shape (n_categories,)
+        What the codes stand for.
+    dtype : type
+        ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.encoding import CategoryIndex
+    >>> CategoryIndex(np.array([3, 7]), np.uint8).codes(np.array([7, 3, 4]))
+    array([  1,   0, 255], dtype=uint8)
+    """
+
+    def __init__(self, categories: AnyArray, dtype: type) -> None:
+        self.categories = categories
+        self.dtype = dtype
+        self.unseen = missing_code(dtype)
+        self._table: AnyArray | None = None
+        self._before = 0
+        if categories.dtype.kind in "biu" and len(categories) > 0:
+            low, high = int(categories.min()), int(categories.max())
+            # Both neighbours must be 64-bit integers too.
+            small = high - low < max(TABLE_SPAN, 4 * len(categories))
+            if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
+                self._before = low - 1
+                self._table = np.full(high - low + 3, self.unseen, dtype)
+                self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
+
+    def codes(self, values: AnyArray) -> Codes:
+        """Return the index of every value among the categories, the missing code for others.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,)
+            Numbers or Python objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        # As 64-bit integers, unsigned ones from 2**63 on are negative: no harm where no category is.
+        fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
+        if self._table is not None and fits:
+            # What lies outside is moved to the ends of the table, which stand for no category; a difference that
+            # wraps around lies far outside on the other side.
+            return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
+        if len(self.categories) == 0:
+            return np.full(len(values), self.unseen, self.dtype)
+        if not {self.categories.dtype.kind, values.dtype.kind} <= set("biuf"):
+            index = {category: code for code, category in enumerate(self.categories.tolist())}
+            found = (index.get(value, self.unseen) for value in values.tolist())
+            return np.fromiter(found, self.dtype, len(values))
+        order = np.argsort(self.categories)
+        place = np.searchsorted(self.categories, values, sorter=order)
+        code = order[np.minimum(place, len(self.categories) - 1)]
+        return np.where(self.categories[code] == values, code, self.unseen).astype(self.dtype)
+
+
+def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
     """Return the codes of a column.
 
     Parameters
     ----------
     column : Column
         A column as :func:`tanlearn._validation.read_columns` reads it.
-    categories : ndarray of shape (n_categories,)
-        What the codes stand for.
+    index : CategoryIndex
+        The categories.
     handle_unknown : {"missing", "error"}
         What to do with other values.
-    dtype : type
-        ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories.
 
     Returns
     -------
-    ndarray of shape (n_samples,), dtype
+    ndarray of shape (n_samples,), uint8 or uint16
 
     Raises
     ------
@@ -232,63 +296,60 @@ def encode_categories(column: Column, categories: AnyArray, handle_unknown: str,
     --------
     >>> import numpy as np
     >>> from tanlearn._validation import read_columns
-    >>> from tanlearn.encoding import encode_categories
+    >>> from tanlearn.encoding import CategoryIndex, encode_categories
     >>> column = read_columns([["b"], ["a"], ["z"]])[0]
-    >>> encode_categories(column, np.array(["a", "b"], dtype=object), "missing", np.uint8)
+    >>> encode_categories(column, CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8), "missing")
     array([  1,   0, 255], dtype=uint8)
     """
-    unseen = missing_code(dtype)
     if column.categories is None:
-        codes = _look_up(categories, column.values, dtype)
+        codes = index.codes(column.values)
         if column.missing is not None:
-            codes[column.missing] = unseen
+            codes[column.missing] = index.unseen
     else:
         # One more entry at the end, which -1, the index of a missing value, finds.
-        codes = np.append(_look_up(categories, column.categories, dtype), dtype(unseen))[column.values]
+        codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
     if handle_unknown == "error":
-        unknown = codes == unseen
+        unknown = codes == index.unseen
         if column.missing is not None:
             unknown &= ~column.missing
         if unknown.any():
-            raise _unknown(column, int(unknown.argmax()), categories)
+            raise _unknown(column, int(unknown.argmax()), index.categories)
     return codes
 
 
-def _distinct(column: Column) -> AnyArray:
-    """Return the distinct values of a column, sorted."""
+def distinct(column: Column) -> AnyArray:
+    """Return the distinct values of a column, sorted.
+
+    Parameters
+    ----------
+    column : Column
+        A column without declared categories.
+
+    Returns
+    -------
+    ndarray of shape (n_values,)
+
+    Examples
+    --------
+    >>> from tanlearn._validation import read_columns
+    >>> from tanlearn.encoding import distinct
+    >>> distinct(read_columns([[3], [None], [1], [3]])[0])
+    array([1, 3])
+    """
     values = column.values if column.missing is None else column.values[~column.missing]
+    if values.dtype.kind in "iu" and values.size > 0:
+        low, high = values.min(), values.max()
+        span = int(high) - int(low)
+        if span < TABLE_SPAN:
+            # 16 us for 7,000 values, for which numpy.unique takes 94. In 64 bits the differences are right even where
+            # they wrap around.
+            present = np.zeros(span + 1, np.bool_)
+            present[values.astype(np.int64, copy=False) - low.astype(np.int64)] = True
+            return np.flatnonzero(present).astype(values.dtype) + low
     if values.dtype.kind in "biuf":
         return np.unique(values)
     # Python's hashes take 1 ms for 60,000 strings, sorting them all 27 ms.
     return np.array(sorted(set(values.tolist())), dtype=object)
-
-
-def _look_up(categories: AnyArray, values: AnyArray, dtype: type) -> Codes:
-    """Return the index of every value among the categories, the missing code for others."""
-    unseen = missing_code(dtype)
-    if len(categories) == 0:
-        return np.full(len(values), unseen, dtype)
-    kinds = categories.dtype.kind + values.dtype.kind
-    if not set(kinds) <= set("biuf"):
-        index = {category: code for code, category in enumerate(categories.tolist())}
-        found = (index.get(value, unseen) for value in values.tolist())
-        return np.fromiter(found, dtype, len(values))
-    if "f" not in kinds:
-        low, span = int(categories.min()), int(categories.max()) - int(categories.min())
-        if span < TABLE_SPAN:
-            # Unsigned arithmetic wraps around, so whatever lies below `low` comes out far above `span`.
-            table: AnyArray = np.full(span + 2, unseen, dtype)
-            table[_offset(categories, low)] = np.arange(len(categories))
-            return table[np.minimum(_offset(values, low), np.uint64(span + 1))]
-    order = np.argsort(categories)
-    place = np.searchsorted(categories, values, sorter=order)
-    code = order[np.minimum(place, len(categories) - 1)]
-    return np.where(categories[code] == values, code, unseen).astype(dtype)
-
-
-def _offset(values: AnyArray, low: int) -> AnyArray:
-    """Return ``values - low`` modulo 2**64."""
-    return values.astype(np.uint64) - np.uint64(low % 2**64)
 
 
 def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:

@@ -66,6 +66,16 @@ def conditional_mutual_information(table):
     return information
 
 
+def sum_xlogx(values):
+    """Sum of x log x over what is positive."""
+    return math.fsum(x * math.log(x) for x in values if x > 0)
+
+
+def shared_samples(X, y, i, x, j, z, c):
+    """Number of samples of a class in which feature i is x and feature j is z."""
+    return sum(sample[i] == x and sample[j] == z and label == c for sample, label in zip(X, y, strict=True))
+
+
 def normalize(table):
     """Log-probabilities over axis 0."""
     out = np.empty_like(table)

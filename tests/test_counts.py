@@ -49,6 +49,51 @@ def test_counts_equal_oracle(weight):
         assert counted.feature(1)[2, c] == data.weights[rows].sum()
 
 
+COUNT_BY_ITSELF, COUNT_IN_WORDS = 0, 10**9
+
+
+def counted_at(cost, data, monkeypatch, block=2**16, **options):
+    """Return the state when a sample is taken to cost so much: what is cheaper is counted so."""
+    monkeypatch.setattr("tanlearn.counts._SAMPLE_COST", cost)
+    monkeypatch.setattr("tanlearn.counts._BLOCK", block)
+    monkeypatch.setattr("tanlearn.counts._WORTH_A_THREAD", 1)
+    return state(data, **options)
+
+
+@given(
+    n_states=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    n_classes=st.integers(1, 4),
+    n=st.integers(1, 300),
+    n_jobs=st.integers(1, 2),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_counting_in_words_equals_counting_by_itself(n_states, n_classes, n, n_jobs, seed):
+    rng = np.random.default_rng(seed)
+    X = np.stack([rng.integers(-1, k, n) for k in n_states], axis=1)
+    data = EncodedData.from_codes(X, rng.integers(0, n_classes, n), n_states=n_states, n_classes=n_classes)
+    with pytest.MonkeyPatch.context() as patch:
+        by_itself = counted_at(COUNT_BY_ITSELF, data, patch)
+        for cost in (COUNT_IN_WORDS, 2):  # at 2 some features are counted in words and some are not
+            assert counted_at(cost, data, patch, n_jobs=n_jobs).to_bytes() == by_itself.to_bytes()
+            assert counted_at(cost, data, patch, block=97, n_jobs=n_jobs) == by_itself
+
+
+@pytest.mark.parametrize("cost", [COUNT_BY_ITSELF, COUNT_IN_WORDS])
+def test_both_ways_of_counting_equal_oracle(cost, monkeypatch):
+    data = random_data(7, n=150)
+    counted = counted_at(cost, data, monkeypatch)
+    for i, j in itertools.permutations(range(3), 2):
+        np.testing.assert_array_equal(counted.pair(i, j), naive_pair(data, i, j))
+
+
+@pytest.mark.parametrize("weight", ["integer", "real"])
+def test_weighted_rows_are_counted_by_themselves(weight, monkeypatch):
+    data = random_data(8, weight=weight)
+    counted = counted_at(COUNT_IN_WORDS, data, monkeypatch)
+    np.testing.assert_allclose(counted.pair(2, 1), naive_pair(data, 2, 1), rtol=1e-13)
+
+
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
 @settings(max_examples=40, deadline=None)
 def test_any_partition_merges_to_the_same_bytes(cuts, seed):
@@ -83,8 +128,9 @@ def test_real_weights_turn_counts_into_floats():
     assert state(data).subtract(state(data)).class_counts.sum() == 0
 
 
-def test_threads_change_nothing():
+def test_threads_change_nothing(monkeypatch):
     data = random_data(3)
+    monkeypatch.setattr("tanlearn.counts._WORTH_A_THREAD", 1)
     assert state(data, n_jobs=2) == state(data, n_jobs=1)
     one, two = (state(data).conditional_mutual_information(n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
@@ -97,6 +143,13 @@ def test_information_matrix_equals_oracle_with_entropies_on_the_diagonal():
     assert information[2, 0] == pytest.approx(naive.conditional_mutual_information(naive_pair(data, 2, 0)))
     p = state(data).feature(0) / state(data).feature(0).sum()
     assert information[0, 0] == pytest.approx(-(p * np.log(p / p.sum(axis=0))).sum())
+
+
+def test_information_does_not_depend_on_the_unit_of_the_weights():
+    data = random_data(4, weight="real")
+    small = EncodedData(data.codes, data.n_states, data.y, 3, data.weights * 1e-6)
+    one, other = (state(batch).conditional_mutual_information() for batch in (data, small))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 def test_bytes_round_trip_and_refuse_damage():

@@ -179,6 +179,13 @@ def test_integers_far_apart_and_at_the_ends_of_their_type():
         assert encoder.transform(np.array([[other]], dtype=values.dtype))[0, 0] == MISSING
 
 
+@pytest.mark.parametrize("train", [[-1, 0, 1], [0, 1, 2]])
+def test_large_unsigned_integers_are_no_negative_categories(train):
+    encoder = CategoryEncoder().fit(np.array(train)[:, None])
+    new = np.array([[2**64 - 1], [2**63], [1]], dtype=np.uint64)
+    assert encoder.transform(new)[:, 0].tolist() == [MISSING, MISSING, train.index(1)]
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(-9, 9), min_size=1, max_size=20),

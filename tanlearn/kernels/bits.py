@@ -1,0 +1,86 @@
+"""Pair counts by sets of bits: how many samples of a class two values share is the size of an intersection.
+
+A set holds one bit a sample, class after class, so that one instruction counts 64 samples, or 512 where the machine
+has vectors for it. The sets of all values lie side by side, word by word: the loop runs over values, of which there
+are many, and not over the words of a class, which may be few.
+"""
+# Shapes: n samples, d features, C classes, F packed features, V values that they have together, W words of 64 bits.
+# codes (d, n_all), read from sample `first` on; y (n,); place (n,): the bit of every sample; features (F,), ascending
+# start (F + 1,): values of packed feature p are columns start[p]:start[p + 1]; bits (W, V) uint64
+# class_word (C + 1,), even: words of class c are class_word[c]:class_word[c + 1]
+# shared (C, values of p, values before p): scratch; pair_offset and counts as in kernels/counts.py
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._jit import kernel
+
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+_FOUR = np.uint64(4)
+_TOP_BYTE = np.uint64(56)
+_PAIRS = np.uint64(0x5555555555555555)
+_NIBBLES = np.uint64(0x3333333333333333)
+_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_SUM = np.uint64(0x0101010101010101)
+
+
+@kernel
+def popcount(x):  # type: ignore[no-untyped-def]
+    """Return the number of ones of a uint64: the idiom that LLVM turns into the machine's own instruction."""
+    x = x - ((x >> _ONE) & _PAIRS)
+    x = (x & _NIBBLES) + ((x >> _TWO) & _NIBBLES)
+    x = (x + (x >> _FOUR)) & _BYTES
+    return np.int64((x * _SUM) >> _TOP_BYTE)
+
+
+@kernel
+def place_samples(y, next_bit, place):  # type: ignore[no-untyped-def]
+    """Give every sample the next bit of its class; ``next_bit`` (C,) holds the first ones and moves on."""
+    for k in range(y.shape[0]):
+        place[k] = next_bit[y[k]]
+        next_bit[y[k]] += 1
+
+
+@kernel
+def pack_values(codes, first, place, features, start, missing, bits):  # type: ignore[no-untyped-def]
+    """Add every sample to the set of each of its values; a missing one is in none."""
+    for p in range(features.shape[0]):
+        x = codes[features[p]][first : first + place.shape[0]]
+        column = start[p]
+        for k in range(place.shape[0]):
+            if x[k] != missing:
+                bits[place[k] >> 6, column + x[k]] |= _ONE << np.uint64(place[k] & 63)
+
+
+@kernel
+def count_packed_pairs(bits, class_word, p, features, start, n_classes, pair_offset, shared, counts):  # type: ignore[no-untyped-def]
+    """Add the counts of (value of feature p, value of feature q, class) for every packed q < p.
+
+    Two words at a time: the counters are then read and written half as often (usps: 14 ms -> 11 ms).
+    """
+    width = start[p]
+    n_values = start[p + 1] - width
+    i = features[p]
+    for c in range(n_classes):
+        of_class = shared[c]
+        for x in range(n_values):
+            of_class[x][:width] = 0
+        for w in range(class_word[c], class_word[c + 1], 2):
+            even, odd = bits[w], bits[w + 1]
+            left, right = even[:width], odd[:width]
+            for x in range(n_values):
+                own, other = even[width + x], odd[width + x]
+                row = of_class[x]
+                for v in range(width):
+                    row[v] += popcount(left[v] & own) + popcount(right[v] & other)
+    for q in range(p):
+        pair = i * (i - 1) // 2 + features[q]
+        table = counts[pair_offset[pair] : pair_offset[pair + 1]]
+        first, n_parent = start[q], start[q + 1] - start[q]
+        for x in range(n_values):
+            for z in range(n_parent):
+                cells = table[(x * n_parent + z) * n_classes : (x * n_parent + z + 1) * n_classes]
+                for c in range(n_classes):
+                    cells[c] += shared[c, x, first + z]
