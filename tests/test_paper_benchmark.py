@@ -85,8 +85,8 @@ def test_interruption_keeps_what_is_finished(run, script, tmp_path, monkeypatch)
 
 def test_changed_distribution_is_refused(run, script, monkeypatch):
     run("--budget", "1")
-    settings = {**script.SETTINGS["narrow"]["II"], "eta": (40.0, 50.0)}
-    monkeypatch.setitem(script.SETTINGS["narrow"], "II", settings)
+    settings = {**script.SETTINGS["narrow"]["letter"], "log10 eta": (1.6, 1.7)}
+    monkeypatch.setitem(script.SETTINGS["narrow"], "letter", settings)
     with pytest.raises(SystemExit, match="TAN Random HYB, run 0: the results hold other parameters than 'narrow'"):
         run("--budget", "1")
 
@@ -138,11 +138,11 @@ def test_error_of_folds_is_wrong_rows_over_rows(script):
 def test_settings_stay_in_their_ranges_and_follow_the_paper(script):
     cells = {cell.name: cell for cell in script.CELLS}
     for seed in range(20):
-        drawn = cells["NB HYB"].draw("published", seed, 0)
+        drawn = cells["NB HYB"].draw("published", "letter", seed, 0)
         assert 1 <= drawn["trade_off"] <= 1000
         assert 0.1 <= drawn["gamma"] <= 100
         assert drawn["learning_rate"] in (3e-3, 3e-2)
-        drawn = cells["TAN Random HYB"].draw("published", seed, 0)
+        drawn = cells["TAN Random HYB"].draw("published", "letter", seed, 0)
         assert drawn["eta"] == 10
         assert drawn["trade_off"] >= 10
         assert 0 <= drawn["ordering"] < 5

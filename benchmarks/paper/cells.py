@@ -17,28 +17,41 @@ from tanlearn.candidates import make_candidates
 SETS = ("letter", "satimage", "usps", "mnist")
 FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]
 
-#: Ours, around what wider searches left over. A tuple is a range, a list is one of; "log10 x" draws the exponent of x.
-NARROW = {
-    "log10 trade_off": (1.5, 3.0),
-    "log10 gamma": (0.0, 0.8),
-    "eta": (4.0, 12.0),
-    "log10 learning_rate": (-2.3, -1.5),
-    "temperature": [(10.0, 0.1), (1.0, 0.1)],
-    "init": ["uniform", "maximum-likelihood"],
-}
+# A tuple is a range, a list is one of; "log10 x" draws the exponent of x.
 _PROTOCOL = {
     "log10 gamma": (-1.0, 2.0),
     "learning_rate": [3e-3, 3e-2],
+    "structure_learning_rate": [1e-3],
     "temperature": [(10.0, 0.1)],
     "init": ["uniform"],
 }
-#: By name, and by the paper's settings I and II ([DT] 4.2).
+
+
+def _narrow(trade_off, gamma, eta, learning_rate):
+    """Return ranges (of exponents) around what wider searches on validation rows left over."""
+    return {
+        "log10 trade_off": trade_off,
+        "log10 gamma": gamma,
+        "log10 eta": eta,
+        "log10 learning_rate": learning_rate,
+        "structure_learning_rate": [1e-3, 3e-3],
+        "temperature": [(1.0, 0.1)],
+        "init": ["uniform", "maximum-likelihood"],
+    }
+
+
+#: By name, and by the paper's settings I and II ([DT] 4.2), or by data set.
 SETTINGS = {
     "published": {
         "I": {"log10 trade_off": (0.0, 3.0), "eta": (1.0, 20.0), **_PROTOCOL},
         "II": {"log10 trade_off": (1.0, 3.0), "eta": [10.0], **_PROTOCOL},
     },
-    "narrow": {"I": NARROW, "II": NARROW},
+    "narrow": {
+        "letter": _narrow((1.5, 3.0), (0.0, 1.2), (0.3, 1.2), (-2.2, -1.2)),
+        "satimage": _narrow((0.5, 2.5), (1.0, 2.0), (0.0, 1.2), (-1.7, -0.7)),
+        "usps": _narrow((1.5, 3.0), (1.5, 2.5), (-0.3, 1.0), (-1.8, -1.0)),
+        "mnist": _narrow((1.5, 3.0), (1.5, 2.5), (-0.3, 1.0), (-1.8, -1.0)),
+    },
 }
 CLOSED_FORM = "closed form"
 
@@ -69,8 +82,8 @@ class Cell:
         """What a run's parameters are set on."""
         return BayesNetClassifier() if self.is_closed_form else TANClassifier()
 
-    def draw(self, settings, seed, run):
-        """Return the settings of a run; they depend on no other run, so a longer search holds a shorter one."""
+    def draw(self, settings, name, seed, run):
+        """Return the settings of a run on a set; they depend on no other run: a longer search holds a shorter one."""
         if self.is_closed_form:
             return {}
         rng = stream(seed, self.name, settings, run)
@@ -79,9 +92,10 @@ class Cell:
             "ordering": int(rng.integers(self.n_orderings)) if self.n_orderings else None,
             "draw": int(rng.integers(self.n_draws)) if self.n_draws else None,
         }
-        for name, values in SETTINGS[settings][self.setting].items():
+        ranges = SETTINGS[settings]
+        for key, values in ranges[name if name in ranges else self.setting].items():
             value = float(rng.uniform(*values)) if isinstance(values, tuple) else values[rng.integers(len(values))]
-            drawn[name.removeprefix("log10 ")] = 10**value if name.startswith("log10 ") else value
+            drawn[key.removeprefix("log10 ")] = 10**value if key.startswith("log10 ") else value
         return drawn
 
     def parameters(self, problem, data, drawn, n_epochs):
@@ -90,9 +104,17 @@ class Cell:
         if self.is_closed_form:
             return {"structure": choice}
         loss = Hybrid(**{name: drawn[name] for name in ("trade_off", "gamma", "eta")})
-        others = {name: drawn[name] for name in ("learning_rate", "temperature", "init", "random_state")}
+        rates = {name: drawn[name] for name in ("learning_rate", "structure_learning_rate")}
+        others = {name: drawn[name] for name in ("temperature", "init", "random_state")}
         sets = choice if isinstance(choice, CandidateSets) else CandidateSets.of_structure(choice)
-        return {"candidates": sets, "loss": loss, "n_epochs": n_epochs, "batch_size": problem.batch_size, **others}
+        return {
+            "candidates": sets,
+            "loss": loss,
+            "n_epochs": n_epochs,
+            "batch_size": problem.batch_size,
+            **rates,
+            **others,
+        }
 
 
 @cache

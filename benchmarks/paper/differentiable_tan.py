@@ -55,7 +55,7 @@ def plan(problems, cells, settings, budget, epochs, seed):
                 start = {"cell": cell.name, "settings": settings, "seed": seed, "epochs": epochs, "run": run}
                 if cell.is_closed_form:
                     start |= {"settings": CLOSED_FORM, "seed": 0, "epochs": 0}
-                drawn = cell.draw(settings, seed, run)
+                drawn = cell.draw(settings, problem.name, seed, run)
                 for fold, name, part in parts[problem]:
                     if cell.is_closed_form and name == "validation":
                         continue
