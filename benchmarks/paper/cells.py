@@ -24,19 +24,25 @@ _PROTOCOL = {
     "structure_learning_rate": [1e-3],
     "temperature": [(10.0, 0.1)],
     "init": ["uniform"],
+    "n_epochs": 500,
 }
 
 
-def _narrow(trade_off, gamma, eta, learning_rate):
-    """Return ranges (of exponents) around what wider searches on validation rows left over."""
+def _narrow(trade_off, gamma, eta, learning_rate, structure_learning_rate, n_epochs):
+    """Return ranges (of exponents) and a number of epochs: what wider searches on validation rows left over.
+
+    Margins grow with the number of features, and with them the best gamma. Tables that start at the frequencies need
+    fewer epochs than random ones: on usps the validation error is 3.0 % after 80, 2.9 % after 150, and 3.4 % after 400.
+    """
     return {
         "log10 trade_off": trade_off,
         "log10 gamma": gamma,
         "log10 eta": eta,
         "log10 learning_rate": learning_rate,
-        "structure_learning_rate": [1e-3, 3e-3],
-        "temperature": [(1.0, 0.1)],
-        "init": ["uniform", "maximum-likelihood"],
+        "structure_learning_rate": structure_learning_rate,
+        "temperature": [(1.0, 0.1), (3.0, 0.1)],
+        "init": ["maximum-likelihood"],
+        "n_epochs": n_epochs,
     }
 
 
@@ -47,10 +53,10 @@ SETTINGS = {
         "II": {"log10 trade_off": (1.0, 3.0), "eta": [10.0], **_PROTOCOL},
     },
     "narrow": {
-        "letter": _narrow((1.5, 3.0), (0.0, 1.2), (0.3, 1.2), (-2.2, -1.2)),
-        "satimage": _narrow((0.5, 2.5), (1.0, 2.0), (0.0, 1.2), (-1.7, -0.7)),
-        "usps": _narrow((1.5, 3.0), (1.5, 2.5), (-0.3, 1.0), (-1.8, -1.0)),
-        "mnist": _narrow((1.5, 3.0), (1.5, 2.5), (-0.3, 1.0), (-1.8, -1.0)),
+        "letter": _narrow((2.0, 3.2), (0.4, 1.1), (0.0, 1.0), (-2.0, -1.4), [3e-3, 1e-2], 300),
+        "satimage": _narrow((1.0, 2.5), (1.2, 2.0), (0.0, 1.0), (-1.6, -0.9), [1e-3, 3e-3, 1e-2], 100),
+        "usps": _narrow((1.5, 3.0), (1.7, 2.3), (0.0, 0.8), (-2.0, -1.2), [3e-3, 1e-2], 100),
+        "mnist": _narrow((1.5, 3.0), (1.5, 2.2), (0.0, 0.8), (-1.8, -1.1), [3e-3], 80),
     },
 }
 CLOSED_FORM = "closed form"
@@ -82,6 +88,11 @@ class Cell:
         """What a run's parameters are set on."""
         return BayesNetClassifier() if self.is_closed_form else TANClassifier()
 
+    def ranges(self, settings, name):
+        """Return what to draw settings from for a set."""
+        by_place = SETTINGS[settings]
+        return by_place[name if name in by_place else self.setting]
+
     def draw(self, settings, name, seed, run):
         """Return the settings of a run on a set; they depend on no other run: a longer search holds a shorter one."""
         if self.is_closed_form:
@@ -92,10 +103,13 @@ class Cell:
             "ordering": int(rng.integers(self.n_orderings)) if self.n_orderings else None,
             "draw": int(rng.integers(self.n_draws)) if self.n_draws else None,
         }
-        ranges = SETTINGS[settings]
-        for key, values in ranges[name if name in ranges else self.setting].items():
+        for key, values in self.ranges(settings, name).items():
+            if key == "n_epochs":
+                continue
             value = float(rng.uniform(*values)) if isinstance(values, tuple) else values[rng.integers(len(values))]
-            drawn[key.removeprefix("log10 ")] = 10**value if key.startswith("log10 ") else value
+            value = 10**value if key.startswith("log10 ") else value
+            # Three digits: what is trained with can be read off the results.
+            drawn[key.removeprefix("log10 ")] = float(f"{value:.3g}") if isinstance(values, tuple) else value
         return drawn
 
     def parameters(self, problem, data, drawn, n_epochs):

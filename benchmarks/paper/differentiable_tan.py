@@ -27,7 +27,7 @@ import tanlearn
 from tanlearn.population import Part, Run, run_population
 
 HERE = Path(__file__).resolve().parent
-VERSIONS = {"tanlearn": tanlearn.__version__, "numpy": np.__version__, "numba": numba.__version__}
+VERSIONS = f"tanlearn {tanlearn.__version__}, numpy {np.__version__}, numba {numba.__version__}"
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,10 @@ def plan(problems, cells, settings, budget, epochs, seed):
             for cell in cells:
                 if problem.name not in cell.sets or (cell.is_closed_form and run > 0):
                     continue
-                start = {"cell": cell.name, "settings": settings, "seed": seed, "epochs": epochs, "run": run}
-                if cell.is_closed_form:
-                    start |= {"settings": CLOSED_FORM, "seed": 0, "epochs": 0}
+                start = {"cell": cell.name, "settings": CLOSED_FORM, "seed": 0, "epochs": 0, "run": run}
+                if not cell.is_closed_form:
+                    n_epochs = epochs or cell.ranges(settings, problem.name)["n_epochs"]
+                    start |= {"settings": settings, "seed": seed, "epochs": n_epochs}
                 drawn = cell.draw(settings, problem.name, seed, run)
                 for fold, name, part in parts[problem]:
                     if cell.is_closed_form and name == "validation":
@@ -94,9 +95,9 @@ def train(trainings, paths, n_jobs):
                 training = group[result.setting]
                 line = {
                     **training.line,
-                    "error": 1.0 if result.failure else 1 - result.score,  # what fails gets nothing right
+                    "error": 1.0 if result.failure else round(1 - result.score, 8),  # what fails gets nothing right
                     "n_parameters": result.n_parameters,
-                    "seconds": result.seconds,
+                    "seconds": round(result.seconds, 2),
                     "failure": result.failure,
                     "versions": VERSIONS,
                 }
@@ -150,7 +151,7 @@ def main(argv=None):
     searching.add_argument("--cells", nargs="+", choices=names, default=names, metavar="CELL", help=", ".join(names))
     searching.add_argument("--budget", type=int, default=40, help="runs of every cell")
     searching.add_argument("--settings", choices=list(SETTINGS), default="narrow")
-    searching.add_argument("--epochs", type=int, default=500)
+    searching.add_argument("--epochs", type=int, help="instead of the number that belongs to the settings")
     searching.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
     searching.add_argument("--seed", type=int, default=0)
     searching.add_argument("--data", type=Path, default=FOLDER)

@@ -29,7 +29,7 @@ def write_report(lines, folder):
 def _introduction(lines, runs):
     """Say how the figures came about and how to read them."""
     every = [line for found in lines.values() for line in found]
-    versions = {f"{name} {version}" for line in every for name, version in line["versions"].items()}
+    versions = {line["versions"] for line in every}
     numbers = ", ".join(f"{name} {len(found):,}" for name, found in runs.items())
     failures = sum(bool(line["failure"]) for line in every)
     return f"""# Differentiable TAN, table 1 and figures 2 and 3
@@ -39,7 +39,7 @@ Test errors in %. Made by
     python benchmarks/paper/differentiable_tan.py run
     python benchmarks/paper/differentiable_tan.py report
 
-with {", ".join(sorted(versions))} on a {os.cpu_count()}-core {platform.machine()} machine: {len(every):,} trainings,
+with {"; ".join(sorted(versions))} on a {os.cpu_count()}-core {platform.machine()} machine: {len(every):,} trainings,
 {failures:,} of which failed (and count as all wrong). Complete runs: {numbers}.
 
 A run is one draw of loss, rates and, where the cell has several, ordering and parents. It is trained on every fold
