@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import loguniform, rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterSampler, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -24,7 +24,55 @@ from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import Hybrid
 from tanlearn.population import Part, Run, RunResult, run_population
 
-__all__ = ["TANSearchCV"]
+__all__ = ["TANSearchCV", "default_distributions"]
+
+
+def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
+    """Return what to search over where the user names nothing.
+
+    The ranges held the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
+    best ``gamma`` grows with the number of features: 5 for 16, 30 for 36, 100 for 256.
+
+    Parameters
+    ----------
+    estimator : TANClassifier
+        What is searched over. Parameters of the hybrid loss are drawn if it has that loss, the number of candidate
+        parents if the kind of candidates has one by default.
+
+    Returns
+    -------
+    dict
+        For :class:`TANSearchCV` or scikit-learn's ``RandomizedSearchCV``.
+
+    Raises
+    ------
+    ValueError
+        If the estimator is no gradient TAN.
+
+    Examples
+    --------
+    >>> from tanlearn import JointNLL, TANClassifier
+    >>> from tanlearn.model_selection import default_distributions
+    >>> sorted(default_distributions(TANClassifier(candidates="all", loss=JointNLL())))
+    ['init', 'learning_rate', 'structure_learning_rate', 'temperature']
+    """
+    if not isinstance(estimator, TANClassifier):
+        raise ValueError(
+            f"param_distributions must name what to search over {type(estimator).__name__}: only TANClassifier has "
+            f"default distributions."
+        )
+    distributions: dict[str, Any] = {
+        "learning_rate": loguniform(0.01, 0.1),
+        "structure_learning_rate": [1e-3, 3e-3, 1e-2],
+        "temperature": [(1.0, 0.1), (3.0, 0.1)],
+        "init": ["maximum-likelihood"],
+    }
+    if isinstance(estimator.loss, Hybrid | None):
+        margin = {"trade_off": loguniform(10, 1000), "gamma": loguniform(2, 200), "eta": loguniform(1, 10)}
+        distributions |= {f"loss__{name}": values for name, values in margin.items()}
+    if isinstance(estimator.candidates, str) and estimator.candidates in ("subset", "heuristic"):
+        distributions["n_candidates"] = [4, 8, 16]
+    return distributions
 
 
 class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -37,9 +85,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : TANClassifier, optional
         What is searched over; by default ``TANClassifier()``.
-    param_distributions : dict
-        Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from. Parameters
-        of the encoder cannot be searched.
+    param_distributions : dict, optional
+        Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from; by default
+        :func:`default_distributions`. Parameters of the encoder cannot be searched.
     n_iter : int, default=40
         Number of settings drawn.
     cv : int, splitter or float, default=0.2
@@ -158,8 +206,6 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         base = TANClassifier() if self.estimator is None else self.estimator
         if getattr(base, "loss", "") is None:
             base = clone(base).set_params(loss=Hybrid())  # so that loss__gamma and the like have an object
-        if self.param_distributions is None:
-            raise ValueError("param_distributions must name what to search over, such as {'loss__gamma': [1, 3, 10]}.")
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError("a checkpoint needs an int random_state: without one, no two searches are the same.")
         if self.checkpoint is not None and getattr(base, "callback", None) is not None:
@@ -167,7 +213,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "a checkpoint cannot tell what the estimator's callback does, and it may stop trainings: leave one out."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
-        settings = list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+        given = self.param_distributions
+        distributions = default_distributions(base) if given is None else given
+        settings = list(ParameterSampler(distributions, self.n_iter, random_state=seed))
         for setting in settings:
             if any(name.startswith("encoder") for name in setting):
                 raise ValueError("encoder parameters cannot be searched: every split is encoded once for all settings.")

@@ -11,8 +11,18 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from tanlearn import CandidateSets, EncodedData, Hybrid, TableEncoder, TANClassifier, TANSearchCV
+from tanlearn import (
+    BayesNetClassifier,
+    CandidateSets,
+    ConditionalNLL,
+    EncodedData,
+    Hybrid,
+    TableEncoder,
+    TANClassifier,
+    TANSearchCV,
+)
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
+from tanlearn.model_selection import default_distributions
 from tanlearn.population import Part, Run, RunResult, run_population
 
 X, Y = load_iris(return_X_y=True)
@@ -162,7 +172,7 @@ def test_progress_names_the_best_so_far(capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"param_distributions": None}, "param_distributions must name what to search over"),
+        ({"estimator": BayesNetClassifier(), "param_distributions": None}, "only TANClassifier has default"),
         ({"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1}, "encoder parameters cannot be searched"),
         ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
         ({"checkpoint": "x", "estimator__callback": print}, "cannot tell what the estimator's callback does"),
@@ -173,6 +183,25 @@ def test_progress_names_the_best_so_far(capsys):
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         search().set_params(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "names"),
+    [
+        (TANClassifier(), {"loss__gamma", "loss__trade_off", "loss__eta", "n_candidates"}),
+        (TANClassifier(candidates="order-free", loss=Hybrid()), {"loss__gamma", "loss__trade_off", "loss__eta"}),
+        (TANClassifier(candidates=[[], [0]], loss=ConditionalNLL()), set()),
+    ],
+)
+def test_a_search_without_distributions_has_its_own(estimator, names):
+    common = {"learning_rate", "structure_learning_rate", "temperature", "init"}
+    assert set(default_distributions(estimator)) == common | names
+
+
+def test_a_search_needs_nothing_but_data():
+    found = TANSearchCV(TANClassifier(n_epochs=5, batch_size=20), n_iter=3, random_state=0).fit(X, Y)
+    assert found.score(X, Y) > 0.85
+    assert set(found.best_params_) == set(default_distributions(TANClassifier()))
 
 
 def test_a_loss_in_the_settings_is_not_shared_between_trainings():
