@@ -85,8 +85,8 @@ def test_interruption_keeps_what_is_finished(run, script, tmp_path, monkeypatch)
 
 def test_changed_distribution_is_refused(run, script, monkeypatch):
     run("--budget", "1")
-    settings = {**script.SETTINGS["narrow"]["letter"], "log10 eta": (1.6, 1.7)}
-    monkeypatch.setitem(script.SETTINGS["narrow"], "letter", settings)
+    fixed = script.SETTINGS["narrow"]["letter"]["fixed"]
+    monkeypatch.setitem(fixed, "log10 eta", (1.6, 1.7))
     with pytest.raises(SystemExit, match="TAN Random HYB, run 0: the results hold other parameters than 'narrow'"):
         run("--budget", "1")
 
