@@ -4,7 +4,8 @@
     python benchmarks/training_speed.py --population 32 # letter trainings on one thread and on all cores
 
 A step is timed in the first epochs, where every table is looked at, on one thread and on two, and over a whole
-training (one thread), in the end of which most candidates are out of the race. Medians; compilation is not counted.
+training (one thread), in the end of which most candidates are out of the race. The first are medians, the last is
+a mean; compilation is not counted.
 """
 
 import argparse

@@ -30,7 +30,8 @@ CACHE = os.environ.get("TANLEARN_CACHE", "1") != "0"
 # Size and time of every file that kernels are made of: what compiled code is as old as.
 _STAMP = tuple(
     (path.name, path.stat().st_size, path.stat().st_mtime_ns)
-    for path in sorted([*(Path(__file__).parent / "kernels").glob("*.py"), Path(__file__).with_name("_lanes.py")])
+    for pattern in ("kernels/*.py", "_jit.py", "_lanes.py")
+    for path in sorted(Path(__file__).parent.glob(pattern))
 )
 
 

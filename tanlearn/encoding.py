@@ -232,6 +232,9 @@ class CategoryIndex:
         self.unseen = missing_code(dtype)
         self._table: AnyArray | None = None
         self._before = 0
+        numeric = categories.dtype.kind in "biuf"
+        self._order = np.argsort(categories) if numeric else None
+        self._by_value = {} if numeric else self._numbered()
         if categories.dtype.kind in "biu" and len(categories) > 0:
             low, high = int(categories.min()), int(categories.max())
             # Both neighbours must be 64-bit integers too.
@@ -240,6 +243,10 @@ class CategoryIndex:
                 self._before = low - 1
                 self._table = np.full(high - low + 3, self.unseen, dtype)
                 self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
+
+    def _numbered(self) -> dict[Any, int]:
+        """Return the number of every category."""
+        return {category: code for code, category in enumerate(self.categories.tolist())}
 
     def codes(self, values: AnyArray) -> Codes:
         """Return the index of every value among the categories, the missing code for others.
@@ -261,13 +268,12 @@ class CategoryIndex:
             return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
         if len(self.categories) == 0:
             return np.full(len(values), self.unseen, self.dtype)
-        if not {self.categories.dtype.kind, values.dtype.kind} <= set("biuf"):
-            index = {category: code for code, category in enumerate(self.categories.tolist())}
+        if self._order is None or values.dtype.kind not in "biuf":
+            index = self._by_value or self._numbered()
             found = (index.get(value, self.unseen) for value in values.tolist())
             return np.fromiter(found, self.dtype, len(values))
-        order = np.argsort(self.categories)
-        place = np.searchsorted(self.categories, values, sorter=order)
-        code = order[np.minimum(place, len(self.categories) - 1)]
+        place = np.searchsorted(self.categories, values, sorter=self._order)
+        code = self._order[np.minimum(place, len(self.categories) - 1)]
         return np.where(self.categories[code] == values, code, self.unseen).astype(self.dtype)
 
 

@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from tanlearn._lanes import padded
+from tanlearn._lanes import LANES, padded
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import scores as score_kernels
@@ -23,8 +23,8 @@ from tanlearn.state import Plan, State
 
 __all__ = ["FusedEngine", "UnfusedEngine", "is_fusible"]
 
-#: Threads share a step if the batch reads so many table rows; below, handing over costs more than it saves (letter
-#: reads 14,000 rows a step, satimage 16,000, usps 230,000).
+#: Two threads share a step if the batch reads so many table rows, three from half as many more on, and so on; below,
+#: handing over costs more than it saves (letter reads 11,000 rows a step, satimage 14,000, usps 230,000).
 SHARED_ROWS = 100_000
 #: After so many steps without a draw nothing is left of a direction: 0.9^400 = 5e-19.
 DECAY_STEPS = 400
@@ -146,7 +146,7 @@ class FusedEngine:
         # What is done to the tables of a feature: their rows are read, their cells are moved.
         table_costs = size + np.diff(state.layout.offset) / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
-        self.n_threads = n_threads = n_threads if n_tables * size >= SHARED_ROWS else 1
+        self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
         shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
         self._bounds = [0, *shares[1:-1].tolist(), data.n_features]
         self.problem = train.Problem(
@@ -170,7 +170,7 @@ class FusedEngine:
             self.structure_adam.m,
             self.structure_adam.v,
         )
-        longest = int(max(data.n_classes, np.diff(state.layout.offset).max())) + lanes
+        longest = int(max(data.n_classes, np.diff(state.layout.offset).max())) + LANES
         self._scratch = train.Scratch(
             np.empty((data.n_features, size), data.codes.dtype),
             np.zeros((size, lanes), real),

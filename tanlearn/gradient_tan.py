@@ -76,8 +76,8 @@ class TANClassifier(Classifier):
     device : {"cpu"}, default="cpu"
         Where to train.
     n_jobs : int, optional
-        Threads for encoding and prediction, and for steps with many tables (images of 256 pixels and more), as in
-        joblib. Results do not depend on it.
+        Threads for encoding and prediction, and for steps that read 100,000 table rows and more (tables times batch
+        size: images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, start, batches and draws.
     verbose : int, default=0

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tanlearn._lanes import padded
+from tanlearn._lanes import LANES
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
@@ -48,7 +48,7 @@ class State:
 
     Attributes
     ----------
-    cells : ndarray of shape (n_cells + slack,)
+    cells : ndarray of shape (n_cells + LANES,)
         Normalised log-probabilities of all tables. Kernels read rows as whole vector registers; the slack is what they
         may read behind the last.
     phi : ndarray of shape (n_tables,), float64
@@ -66,7 +66,7 @@ class State:
             rho = np.log(self.layout.count(data.codes, data.y, data.weights) + 1.0)
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
-        self.cells: FloatArray = np.zeros(self.layout.n_cells + padded(data.n_classes), dtype)
+        self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
         self.phi: FloatArray = np.zeros(candidates.n_tables)
         self.table_parent = candidates.parents[:, 0]

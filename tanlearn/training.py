@@ -164,7 +164,7 @@ def train(
     Raises
     ------
     ValueError
-        If a value is missing.
+        If a value is missing, or there is only one class.
     FloatingPointError
         If the loss or a gradient is no longer finite.
 
@@ -182,6 +182,8 @@ def train(
     [-1, 0]
     """
     data.require_complete("Training by gradient")
+    if data.n_classes < 2:
+        raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
     state = State(data, candidates, settings.init, settings.dtype, rng)
     weights = (data.weights / data.weights.mean()).astype(np.float32)
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)

@@ -5,9 +5,19 @@ import copy
 import numpy as np
 import pytest
 
-from tanlearn import CandidateSets, ConditionalNLL, EncodedData, HingeMargin, Hybrid, JointNLL, Margin, Structure
+from tanlearn import (
+    CandidateSets,
+    ConditionalNLL,
+    EncodedData,
+    HingeMargin,
+    Hybrid,
+    JointNLL,
+    Margin,
+    Structure,
+    TANClassifier,
+)
 from tanlearn.candidates import make_candidates
-from tanlearn.engines import SHARED_ROWS, FusedEngine, UnfusedEngine, is_fusible
+from tanlearn.engines import FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.losses import CompiledLoss
 from tanlearn.parametrizations import Normalized
 from tanlearn.state import State, plan_epoch
@@ -53,7 +63,7 @@ def compare(data, sets, loss, n_epochs=3):
     unfused = copy.deepcopy(fused)
     engines = make_engine(FusedEngine, fused, data, loss), make_engine(UnfusedEngine, unfused, data, loss)
     losses = [run(engine, n_epochs) for engine in engines]
-    assert [engine.adam.t for engine in engines] == [4 * n_epochs] * 2
+    assert [engine.adam.t for engine in engines] == [data.n_samples // 50 * n_epochs] * 2
     return fused, unfused, *losses
 
 
@@ -139,11 +149,11 @@ def test_tables_that_are_not_drawn_move_on_as_in_the_unfused_engine():
 
 
 @pytest.mark.parametrize("kind", ["subset", "order-free"])
-def test_threads_change_nothing(kind):
-    data, _ = problem("all", n=5 * SHARED_ROWS // 100)
+def test_threads_change_nothing(kind, monkeypatch):
+    data, _ = problem("all", n=400)
     wide = EncodedData.from_codes(np.tile(data.codes.T.astype(int), 20), data.y)
     sets = make_candidates(kind, 100, n_candidates=30, ordering=None, image_shape=None, rng=np.random.default_rng(0))
-    assert sets.n_tables * 50 >= SHARED_ROWS
+    monkeypatch.setattr("tanlearn.engines.SHARED_ROWS", sets.n_tables * 50 // 4)
     thetas = []
     for n_threads in (1, 2, 3, 7):
         state = State(wide, sets, "uniform", "float32", np.random.default_rng(0))
@@ -153,6 +163,33 @@ def test_threads_change_nothing(kind):
         thetas.append(np.append(state.theta, state.phi))
     for theta in thetas[1:]:
         np.testing.assert_array_equal(theta, thetas[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 16, 20, 33])
+def test_engines_agree_on_rows_of_one_register_and_of_more(n_classes):
+    rng = np.random.default_rng(0)
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 250))
+    X = np.stack([(y * rng.integers(0, 2, len(y)) + rng.integers(0, k, len(y))) % k for k in (3, 2, 4)], axis=1)
+    data = EncodedData.from_codes(X, y)
+    sets = CandidateSets.from_lists([[], [0], [0, 1]])
+    fused, unfused, losses, expected = compare(data, sets, Hybrid(trade_off=20, gamma=2))
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
+
+
+def test_the_estimators_threads_reach_the_engine(monkeypatch):
+    data, sets = problem("subset")
+    asked = []
+
+    class Spy(FusedEngine):
+        def __init__(self, *arguments):
+            asked.append(arguments[-1])
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("tanlearn.training.FusedEngine", Spy)
+    for n_jobs in (None, 3):
+        TANClassifier(candidates=sets, n_epochs=1, n_jobs=n_jobs).fit_encoded(data)
+    assert asked == [1, 3]
 
 
 def test_small_steps_are_not_shared():

@@ -11,6 +11,7 @@ error, and as one should, by a validation error. --settings published draws from
 
 import argparse
 import json
+import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ import tanlearn
 from tanlearn.population import Part, Run, run_population
 
 HERE = Path(__file__).resolve().parent
-VERSIONS = f"tanlearn {tanlearn.__version__}, numpy {np.__version__}, numba {numba.__version__}"
+COMMIT = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
+VERSIONS = f"tanlearn {tanlearn.__version__} {COMMIT.stdout.strip()}, numpy {np.__version__}, numba {numba.__version__}"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Rows of a table, one a sample: read, written, or multiplied as lanes (_lanes.py)."""
 # Shapes: n samples, P lanes, a multiple of LANES; rows (n * P,): sample k's are rows[k * P:(k + 1) * P]
-# table (cells + at least P,); start (n,): where the row of a sample starts in the table
+# table (cells + LANES - 1 at least,): the last row, too, is taken as whole registers
+# start (n,): where the row of a sample starts in the table
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@
   moves along a direction that stays as it is, and its moments are neither read nor written. That number holds for
   epsilon = 0; where sqrt(v) is as small as epsilon (1e-7), a step is off by less than 0.05 % for every step
   since the last draw.
+* No maximum is taken out of the sums, because a step is far shorter than the 88 nats at which exp overflows: that takes
+  a learning rate above one.
 * Columns are gone through a vector register at a time (_lanes.py).
 """
 # Shapes: a table is k = n_values rows, [child value][parent value(s) x classes]; all arrays are (cells + LANES - 1,)

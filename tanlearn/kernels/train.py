@@ -54,9 +54,9 @@ class Problem(NamedTuple):
 class Parameters(NamedTuple):
     """What training changes: tables and structure logits, each with the state of Adam."""
 
-    theta: Any  # (M + P,)
-    direction: Any  # (M,)
-    v: Any  # (M,)
+    theta: Any  # (M + LANES,), as the next two
+    direction: Any
+    v: Any
     n_undrawn: Any  # (T,): steps since a table was last drawn
     pending: Any  # (T,): way along the direction that a table has not gone yet
     phi: Any  # (T,)
@@ -94,7 +94,7 @@ class Scratch(NamedTuple):
     target: Any
     work: Any  # (5, 2 d + 1)
     start: Any  # (W, B)
-    d_table: Any  # (W, longest table + P)
+    d_table: Any  # (W, longest table + LANES)
     shares: Any  # the same
 
 

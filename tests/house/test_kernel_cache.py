@@ -33,3 +33,4 @@ def test_an_index_of_this_version_is_read(tmp_path, monkeypatch):
     FILES._save_index({"key": "file"})
     assert FILES._load_index() == {"key": "file"}
     assert FILES._version[1] == _jit._STAMP
+    assert {"_jit.py", "_lanes.py", "train.py"} <= {name for name, *_ in _jit._STAMP}

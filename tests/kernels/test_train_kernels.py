@@ -4,8 +4,12 @@ import naive
 import numpy as np
 import pytest
 
+from tanlearn import CandidateSets, EncodedData, Hybrid
 from tanlearn._lanes import padded
+from tanlearn.engines import FusedEngine
 from tanlearn.kernels import losses, train
+from tanlearn.parametrizations import Normalized
+from tanlearn.state import State, plan_epoch
 
 REAL = np.float32
 ADAM = (REAL(0.9), REAL(0.999), REAL(1e-7))
@@ -152,3 +156,18 @@ def test_settling_and_the_step_of_the_logits():
     scratch.d_choice[:] = [0, 3, 0, -3]
     train.finish_step(0, problem, parameters, steps, scratch)
     np.testing.assert_allclose(np.sign(parameters.phi), [0, -1, 0, 1], atol=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [3, 17])
+def test_an_epoch_stays_inside_its_arrays(n_classes):
+    """As plain Python, a register read or written beyond the end of an array is an error."""
+    rng = np.random.default_rng(0)
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 3))
+    X = np.stack([y % 2, y % 3, np.zeros_like(y)], axis=1)
+    data = EncodedData.from_codes(X, y)
+    sets = CandidateSets.from_lists([[1, 2], [0], [0, 1]])
+    state = State(data, sets, "uniform", "float32", rng)
+    engine = FusedEngine(state, data, np.ones(len(y), REAL), Hybrid(trade_off=3), 4)
+    engine.epoch(plan_epoch(len(y), 4, sets.n_tables, rng), (0.1, 0.1), 1.0)
+    assert not state.cells[state.layout.n_cells :].any()
+    np.testing.assert_allclose(Normalized(state.layout, REAL).forward(state.theta), state.theta, atol=1e-5)
