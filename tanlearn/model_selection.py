@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import loguniform, rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterSampler, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -213,6 +212,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "a checkpoint cannot tell what the estimator's callback does, and it may stop trainings: leave one out."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
+        from sklearn.model_selection import ParameterSampler  # 0.14 s of an import that most processes can do without
+
         given = self.param_distributions
         distributions = default_distributions(base) if given is None else given
         settings = list(ParameterSampler(distributions, self.n_iter, random_state=seed))
@@ -242,6 +243,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
         """Encode every split: categories and cuts come from its training rows only."""
+        from sklearn.model_selection import StratifiedKFold, check_cv
+
         (table,) = indexable(X)
         n_samples = _num_samples(table)
         weight = read_weights(sample_weight, n_samples)

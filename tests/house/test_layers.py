@@ -35,8 +35,18 @@ RANKS = (
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 
 # Importing these costs more than the whole package, so functions import them when they are called.
-HEAVY = {"cupy", "matplotlib", "networkx", "pandas", "polars", "rich", "scipy.optimize", "typer"}
-ALLOWED_HEAVY = {"cli": {"rich", "typer"}}
+HEAVY = {
+    "cupy",
+    "matplotlib",
+    "networkx",
+    "pandas",
+    "polars",
+    "rich",
+    "scipy.optimize",
+    "sklearn.model_selection",
+    "typer",
+}
+ALLOWED_HEAVY = {"cli": {"rich", "typer"}, "comparison": {"sklearn.model_selection"}}
 
 
 def module_sources() -> dict[str, Path]:
