@@ -60,7 +60,7 @@ class Learner:
         self,
         *,
         random_state: Any = 0,
-        n_epochs: int = 500,
+        n_epochs: int = 100,
         n_jobs: int | None = None,
         encoder: TableEncoder | None = None,
     ) -> Classifier:
@@ -70,7 +70,7 @@ class Learner:
         ----------
         random_state : int, RandomState instance or None, default=0
             Seed of learners that draw.
-        n_epochs : int, default=500
+        n_epochs : int, default=100
             Passes over the data of learners by stochastic gradient; the others have no use for it.
         n_jobs : int, optional
             Threads, as in joblib.

@@ -50,7 +50,7 @@ def with_table(text, table):
 def main():
     """Compare all learners and rewrite the README."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=500)
+    parser.add_argument("--epochs", type=int, default=100)
     arguments = parser.parse_args()
 
     def progress(learner, share):

@@ -109,7 +109,7 @@ def build_app() -> "typer.Typer":
         folds: Annotated[
             int | None, typer.Option(min=2, help="Cross-validate; without it, a third of the rows is held out.")
         ] = None,
-        epochs: Annotated[int, typer.Option(min=1, help="Passes over the data of gradient learners.")] = 500,
+        epochs: Annotated[int, typer.Option(min=1, help="Passes over the data of gradient learners.")] = 100,
         seed: Annotated[int, typer.Option(min=0, help="Of splits and learners.")] = 0,
         jobs: Annotated[int | None, typer.Option(help="Threads; -1 for all.")] = None,
         output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,

@@ -88,7 +88,7 @@ def compare(
     *,
     n_folds: int | None = None,
     random_state: int = 0,
-    n_epochs: int = 500,
+    n_epochs: int = 100,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -107,7 +107,7 @@ def compare(
         stratified third of the rows is held out.
     random_state : int, default=0
         Seed of the splits and of the learners.
-    n_epochs : int, default=500
+    n_epochs : int, default=100
         Passes over the data of learners by stochastic gradient.
     n_jobs : int, optional
         Threads, as in joblib.

@@ -297,8 +297,8 @@ class HingeMargin(CompiledLoss):
 
     Parameters
     ----------
-    gamma : float, default=1.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100.
+    gamma : float, default=10.0
+        Desired margin in nats, at least 0. The paper searches 0.1 to 100; the more features, the more is right.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -381,10 +381,10 @@ class Hybrid(CompiledLoss):
 
     Parameters
     ----------
-    trade_off : float, default=100.0
+    trade_off : float, default=10.0
         Weight of the hinge, the paper's lambda, at least 0. The paper searches 10 to 1,000.
-    gamma : float, default=1.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100.
+    gamma : float, default=10.0
+        Desired margin in nats, at least 0. The paper searches 0.1 to 100; the more features, the more is right.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -405,7 +405,7 @@ class Hybrid(CompiledLoss):
         "eta": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, *, trade_off: float = 100.0, gamma: float = 1.0, eta: float = 10.0) -> None:
+    def __init__(self, *, trade_off: float = 10.0, gamma: float = 10.0, eta: float = 10.0) -> None:
         self.trade_off = trade_off
         self.gamma = gamma
         self.eta = eta

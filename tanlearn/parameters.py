@@ -213,19 +213,19 @@ class LBFGS(_BatchLearner):
 
 
 class StochasticGradient(BaseEstimator):
-    """Adam on mini-batches for a fixed structure: the protocol of gradient TAN without its structure part.
+    """Adam on mini-batches for a fixed structure: gradient TAN without its structure part.
 
     Parameters
     ----------
     loss : Loss, optional
         Any loss; ``Hybrid()`` by default.
-    learning_rate : float, default=0.03
+    learning_rate : float, default=0.01
         Adam's rate at the start; it falls exponentially to a thousandth.
-    n_epochs : int, default=500
+    n_epochs : int, default=100
         Passes over the data.
     batch_size : int, default=100
         Rows a step.
-    init : {"uniform", "maximum-likelihood"}, default="uniform"
+    init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
         Where the parameters start.
     dtype : {"float32", "float64"}, default="float32"
         Type of the parameters while training.
@@ -235,7 +235,7 @@ class StochasticGradient(BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from tanlearn import Hybrid, NaiveBayesClassifier, StochasticGradient
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = StochasticGradient(loss=Hybrid(trade_off=100), n_epochs=100)
+    >>> learner = StochasticGradient(loss=Hybrid(trade_off=100, gamma=1), learning_rate=0.1)
     >>> bool(NaiveBayesClassifier(parameters=learner, random_state=0).fit(X, y).score(X, y) > 0.95)
     True
     """
@@ -253,10 +253,10 @@ class StochasticGradient(BaseEstimator):
         self,
         *,
         loss: Loss | None = None,
-        learning_rate: float = 0.03,
-        n_epochs: int = 500,
+        learning_rate: float = 0.01,
+        n_epochs: int = 100,
         batch_size: int = 100,
-        init: str = "uniform",
+        init: str = "maximum-likelihood",
         dtype: str = "float32",
     ) -> None:
         self.loss = loss

@@ -44,7 +44,7 @@ LOSSES = {
         of_margin(naive_losses.smooth_margin, 0.5, 0.1, 5.0),
         0.5,
     ),
-    "hybrid": (Hybrid(), of_margin(naive_losses.hybrid, 100.0, 1.0, 10.0), 101),
+    "hybrid": (Hybrid(trade_off=100, gamma=1), of_margin(naive_losses.hybrid, 100.0, 1.0, 10.0), 101),
     "hybrid without margin": (Hybrid(trade_off=0), of_margin(naive_losses.hybrid, 0.0, 1.0, 10.0), 1),
     "user's own": (ExpectedError(), naive_losses.expected_error, 0.25),
 }

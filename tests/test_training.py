@@ -76,7 +76,7 @@ def test_unconstrained_does_form_cycles():
 
 @pytest.mark.parametrize(
     "loss",
-    [Hybrid(trade_off=10), ConditionalNLL(), Margin(scale=0.5), SquaredHinge()],
+    [Hybrid(trade_off=10, gamma=1), ConditionalNLL(), Margin(scale=0.5), SquaredHinge()],
     ids=lambda loss: type(loss).__name__,
 )
 def test_every_loss_learns_exclusive_or(loss):
