@@ -6,6 +6,7 @@ back to the cells of the drawn tables and, straight through the softmax, to the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TypeGuard
 
@@ -21,7 +22,7 @@ from tanlearn.optimizers import Adam
 from tanlearn.parametrizations import Normalized
 from tanlearn.state import Plan, State
 
-__all__ = ["FusedEngine", "UnfusedEngine", "is_fusible"]
+__all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
 
 #: Two threads share a step if the batch reads so many table rows, three from half as many more on, and so on; below,
 #: handing over costs more than it saves (letter reads 11,000 rows a step, satimage 14,000, usps 230,000).
@@ -35,8 +36,8 @@ def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
     return is_built_in(loss) and dtype == "float32"
 
 
-class UnfusedEngine:
-    """One kernel an equation; any loss, any type.
+class Engine(ABC):
+    """What trains an epoch: one state on one table of rows.
 
     Parameters
     ----------
@@ -44,18 +45,10 @@ class UnfusedEngine:
         Changed in place.
     data : EncodedData
         Complete rows.
-    weights : ndarray of shape (n_samples,), float32
-        Weights of mean one.
-    loss : Loss
-        Any loss.
     """
 
-    def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
-        self.state, self.data, self.weights, self.loss = state, data, weights, loss
-        self.parametrization = Normalized(state.layout, state.cells.dtype)
-        self.rho = state.theta.copy()
-        self.adam = Adam(self.rho)
-        self.structure_adam = Adam(state.phi)
+    def __init__(self, state: State, data: EncodedData) -> None:
+        self.state, self.data = state, data
 
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         """Train one epoch.
@@ -74,6 +67,37 @@ class UnfusedEngine:
         float
             Mean loss of the drawn structures.
         """
+        return self._total_loss(plan, rates, temperature) / len(plan[0])
+
+    @abstractmethod
+    def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
+        """Train one epoch, and return the sum of the batches' mean losses."""
+
+
+class UnfusedEngine(Engine):
+    """One kernel an equation; any loss, any type.
+
+    Parameters
+    ----------
+    state : State
+        Changed in place.
+    data : EncodedData
+        Complete rows.
+    weights : ndarray of shape (n_samples,), float32
+        Weights of mean one.
+    loss : Loss
+        Any loss.
+    """
+
+    def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
+        super().__init__(state, data)
+        self.weights, self.loss = weights, loss
+        self.parametrization = Normalized(state.layout, state.cells.dtype)
+        self.rho = state.theta.copy()
+        self.adam = Adam(self.rho)
+        self.structure_adam = Adam(state.phi)
+
+    def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         order, uniform = plan
         state, data = self.state, self.data
         noise = np.empty_like(uniform)
@@ -104,10 +128,10 @@ class UnfusedEngine:
                 trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
                 self.structure_adam.step(state.phi, d_phi, rates[1])
             self.parametrization.forward(self.rho, out=state.theta)
-        return total / len(order)
+        return total
 
 
-class FusedEngine:
+class FusedEngine(Engine):
     """Compiled steps, without the GIL.
 
     Parameters
@@ -135,6 +159,7 @@ class FusedEngine:
         batch_size: int,
         n_threads: int = 1,
     ) -> None:
+        super().__init__(state, data)
         real = np.float32
         size = min(batch_size, data.n_samples)
         lanes = padded(data.n_classes)
@@ -187,23 +212,7 @@ class FusedEngine:
             np.zeros((n_threads, longest), real),
         )
 
-    def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch.
-
-        Parameters
-        ----------
-        plan : Plan
-            Batches and noise.
-        rates : tuple of (float, float)
-            Learning rates of tables and structure logits.
-        temperature : float
-            Of the softmax that the structure gradient goes through.
-
-        Returns
-        -------
-        float
-            Mean loss of the drawn structures.
-        """
+    def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         order, uniform = plan
         real = np.float32
         adam = self.adam
@@ -219,11 +228,9 @@ class FusedEngine:
             temperature,
         )
         if self.n_threads == 1:
-            total = train.train_epoch(self.problem, self.parameters, steps, self._scratch)
-        else:
-            with ThreadPoolExecutor(self.n_threads - 1) as helpers:
-                total = self._shared_epoch(steps, helpers)
-        return float(total) / len(order)
+            return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch))
+        with ThreadPoolExecutor(self.n_threads - 1) as helpers:
+            return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
         """Do as ``train_epoch`` does, and share every step's tables between threads."""

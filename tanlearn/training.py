@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from tanlearn._typing import FloatArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
-from tanlearn.engines import FusedEngine, UnfusedEngine, is_fusible
+from tanlearn.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.inference import log_joint
 from tanlearn.losses import Loss
 from tanlearn.state import State, plan_epoch
@@ -188,7 +188,7 @@ def train(
     weights = (data.weights / data.weights.mean()).astype(np.float32)
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
     temperatures = settings.schedule(*settings.temperature)
-    engine: FusedEngine | UnfusedEngine
+    engine: Engine
     if is_fusible(loss, settings.dtype):
         engine = FusedEngine(state, data, weights, loss, settings.batch_size, effective_n_jobs(n_jobs))
     else:

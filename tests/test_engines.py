@@ -49,9 +49,7 @@ def make_engine(kind, state, data, loss, n_threads=1):
 
 def run(engine, n_epochs, seed=1, rates=(0.01, 0.01)):
     rng = np.random.default_rng(seed)
-    state = engine.state if isinstance(engine, UnfusedEngine) else None
-    n_tables = len(state.phi if state else engine.parameters.phi)
-    n_samples = len(engine.data.y if state else engine.problem.y)
+    n_tables, n_samples = engine.state.candidates.n_tables, engine.data.n_samples
     return [
         engine.epoch(plan_epoch(n_samples, 50, n_tables, rng), rates, 2.0 / (epoch + 1)) for epoch in range(n_epochs)
     ]

@@ -117,23 +117,22 @@ def family_starts(codes, child, parents, n_states, n_classes, start):  # type: i
 
 
 @kernel
-def catch_up(t, problem, parameters, shares):  # type: ignore[no-untyped-def]
+def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: ignore[no-untyped-def]
     """Let a table go what is pending."""
-    if parameters.pending[t] > NEGLIGIBLE:
-        begin = problem.offset[t]
-        n_values = problem.n_states[problem.child[t]]
-        width = (problem.offset[t + 1] - begin) // n_values
-        sweep_undrawn(
-            parameters.direction[begin:], parameters.theta[begin:], width, n_values, parameters.pending[t], shares
-        )
-        parameters.pending[t] = _ZERO
+    if pending[t] > NEGLIGIBLE:
+        begin = offset[t]
+        width = (offset[t + 1] - begin) // n_values
+        sweep_undrawn(direction[begin:], theta[begin:], width, n_values, pending[t], shares)
+        pending[t] = _ZERO
 
 
 @kernel
 def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
     offset, n_states = problem.offset, problem.n_states
-    theta, scores, start = parameters.theta, scratch.scores, scratch.start[0]
+    parents, direction, theta, pending = problem.parents, parameters.direction, parameters.theta, parameters.pending
+    scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
+    flat_scores = scores.ravel()
     batch = steps.order[s]
     size, n_classes = batch.shape[0], offset[0]
     for i in range(n_states.shape[0]):
@@ -161,9 +160,9 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             row[c] = theta[c]
     for i in range(n_states.shape[0]):
         t = scratch.selected[i]
-        catch_up(t, problem, parameters, scratch.shares[0])
-        family_starts(scratch.batch_codes, i, problem.parents[t], n_states, n_classes, start)
-        gather_rows(scores.ravel(), theta[offset[t] :], start)
+        catch_up(t, n_states[i], offset, direction, theta, pending, shares)
+        family_starts(scratch.batch_codes, i, parents[t], n_states, n_classes, start)
+        gather_rows(flat_scores, theta[offset[t] :], start)
     mean_loss = 0.0
     d_prior = scratch.d_table[0]
     for c in range(n_classes):
@@ -181,7 +180,7 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             d_prior[c] += d_row[c]
     sweep_drawn(
         d_prior,
-        parameters.direction,
+        direction,
         parameters.v,
         theta,
         1,
@@ -218,9 +217,8 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
             begin, width = offset[t], (offset[t + 1] - offset[t]) // n_states[i]
             if drawn or hopeful:
                 family_starts(codes, i, parents[t], n_states, n_classes, start)
-            if hopeful and pending[t] > NEGLIGIBLE:
-                sweep_undrawn(direction[begin:], theta[begin:], width, n_states[i], pending[t], shares)
-                pending[t] = _ZERO
+            if hopeful:
+                catch_up(t, n_states[i], offset, direction, theta, pending, shares)
             d_choice[t] = dot_rows(d_scores, theta[begin:], start) if hopeful else 0.0
             if drawn:
                 for j in range(width * n_states[i]):
@@ -266,8 +264,10 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
 @kernel
 def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
     """Let all tables catch up."""
-    for t in range(problem.child.shape[0]):
-        catch_up(t, problem, parameters, scratch.shares[0])
+    child, offset, n_states, shares = problem.child, problem.offset, problem.n_states, scratch.shares[0]
+    direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
+    for t in range(child.shape[0]):
+        catch_up(t, n_states[child[t]], offset, direction, theta, pending, shares)
 
 
 @kernel

@@ -124,7 +124,8 @@ def test_what_an_undrawn_table_moves_is_pending_until_it_is_looked_at():
     assert np.array_equal(parameters.theta[first:last], before[first:last])
     assert scratch.d_choice[1] == scratch.d_choice[3] == 0
     assert scratch.d_choice[2] != 0
-    train.catch_up(3, problem, parameters, scratch.shares[0])
+    moving = parameters.direction, parameters.theta, parameters.pending, scratch.shares[0]
+    train.catch_up(3, 2, problem.offset, *moving)
     assert not parameters.pending.any()
     moved = before[first:last].astype(float) - 0.1 * float(steps.step_sizes[0] * steps.decay[3])
     expected = naive.normalize(moved.reshape(2, 2))
