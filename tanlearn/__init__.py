@@ -2,11 +2,14 @@
 
 from tanlearn.border import TableEncoder
 from tanlearn.candidates import CandidateSets
+from tanlearn.convex_relaxation import ConvexRelaxation
 from tanlearn.counts import CountState
+from tanlearn.cross_tuning import CrossTuned
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoded_data import EncodedData
 from tanlearn.encoding import CategoryEncoder
 from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.extended_baum_welch import ExtendedBaumWelch
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
 from tanlearn.model_selection import TANSearchCV
@@ -24,9 +27,12 @@ __all__ = [
     "CategoryEncoder",
     "ConditionalNLL",
     "ConjugateGradient",
+    "ConvexRelaxation",
     "CountState",
+    "CrossTuned",
     "EncodedData",
     "EpochReport",
+    "ExtendedBaumWelch",
     "HingeMargin",
     "Hybrid",
     "JointNLL",

@@ -329,6 +329,43 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
     return held_out
 
 
+def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Draw the fold of every row: of every class, and of all rows, folds get equally many to the nearest one.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    n_folds : int
+        Number of folds.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Numbers of folds from 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.border import deal_folds
+    >>> np.bincount(deal_folds(np.array([0, 0, 0, 1, 1]), 2, np.random.default_rng(0))).tolist()
+    [3, 2]
+    """
+    if len(y) < n_folds:
+        raise ValueError(f"{n_folds} folds need as many rows, but there are {len(y)}. Ask for fewer folds.")
+    order = rng.permutation(len(y))
+    fold = np.empty(len(y), dtype=np.intp)
+    fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % n_folds
+    return fold
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time.
 

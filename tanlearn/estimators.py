@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import HasMethods
 
-from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._typing import AnyArray, Codes, FloatArray
 from tanlearn.border import TableEncoder, encode_rows, encode_training, forget, generator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint, log_posterior
@@ -77,7 +77,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
-        """Learn structure and tables from codes; for searches that encode once and learn many times.
+        """Learn from codes; for searches that encode once and learn many times.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            The estimator itself, with ``structure_`` and ``tables_``.
+            The estimator itself, with all that :meth:`fit` learns but the encoding.
         """
         self._validate_params()
         forget(self)
@@ -98,7 +98,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Set ``structure_`` and ``tables_``."""
+        """Set ``structure_`` and ``tables_``, or whatever an overridden ``_log_joint`` reads."""
         raise NotImplementedError(type(self).__name__)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
@@ -113,7 +113,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        codes = encode_rows(self, X)
+        return self._log_joint(encode_rows(self, X))
+
+    def _log_joint(self, codes: Codes) -> FloatArray:
+        """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
         return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -200,6 +203,10 @@ class BayesNetClassifier(Classifier):
         The network; ``structure_.parent`` and ``structure_.to_networkx()``.
     tables_ : Tables
         Log-probabilities of every feature given its parents and the class.
+    structure_learner_ : StructureLearner
+        The copy of ``structure`` that learnt, unless that is a structure or None.
+    parameters_ : ParameterLearner
+        The copy of ``parameters`` that learnt, with what it found on the way.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -251,14 +258,16 @@ class BayesNetClassifier(Classifier):
         """Learn the structure, then the tables."""
         structure = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
         if not isinstance(structure, Structure):
-            structure = structure.learn(data, rng)
+            # Learners are copied, as they may keep what they find: what the user passed stays as it was.
+            self.structure_learner_ = clone(structure, safe=False)
+            structure = self.structure_learner_.learn(data, rng)
         if structure.n_features != data.n_features:
             raise ValueError(
                 f"the structure is of {structure.n_features} features, but X has {data.n_features} columns. Pass the "
                 f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
             )
-        parameters = MaximumLikelihood() if self.parameters is None else self.parameters
-        self.tables_ = parameters.fit(structure, data, rng)
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        self.tables_ = self.parameters_.fit(structure, data, rng)
         self.structure_ = structure
 
 
@@ -282,6 +291,8 @@ class NaiveBayesClassifier(Classifier):
         The network without edges between features.
     tables_ : Tables
         Log-probabilities of every feature given the class.
+    parameters_ : ParameterLearner
+        The copy of ``parameters`` that learnt, with what it found on the way.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -323,5 +334,5 @@ class NaiveBayesClassifier(Classifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the tables."""
         self.structure_ = Structure.naive_bayes(data.n_features)
-        parameters = MaximumLikelihood() if self.parameters is None else self.parameters
-        self.tables_ = parameters.fit(self.structure_, data, rng)
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        self.tables_ = self.parameters_.fit(self.structure_, data, rng)

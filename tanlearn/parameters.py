@@ -20,7 +20,7 @@ from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout, Tables
 from tanlearn.training import TrainingSettings, train
 
-__all__ = ["LBFGS", "ConjugateGradient", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
+__all__ = ["LBFGS", "BatchLearner", "ConjugateGradient", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
 
 
 class ParameterLearner(Protocol):
@@ -41,6 +41,18 @@ class MaximumLikelihood(BaseEstimator):
     epsilon : float or None, default=None
         Replace probabilities of zero by this and renormalise, as order-based and maximum-margin learning do
         (they use 1e-5 with ``alpha=0``). A distribution without any sample is uniform.
+    shrinkage : float, default=0.0
+        Number of samples, spread as the feature's own frequencies, that every distribution of a feature gets on top
+        (Friedman, Geiger and Goldszmidt 1997, section 5, who take 5). The class prior gets none.
+
+    Notes
+    -----
+    With ``n_xh`` the weight of the rows with value x and parents (and class) h, and k the number of values::
+
+        theta_x|h = (n_xh + alpha + shrinkage p(x)) / (n_h + k alpha + shrinkage),   p(x) = sum_h n_xh / sum_h n_h
+
+    With ``alpha=0`` that is Friedman's mixture ``a n_xh / n_h + (1 - a) p(x)`` with ``a = n_h / (n_h + shrinkage)``:
+    the fewer rows a distribution has, the more it resembles the feature's distribution without parents.
 
     Examples
     --------
@@ -55,11 +67,13 @@ class MaximumLikelihood(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [None, Interval(Real, 0, 1, closed="neither")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, *, alpha: float = 1.0, epsilon: float | None = None) -> None:
+    def __init__(self, *, alpha: float = 1.0, epsilon: float | None = None, shrinkage: float = 0.0) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
+        self.shrinkage = shrinkage
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.
@@ -99,8 +113,9 @@ class MaximumLikelihood(BaseEstimator):
         theta = np.empty(layout.n_cells)
         for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
             block = counts[first:last].reshape(k, -1) + float(self.alpha)
-            total = block.sum(axis=0)
-            p = np.divide(block, total, out=np.full(block.shape, 1.0 / k), where=total > 0)
+            if self.shrinkage and first:  # the first group is the prior
+                block += self.shrinkage * _frequencies(counts[first:last].reshape(k, -1).sum(axis=1, keepdims=True))
+            p = _frequencies(block)
             if self.epsilon is not None:
                 p[p == 0] = self.epsilon
                 p /= p.sum(axis=0)
@@ -109,10 +124,16 @@ class MaximumLikelihood(BaseEstimator):
         return Tables(layout, theta)
 
 
-class _BatchLearner(BaseEstimator):
-    """Minimise the mean loss of all rows at once, from the maximum-likelihood start.
+def _frequencies(counts: FloatArray) -> FloatArray:
+    """Return every column divided by its sum, uniform where that is zero."""
+    total = counts.sum(axis=0)
+    return np.divide(counts, total, out=np.full(counts.shape, 1.0 / len(counts)), where=total > 0)
 
-    Subclasses name the minimiser.
+
+class BatchLearner(BaseEstimator):
+    """Minimise the mean loss of all rows at once, from the maximum-likelihood start; subclasses name the method.
+
+    Start and search are apart so that cross-tuning can score every iterate, the start among them.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -121,7 +142,8 @@ class _BatchLearner(BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
     }
-    _minimize: ClassVar[Callable[..., OptimizeOutcome]]
+    #: The loss where ``loss`` is None.
+    default_loss: ClassVar[Callable[[], Loss]] = Margin
 
     def __init__(self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0) -> None:
         self.loss = loss
@@ -150,15 +172,66 @@ class _BatchLearner(BaseEstimator):
         ValueError
             If a value is missing.
         """
+        return self.improve(self.start(structure, data, rng), data)
+
+    def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables that the search starts at.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Rows to count.
+        rng : numpy.random.Generator
+            Not used: there is nothing random.
+
+        Returns
+        -------
+        Tables
+        """
         self._validate_params()
-        loss = check_loss(Margin() if self.loss is None else self.loss)
-        start = MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
-        objective = Objective(start.layout, data, loss)
-        outcome = type(self)._minimize(objective, start.cells, max_iter=self.max_iter, tol=self.tol)
-        return Tables(start.layout, objective.theta(outcome.x))
+        return MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
+
+    def improve(self, tables: Tables, data: EncodedData, callback: Callable[[Tables], Any] | None = None) -> Tables:
+        """Return the tables that the search ends at.
+
+        Parameters
+        ----------
+        tables : Tables
+            Where to start, without probabilities of zero.
+        data : EncodedData
+            Complete rows.
+        callback : callable, optional
+            Called with the tables after every iteration; a true answer ends the search there.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        ValueError
+            If a value is missing.
+        """
+        self._validate_params()
+        loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
+        layout = tables.layout
+        objective = Objective(layout, data, loss)
+
+        def report(rho: FloatArray) -> Any:
+            return callback is not None and callback(Tables(layout, objective.theta(rho)))
+
+        minimize = self._minimizer(layout, data)
+        outcome = minimize(objective, tables.cells, max_iter=self.max_iter, tol=self.tol, callback=report)
+        return Tables(layout, objective.theta(outcome.x))
+
+    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+        """Return a function like :func:`~tanlearn.optimizers.minimize_cg`."""
+        raise NotImplementedError(type(self).__name__)
 
 
-class ConjugateGradient(_BatchLearner):
+class ConjugateGradient(BatchLearner):
     """Polak-Ribiere conjugate gradient with line search (maximum margin, section 3 and appendix).
 
     Starts at the maximum-likelihood tables and keeps every distribution normalised. With ``loss=Margin()`` this
@@ -185,10 +258,12 @@ class ConjugateGradient(_BatchLearner):
     True
     """
 
-    _minimize = staticmethod(minimize_cg)
+    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+        """Return the method."""
+        return minimize_cg
 
 
-class LBFGS(_BatchLearner):
+class LBFGS(BatchLearner):
     """L-BFGS: the same objective and start as :class:`ConjugateGradient`, a limited-memory quasi-Newton method.
 
     Parameters
@@ -209,7 +284,9 @@ class LBFGS(_BatchLearner):
     LBFGS(loss=ConditionalNLL(), max_iter=30)
     """
 
-    _minimize = staticmethod(minimize_lbfgs)
+    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+        """Return the method."""
+        return minimize_lbfgs
 
 
 class StochasticGradient(BaseEstimator):

@@ -1,5 +1,6 @@
 """Parameter learners."""
 
+import naive_parameters
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -15,6 +16,7 @@ from tanlearn import (
     StochasticGradient,
     Structure,
 )
+from tanlearn._typing import missing_code
 from tanlearn.objectives import Objective
 
 RNG = np.random.default_rng(0)
@@ -52,6 +54,33 @@ def test_epsilon_replaces_zeros_and_renormalises():
     data = EncodedData.from_codes([[0], [0], [1]], [0, 0, 1], n_states=[2])
     p = MaximumLikelihood(alpha=0, epsilon=1e-5).fit(Structure([-1]), data, RNG).probabilities(0)
     np.testing.assert_allclose(p[:, 0], np.array([1, 1e-5]) / (1 + 1e-5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("parents", [[-1, -1, -1], [-1, 0, 1], [[-1, -1], [0, -1], [0, 1]]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shrinkage_is_the_mixture_of_friedman(parents, weighted):
+    weight = np.random.default_rng(2).integers(0, 3, 30) if weighted else None
+    structure, data = Structure(parents), random_data(n=30, weight=weight, missing=True)
+    tables = MaximumLikelihood(alpha=0, shrinkage=5).fit(structure, data, RNG)
+    X = np.where(data.codes == missing_code(data.codes.dtype), -1, data.codes.astype(int)).T
+    expected = naive_parameters.shrunk_frequencies(
+        X, data.y, data.weights, structure.parents, data.n_states, data.n_classes, 5
+    )
+    for i in range(3):
+        np.testing.assert_allclose(tables.probabilities(i), expected[i], rtol=1e-12)
+    np.testing.assert_array_equal(tables.log_prior, MaximumLikelihood(alpha=0).fit(structure, data, RNG).log_prior)
+
+
+def test_shrinkage_goes_together_with_pseudo_counts():
+    data = EncodedData.from_codes([[0], [1], [1], [1]], [0, 0, 0, 1], n_states=[2])
+    p = MaximumLikelihood(alpha=1, shrinkage=4).fit(Structure([-1]), data, RNG).probabilities(0)
+    np.testing.assert_allclose(p[:, 0], [(1 + 1 + 4 * 1 / 4) / (3 + 2 + 4), (2 + 1 + 4 * 3 / 4) / (3 + 2 + 4)])
+
+
+def test_shrinkage_of_a_feature_that_is_never_seen_is_uniform():
+    data = EncodedData.from_codes([[-1, 0], [-1, 1]], [0, 1], n_states=[4, 2])
+    tables = MaximumLikelihood(alpha=0, shrinkage=5).fit(Structure([-1, -1]), data, RNG)
+    np.testing.assert_allclose(tables.probabilities(0), 1 / 4, rtol=1e-15)
 
 
 def test_incomplete_families_do_not_count():
@@ -99,6 +128,19 @@ def test_stochastic_gradient_keeps_the_structure_and_learns():
     assert wrong <= (start.layout.log_joint(data.codes, start.cells).argmax(axis=1) != data.y).mean()
 
 
+@pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
+def test_iterates_are_those_of_shorter_searches(learner):
+    data, seen = random_data(), []
+    start = learner(max_iter=4).start(CHAIN, data, RNG)
+    tables = learner(max_iter=4).improve(start, data, seen.append)
+    assert len(seen) == 4
+    np.testing.assert_array_equal(seen[-1].cells, tables.cells)
+    for n_iter, iterate in enumerate(seen, start=1):
+        np.testing.assert_array_equal(iterate.cells, learner(max_iter=n_iter).fit(CHAIN, data, RNG).cells)
+    stopped = learner(max_iter=4).improve(start, data, lambda iterate: True)
+    np.testing.assert_array_equal(stopped.cells, seen[0].cells)
+
+
 @pytest.mark.parametrize("learner", [ConjugateGradient(), LBFGS(), StochasticGradient()])
 def test_gradient_learners_refuse_missing_values(learner):
     with pytest.raises(ValueError, match=r"complete rows only.*feature 1 in row 0"):
@@ -110,6 +152,7 @@ def test_gradient_learners_refuse_missing_values(learner):
     [
         (MaximumLikelihood(alpha=-1), "'alpha' parameter of MaximumLikelihood"),
         (MaximumLikelihood(epsilon=0), "'epsilon' parameter"),
+        (MaximumLikelihood(shrinkage=-1), "'shrinkage' parameter of MaximumLikelihood"),
         (ConjugateGradient(max_iter=0), "'max_iter' parameter"),
         (LBFGS(alpha=0), "'alpha' parameter of LBFGS"),
         (StochasticGradient(init="zeros"), "'init' parameter"),
