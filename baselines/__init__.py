@@ -1,7 +1,25 @@
 """The classic learners that gradient TAN is compared with, one a file, and the registry of all learners."""
 
+from .annealing import SimulatedAnnealing
+from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .greedy import GreedySearch
+from .k_dependence import KDependence
+from .order_search import OrderSearch
 from .random_tree import RandomTree
 from .registry import LEARNERS, Learner, find_learner
+from .super_parent import SuperParent
 
-__all__ = ["LEARNERS", "ChowLiu", "Learner", "RandomTree", "find_learner"]
+__all__ = [
+    "LEARNERS",
+    "AODEClassifier",
+    "ChowLiu",
+    "GreedySearch",
+    "KDependence",
+    "Learner",
+    "OrderSearch",
+    "RandomTree",
+    "SimulatedAnnealing",
+    "SuperParent",
+    "find_learner",
+]

@@ -1,8 +1,9 @@
 """All learners under the names of the papers: one table for the command line, tests, benchmarks and the README.
 
 A name is a structure and a way to learn parameters: ML is maximum likelihood, CG-CL and CG-MM are conjugate gradient
-on the conditional likelihood and on the margin (maximum margin, section 5), HYB is stochastic gradient on the hybrid
-loss (differentiable TAN, section 2.3).
+on the conditional likelihood and on the margin (maximum margin, section 5), EBW-CL is extended Baum-Welch on the former
+and CVX-MM the convex relaxation of the latter, HYB is stochastic gradient on the hybrid loss (differentiable TAN,
+section 2.3). Of a structure, CMI, CR and MM say what chose the edges: mutual information, classification rate, margin.
 """
 
 from __future__ import annotations
@@ -14,17 +15,25 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tanlearn.border import TableEncoder
+from tanlearn.convex_relaxation import ConvexRelaxation
 from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.extended_baum_welch import ExtendedBaumWelch
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, Margin
 from tanlearn.parameters import ConjugateGradient, MaximumLikelihood, ParameterLearner, StochasticGradient
 
+from .annealing import SimulatedAnnealing
+from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .greedy import GreedySearch
+from .k_dependence import KDependence
+from .order_search import OrderSearch
 from .random_tree import RandomTree
+from .super_parent import SuperParent
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
-Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier
+Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int, int | None, TableEncoder | None], Classifier]
 
@@ -79,7 +88,7 @@ class Learner:
 
         Returns
         -------
-        NaiveBayesClassifier, BayesNetClassifier or TANClassifier
+        NaiveBayesClassifier, BayesNetClassifier, TANClassifier or AODEClassifier
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
@@ -120,65 +129,105 @@ def find_learner(name: str) -> Learner:
     raise ValueError(f"there is no learner {name!r}.{hint} The learners are: {', '.join(LEARNERS)}.")
 
 
-def _ml(n_epochs: int) -> ParameterLearner:
-    """Return smoothed frequencies."""
-    return MaximumLikelihood()
+_FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
+_KEOGH = "Keogh, Pazzani 1999"
+_SAHAMI = "Sahami 1996"
+_WEBB = "Webb, Boughton, Wang 2005"
+_GUO = "Guo, Wilkinson, Schuurmans 2005"
+_ORDER = "Pernkopf, Bilmes 2008"
+_BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
+_MARGIN = "Pernkopf, Wohlmayr, Tschiatschek 2012"
+_ANNEALING = "Pernkopf, Wohlmayr 2013"
+_GRADIENT = "Roth, Pernkopf 2020"
+_OURS = "this library, after "
+
+#: What chooses a structure: its description, where it is described, and the learner, given the number of threads.
+_STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner | None]]] = {
+    "NB": ("naive Bayes", _FRIEDMAN, lambda n_jobs: None),
+    "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(n_jobs=n_jobs)),
+    "TAN Random": ("random tree", _GRADIENT, lambda n_jobs: RandomTree()),
+    "TAN-RO-CR": (
+        "parents by classification rate along a random ordering",
+        _ORDER,
+        lambda n_jobs: OrderSearch(ordering="random", n_jobs=n_jobs),
+    ),
+    "TAN-OMI-CR": (
+        "parents by classification rate along an ordering by information",
+        _ORDER,
+        lambda n_jobs: OrderSearch(n_jobs=n_jobs),
+    ),
+    "TAN-OMISP-CR": (
+        "parents by classification rate along an ordering by information given one parent",
+        _ORDER,
+        lambda n_jobs: OrderSearch(ordering="cmisp", n_jobs=n_jobs),
+    ),
+    "2-tree-OMI-CR": (
+        "up to two parents along an ordering, five folds",
+        _ORDER,
+        lambda n_jobs: OrderSearch(max_parents=2, validation=5, n_jobs=n_jobs),
+    ),
+    "TAN-CR": ("edges by classification rate, greedily", _KEOGH, lambda n_jobs: GreedySearch(n_jobs=n_jobs)),
+    "TAN-SP-CR": ("edges of the best super-parent", _KEOGH, lambda n_jobs: SuperParent(n_jobs=n_jobs)),
+    "TAN-OMI-MM": (
+        "parents by margin along an ordering by information",
+        _OURS + _ORDER,
+        lambda n_jobs: OrderSearch(score="margin", gamma=10.0, n_jobs=n_jobs),
+    ),
+    "TAN-SA-MM": ("margin by simulated annealing", _ANNEALING, lambda n_jobs: SimulatedAnnealing(n_jobs=n_jobs)),
+    "KDB-1": (
+        "the most informative earlier feature as parent",
+        _SAHAMI,
+        lambda n_jobs: KDependence(k=1, n_jobs=n_jobs),
+    ),
+    "KDB-2": (
+        "the two most informative earlier features as parents",
+        _SAHAMI,
+        lambda n_jobs: KDependence(k=2, n_jobs=n_jobs),
+    ),
+}
+
+#: What learns parameters: its description, where it is described, and the learner, given the number of epochs.
+_PARAMETERS: dict[str, tuple[str, str | None, Callable[[int], ParameterLearner]]] = {
+    "ML": ("smoothed frequencies", None, lambda n_epochs: MaximumLikelihood()),
+    "CG-CL": ("conditional likelihood", _MARGIN, lambda n_epochs: ConjugateGradient(loss=ConditionalNLL())),
+    "EBW-CL": ("conditional likelihood by extended Baum-Welch", _BAUM_WELCH, lambda n_epochs: ExtendedBaumWelch()),
+    "CG-MM": ("margin", _MARGIN, lambda n_epochs: ConjugateGradient(loss=Margin())),
+    "CVX-MM": ("margin by convex relaxation", _GUO, lambda n_epochs: ConvexRelaxation()),
+    "HYB": ("likelihood and margin", _GRADIENT, lambda n_epochs: StochasticGradient(n_epochs=n_epochs)),
+}
+
+#: Which parameters belong to which structure; the order is that of tables.
+_COMBINATIONS: dict[str, tuple[str, ...]] = {
+    "NB": ("ML", "CG-CL", "CG-MM", "CVX-MM", "HYB"),
+    "TAN-CMI": ("ML", "CG-CL", "EBW-CL", "CG-MM", "HYB"),
+    "KDB-1": ("ML",),
+    "KDB-2": ("ML",),
+    "TAN-RO-CR": ("ML",),
+    "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
+    "TAN-OMISP-CR": ("ML",),
+    "2-tree-OMI-CR": ("ML",),
+    "TAN-CR": ("ML", "CG-CL", "CG-MM"),
+    "TAN-SP-CR": ("ML",),
+    "TAN-SA-MM": ("ML",),
+    "TAN-OMI-MM": ("ML", "HYB"),
+    "TAN Random": ("HYB",),
+}
 
 
-def _cg_cl(n_epochs: int) -> ParameterLearner:
-    """Return conjugate gradient on the conditional likelihood."""
-    return ConjugateGradient(loss=ConditionalNLL())
-
-
-def _cg_mm(n_epochs: int) -> ParameterLearner:
-    """Return conjugate gradient on the margin."""
-    return ConjugateGradient(loss=Margin())
-
-
-def _hyb(n_epochs: int) -> ParameterLearner:
-    """Return stochastic gradient on the hybrid loss."""
-    return StochasticGradient(n_epochs=n_epochs)
-
-
-def _naive_bayes(
-    parameters: Callable[[int], ParameterLearner],
-    random_state: Any,
-    n_epochs: int,
-    n_jobs: int | None,
-    encoder: TableEncoder | None,
-) -> Classifier:
-    """Return naive Bayes."""
-    return NaiveBayesClassifier(
-        parameters=parameters(n_epochs), encoder=encoder, n_jobs=n_jobs, random_state=random_state
-    )
-
-
-def _chow_liu(n_jobs: int | None) -> StructureLearner:
-    """Return the most likely tree."""
-    return ChowLiu(n_jobs=n_jobs)
-
-
-def _random_tree(n_jobs: int | None) -> StructureLearner:
-    """Return a random tree."""
-    return RandomTree()
-
-
-def _bayes_net(
-    structure: Callable[[int | None], StructureLearner],
-    parameters: Callable[[int], ParameterLearner],
+def _two_steps(
+    structure: str,
+    parameters: str,
     random_state: Any,
     n_epochs: int,
     n_jobs: int | None,
     encoder: TableEncoder | None,
 ) -> Classifier:
     """Return a structure first and its parameters second."""
-    return BayesNetClassifier(
-        structure=structure(n_jobs),
-        parameters=parameters(n_epochs),
-        encoder=encoder,
-        n_jobs=n_jobs,
-        random_state=random_state,
-    )
+    learner, others = _STRUCTURES[structure][2](n_jobs), _PARAMETERS[parameters][2](n_epochs)
+    common: dict[str, Any] = {"encoder": encoder, "n_jobs": n_jobs, "random_state": random_state}
+    if learner is None:
+        return NaiveBayesClassifier(parameters=others, **common)
+    return BayesNetClassifier(structure=learner, parameters=others, **common)
 
 
 def _gradient_tan(
@@ -188,29 +237,25 @@ def _gradient_tan(
     return TANClassifier(**settings, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
-_FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
-_MARGIN = "Pernkopf, Wohlmayr, Tschiatschek 2012"
-_GRADIENT = "Roth, Pernkopf 2020"
+def _aode(random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return averaged one-dependence estimators."""
+    return AODEClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
+def _in_two_steps(structure: str, parameters: str) -> Learner:
+    """Return the entry of a structure and a way to learn its parameters."""
+    what, described_by, _ = _STRUCTURES[structure]
+    how, extended_by, _ = _PARAMETERS[parameters]
+    factory = partial(_two_steps, structure, parameters)
+    return Learner(f"{structure} {parameters}", f"{what}, {how}", extended_by or described_by, factory)
+
 
 #: Every learner by its name.
 LEARNERS: dict[str, Learner] = {
     learner.name: learner
     for learner in (
-        Learner("NB ML", "naive Bayes, smoothed frequencies", _FRIEDMAN, partial(_naive_bayes, _ml)),
-        Learner("NB CG-CL", "naive Bayes, conditional likelihood", _MARGIN, partial(_naive_bayes, _cg_cl)),
-        Learner("NB CG-MM", "naive Bayes, margin", _MARGIN, partial(_naive_bayes, _cg_mm)),
-        Learner("NB HYB", "naive Bayes, likelihood and margin", _GRADIENT, partial(_naive_bayes, _hyb)),
-        Learner("TAN-CMI ML", "most likely tree, smoothed frequencies", _FRIEDMAN, partial(_bayes_net, _chow_liu, _ml)),
-        Learner(
-            "TAN-CMI CG-CL", "most likely tree, conditional likelihood", _MARGIN, partial(_bayes_net, _chow_liu, _cg_cl)
-        ),
-        Learner("TAN-CMI CG-MM", "most likely tree, margin", _MARGIN, partial(_bayes_net, _chow_liu, _cg_mm)),
-        Learner(
-            "TAN-CMI HYB", "most likely tree, likelihood and margin", _GRADIENT, partial(_bayes_net, _chow_liu, _hyb)
-        ),
-        Learner(
-            "TAN Random HYB", "random tree, likelihood and margin", _GRADIENT, partial(_bayes_net, _random_tree, _hyb)
-        ),
+        *(_in_two_steps(structure, how) for structure, ways in _COMBINATIONS.items() for how in ways),
+        Learner("AODE", "average of all trees with one common parent, smoothed frequencies", _WEBB, _aode),
         Learner(
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",
@@ -226,7 +271,7 @@ LEARNERS: dict[str, Learner] = {
         Learner(
             "TAN Order-free HYB",
             "gradient TAN, any tree without an ordering",
-            "this library, after Roth, Pernkopf 2020",
+            _OURS + _GRADIENT,
             partial(_gradient_tan, {"candidates": "order-free"}),
         ),
         Learner(

@@ -267,6 +267,25 @@ class CountState:
             information[i, i] = max(entropy, 0.0) / (of_class.sum() or 1)
         return information
 
+    def mutual_information(self) -> FloatArray:
+        """Return I(X_i; C) of the empirical distribution, in nats.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Unsmoothed, of the rows that do not miss the feature.
+        """
+        margins = np.empty(int(self.n_states.max()) + self.n_classes + 1, self.dtype)
+        # The class in the place of the second feature, and a single class to condition on.
+        return np.array(
+            [
+                kernels.conditional_mutual_information(
+                    self.feature(i).ravel(), self.n_states[i], self.n_classes, 1, margins
+                )
+                for i in range(self.n_features)
+            ]
+        )
+
     def to_bytes(self) -> bytes:
         """Return the state as bytes, to be stored or sent; no pickle is involved.
 

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TANClassifier, TANSearchCV
-from tanlearn.baselines import ChowLiu
+from tanlearn.baselines import AODEClassifier, ChowLiu
 
 #: Expected failures with their reasons; strict, so a check that starts to pass has to leave this list.
 GRADIENT = {
@@ -20,6 +20,7 @@ EXPECTED = {TANClassifier: GRADIENT, TANSearchCV: GRADIENT}
 ESTIMATORS = [
     NaiveBayesClassifier(),
     BayesNetClassifier(structure=ChowLiu()),
+    AODEClassifier(),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
     TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
 ]

@@ -145,6 +145,21 @@ def test_information_matrix_equals_oracle_with_entropies_on_the_diagonal():
     assert information[0, 0] == pytest.approx(-(p * np.log(p / p.sum(axis=0))).sum())
 
 
+@pytest.mark.parametrize("weight", [None, "integer", "real"])
+def test_information_about_the_class_equals_oracle(weight):
+    counted = state(random_data(4, weight=weight))
+    expected = [naive.conditional_mutual_information(counted.feature(i)[:, :, np.newaxis]) for i in range(3)]
+    np.testing.assert_allclose(counted.mutual_information(), expected, rtol=1e-9)
+    assert CountState(N_STATES, 3).mutual_information().tolist() == [0, 0, 0]
+
+
+def test_feature_that_is_the_class_tells_its_entropy_and_a_constant_one_nothing():
+    y = np.array([0, 1, 1, 2, 2, 2, 2, 2])
+    data = EncodedData.from_codes(np.stack([2 - y, np.zeros(8, int)], axis=1), y)
+    p = np.array([1, 2, 5]) / 8
+    np.testing.assert_allclose(state(data).mutual_information(), [-(p * np.log(p)).sum(), 0], rtol=1e-14)
+
+
 def test_information_does_not_depend_on_the_unit_of_the_weights():
     data = random_data(4, weight="real")
     small = EncodedData(data.codes, data.n_states, data.y, 3, data.weights * 1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = {"cupy", "matplotlib", "networkx", "pandas", "polars", "rich", "scipy.optimize", "typer"}
+HEAVY = {"cupy", "cvxpy", "matplotlib", "networkx", "pandas", "polars", "rich", "scipy.optimize", "typer"}
 
 
 def imported_by(statement: str) -> set[str]:

@@ -37,6 +37,7 @@ RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 # Importing these costs more than the whole package, so functions import them when they are called.
 HEAVY = {
     "cupy",
+    "cvxpy",
     "matplotlib",
     "networkx",
     "pandas",

@@ -1,0 +1,196 @@
+"""Simulated annealing over forests, on the margin (Pernkopf and Wohlmayr 2013; maximum margin 2012, section 4.2).
+
+A step tries one family, where greedy search tries all of them before it takes one; and a step may make things worse,
+which leads out of the local optima that greedy search ends in.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils._param_validation import Interval
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.encoded_data import EncodedData
+from tanlearn.parameters import MaximumLikelihood
+from tanlearn.structures import Structure
+
+from .wrapper import StructureScorer, WrapperSearch, first_best
+
+__all__ = ["SimulatedAnnealing"]
+
+#: Step, child, parent and score.
+Record: TypeAlias = tuple[int, int, int, float]
+
+
+class SimulatedAnnealing(WrapperSearch):
+    """Random exchanges of a parent, at a temperature that falls; the best forest on the way.
+
+    Parameters
+    ----------
+    n_steps : int, default=20_000
+        Steps of a chain. A step draws a feature and a parent for it, or none. A parent that would close a cycle is
+        refused and not drawn again, so that a move is as likely as its reverse; no score is computed for it.
+    temperature : tuple of (float, float), default=(1e-2, 1e-5)
+        Temperature of the first and the last step, in units of the score, geometric in between.
+    n_chains : int, default=1
+        Independent searches, of which the best one wins.
+    score : {"accuracy", "margin", "conditional-likelihood"}, default="margin"
+        What to improve: the classification rate, the mean lead of the class over the best other one up to
+        ``gamma``, or the mean log-posterior of the class.
+    gamma : float, default=3.0
+        Where the margin ends, in nats; for ``score="margin"`` only. The more features, the larger it should be.
+    validation : None, float or int, default=None
+        Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
+        out in turn.
+    smoothing : MaximumLikelihood, optional
+        Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
+    initial : Structure, optional
+        Where to start instead of naive Bayes.
+    n_jobs : int, optional
+        Threads for chains, as in joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints how every chain ended.
+
+    Attributes
+    ----------
+    structure_ : Structure
+        The best structure.
+    score_ : float
+        Its score.
+    history_ : list of (int, int, int, float)
+        Step, child, parent (-1 for none) and score, whenever the chain that won saw a structure better than all
+        before.
+
+    Notes
+    -----
+    A move that changes the score by ``gain`` is made with probability ``min(1, exp(gain / temperature))``.
+
+    The defaults erred least, or within the noise of that, where a fifth of the training rows was held out (mean of
+    three draws, maximum-likelihood tables). With ``gamma`` 1, 3, 10, 30: letter (16 features) 15.2, 14.5, 15.3, 15.9 %;
+    satimage (36) 12.1, 11.8, 11.8, 12.9 %; usps (256) 5.3, 5.0, 5.0, 4.1 %. With ``gamma=10`` and 5,000, 20,000, 60,000
+    steps: usps 5.3, 5.0, 4.7 %. A start at 1e-3 makes 4.7 % of the 5.0, but 15.4 % of letter's 14.5.
+
+    References
+    ----------
+    Pernkopf, Wohlmayr: Stochastic margin-based structure learning of Bayesian network classifiers. Pattern
+    Recognition 46, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData
+    >>> from tanlearn.baselines import SimulatedAnnealing
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.integers(0, 2, (200, 3))
+    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
+    >>> SimulatedAnnealing(score="accuracy", n_steps=50).learn(data, rng).n_edges
+    1
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WrapperSearch._parameter_constraints,
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "temperature": [tuple, list],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_steps: int = 20_000,
+        temperature: tuple[float, float] = (1e-2, 1e-5),
+        n_chains: int = 1,
+        score: str = "margin",
+        gamma: float = 3.0,
+        validation: float | None = None,
+        smoothing: MaximumLikelihood | None = None,
+        initial: Structure | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_steps = n_steps
+        self.temperature = temperature
+        self.n_chains = n_chains
+        self.score = score
+        self.gamma = gamma
+        self.validation = validation
+        self.smoothing = smoothing
+        self.initial = initial
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
+        """Return the best forest that any chain saw.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Complete rows.
+        rng : numpy.random.Generator
+            Draws held-out rows and folds, which all chains share; every chain gets a generator spawned from it.
+
+        Returns
+        -------
+        Structure
+
+        Raises
+        ------
+        ValueError
+            If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, ``temperature`` rises
+            or is not positive, or ``initial`` is no forest of these features.
+        """
+        scorer = self._start(data, rng, self.initial)
+        temperatures = self._schedule()
+
+        def search(number: int, own: np.random.Generator) -> tuple[StructureScorer, list[Record]]:
+            best, history = _anneal(scorer.copy(), temperatures, own)
+            self._tell(f"chain {number + 1} of {self.n_chains}", best)
+            return best, history
+
+        chains = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(search)(number, own) for number, own in enumerate(rng.spawn(self.n_chains))
+        )
+        best, self.history_ = chains[first_best([own.value for own, _ in chains])]
+        self._keep(best)
+        return self.structure_
+
+    def _schedule(self) -> FloatArray:
+        """Return the temperature of every step."""
+        positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in self.temperature)
+        if len(self.temperature) != 2 or not positive or self.temperature[0] < self.temperature[1]:
+            raise ValueError(
+                f"temperature must be two positive numbers (first, last step) that do not rise, got {self.temperature}."
+            )
+        return np.geomspace(*self.temperature, num=self.n_steps)
+
+
+def _anneal(
+    scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator
+) -> tuple[StructureScorer, list[Record]]:
+    """Walk through the forests from the current one; return the best and how it was found."""
+    parent = scorer.parents[:, 0]  # a view: it changes with every step
+    best, history = scorer.copy(), []
+    for step, temperature in enumerate(temperatures.tolist()):
+        child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
+        if chosen == parent[child] or _is_below(parent, chosen, child):
+            continue
+        families = scorer.families(child, np.array([[chosen, -1]]))
+        value = float(scorer.try_families(families)[0])
+        if value >= scorer.value or rng.random() < math.exp((value - scorer.value) / temperature):
+            scorer.take(families, 0, value)
+            if value > best.value:
+                best = scorer.copy()
+                history.append((step, child, chosen, value))
+    return best, history
+
+
+def _is_below(parent: IntArray, feature: int, ancestor: int) -> bool:
+    """Return whether a feature (-1 for none) is another one or stands below it in the forest."""
+    while feature not in (-1, ancestor):
+        feature = int(parent[feature])
+    return feature == ancestor

@@ -1,0 +1,272 @@
+"""AODE: the average of all one-dependence estimators (Webb, Boughton and Wang 2005).
+
+An estimator lets every feature depend on the class and one super-parent i; averaging replaces the choice of i:
+
+    p(y, x) = 1 / |S| * sum over i in S of p(y, x_i) * product over j != i of p(x_j | y, x_i)
+
+where S holds the features whose value x_i was seen often enough in training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.utils._param_validation import Interval
+
+from tanlearn._lanes import LANES, padded
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.border import TableEncoder
+from tanlearn.counts import CountState
+from tanlearn.encoded_data import EncodedData
+from tanlearn.estimators import Classifier
+from tanlearn.kernels import aode as kernels
+
+__all__ = ["AODEClassifier", "OneDependenceEnsemble"]
+
+#: Rows a block: their scores and the starts of their children stay in the second-level cache.
+_BLOCK = 256
+
+
+class AODEClassifier(Classifier):
+    """Averaged one-dependence estimators: nothing is searched, so training is counting pairs of features.
+
+    A row of d features costs d^2 n_classes additions, and the model as much memory as its pair counts: 30 MB for
+    256 pixels of 2 to 6 values and 10 classes.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Count added to every cell of the class and super-parent and of every conditional table. Of 0.01, 0.1, 0.3 and
+        1, cross-validation over 25 data sets ranks 0.1 best; on average they err 14.2 to 14.3 %, but the more cells
+        a table has, the more 1 costs (letter: 18.9 % instead of 15.3 %).
+    min_count : float, default=1
+        Least weight of the training rows with a value for it to be a super-parent. The paper has 30, later versions
+        1. The same cross-validation prefers 1 (14.2 %, 30: 14.9 %): small sets lose most of their estimators at 30,
+        and large ones do not mind. Where no value of a row qualifies, naive Bayes answers. With 0, all features
+        are super-parents of all rows, and the joint sums to one.
+    encoder : TableEncoder, optional
+        How raw columns become codes; by default ``TableEncoder()``.
+    n_jobs : int, optional
+        Threads for encoding, counting and prediction, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Accepted like by every classifier here, and not used: nothing is drawn.
+
+    Attributes
+    ----------
+    ensemble_ : OneDependenceEnsemble
+        The estimators.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` had any.
+    n_parameters_ : int
+        Free parameters of all estimators together.
+
+    Notes
+    -----
+    A missing feature of a row to predict is no super-parent, and the other estimators sum it out exactly. A missing
+    value in training leaves the row out of the counts of the pairs with it.
+
+    References
+    ----------
+    Webb, Boughton, Wang: Not so naive Bayes: aggregating one-dependence estimators. Machine Learning 58, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.baselines import AODEClassifier
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 3))
+    >>> y = X[:, 0] ^ X[:, 1]  # neither feature says anything by itself
+    >>> NaiveBayesClassifier().fit(X, y).score(X, y) < 0.8, AODEClassifier().fit(X, y).score(X, y)
+    (True, 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "min_count": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        min_count: float = 1,
+        encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.min_count = min_count
+        self.encoder = encoder
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Count, and take logarithms."""
+        state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
+        self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
+
+    def _log_joint(self, codes: Codes) -> FloatArray:
+        """Return log p(class, features) of encoded rows."""
+        return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters of all estimators together."""
+        return self.ensemble_.n_parameters
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_") and hasattr(self, "encoder_")
+
+
+@dataclass(frozen=True, eq=False)
+class OneDependenceEnsemble:
+    """The log-probabilities of all one-dependence estimators, on encoded data.
+
+    The values of all features are numbered through, and one more stands for a constant feature: as a super-parent it
+    makes naive Bayes, and as a child, of probability 1, it takes the place of a missing one. Logarithms are
+    float32: against float64 that is half the memory and, in vector registers, a third of the time (3,660 rows of 256
+    features: 0.35 s), and scores of about -250 move by 8e-5.
+
+    Parameters
+    ----------
+    n_states : ndarray of shape (n_features,), intp
+        Number of values of every feature; V is their sum.
+    n_classes : int
+        Number of classes.
+    is_parent : ndarray of shape (V + 1,), bool
+        Which values may be super-parents; the constant feature may not.
+    log_parent : ndarray of shape ((V + 1) * n_classes + slack,), float32
+        log p(class, x_i), laid out as [x_i][class].
+    log_child : ndarray of shape ((V + 1)**2 * n_classes + slack,), float32
+        log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for a feature with itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CountState, EncodedData
+    >>> from tanlearn.baselines.aode import OneDependenceEnsemble
+    >>> data = EncodedData.from_codes([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
+    >>> state = CountState(data.n_states, data.n_classes).update(data)
+    >>> ensemble = OneDependenceEnsemble.from_counts(state, alpha=0, min_count=1)
+    >>> (3 * np.exp(ensemble.log_joint(data.codes))).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+
+    n_states: IntArray
+    n_classes: int
+    is_parent: AnyArray
+    log_parent: FloatArray
+    log_child: FloatArray
+
+    @classmethod
+    def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
+        """Return the ensemble of pair counts.
+
+        Parameters
+        ----------
+        state : CountState
+            Pair counts; the ensemble keeps none of them.
+        alpha : float
+            Count added to every cell, from 0. A distribution without any count is uniform.
+        min_count : float
+            Least weight of a value that may be a super-parent.
+
+        Returns
+        -------
+        OneDependenceEnsemble
+        """
+        n_states, n_classes = state.n_states, state.n_classes
+        start = np.append(0, np.cumsum(n_states))
+        n_rows = start[-1] + 1
+        log_parent = np.zeros(n_rows * n_classes + LANES, np.float32)
+        log_child = np.zeros(n_rows * n_rows * n_classes + LANES, np.float32)
+        of_parent = log_parent[:-LANES].reshape(n_rows, n_classes)
+        of_child = log_child[:-LANES].reshape(n_rows, n_rows, n_classes)
+        features = [state.feature(i) for i in range(state.n_features)]
+        n_values = np.repeat(n_states, n_states)[:, np.newaxis]
+        for i, own in enumerate([*features, state.class_counts[np.newaxis]]):
+            pairs = [_pair(state, i, j) for j in range(state.n_features)]
+            counts = np.concatenate(pairs, axis=1)
+            total = np.repeat(np.add.reduceat(counts, start[:-1], axis=1), n_states, axis=1)
+            rows = slice(start[i], start[i] + len(own))
+            of_parent[rows] = _log_frequency(own, own.sum(), own.size, alpha)
+            of_child[rows, :-1] = _log_frequency(counts, total, n_values, alpha)
+            if i < state.n_features:
+                of_child[rows, rows] = 0.0
+        weight = np.concatenate([values.sum(axis=1) for values in features])
+        return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: of every distribution one value follows from the others."""
+        cells = self.n_states * self.n_classes
+        free = self.n_states - 1
+        return int((cells - 1 + cells * (free.sum() - free)).sum())
+
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the log of the mean of p(class, observed features) over the super-parents of every row.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = np.empty((codes.shape[1], self.n_classes))
+        blocks = [slice(first, first + _BLOCK) for first in range(0, len(scores), _BLOCK)]
+        n_threads = min(effective_n_jobs(n_jobs), len(blocks))
+        Parallel(n_jobs=n_threads, prefer="threads")(
+            delayed(self._score)(codes[:, block], scores[block]) for block in blocks
+        )
+        return scores
+
+    def _score(self, codes: Codes, scores: FloatArray) -> None:
+        """Write the log joint of a block of rows."""
+        constant = len(self.is_parent) - 1
+        start = np.cumsum(self.n_states) - self.n_states
+        values = np.where(codes == missing_code(codes.dtype), constant, start[:, np.newaxis] + codes)
+        parents = np.where(self.is_parent[values], values, -1)
+        n_parents = (parents >= 0).sum(axis=0)
+        parents = np.append(parents, [np.where(n_parents == 0, constant, -1)], axis=0)
+        kernels.log_sum_joint(
+            parents,
+            np.ascontiguousarray(values.T) * self.n_classes,
+            self.log_parent,
+            self.log_child,
+            len(self.is_parent) * self.n_classes,
+            np.empty(padded(self.n_classes), np.float32),
+            np.empty_like(scores),
+            scores,
+        )
+        scores -= np.log(np.maximum(n_parents, 1))[:, np.newaxis]
+
+
+def _pair(state: CountState, i: int, j: int) -> AnyArray:
+    """Return the counts [x_i][x_j][class]; of the constant feature n_features, with one value, those of j alone."""
+    if i == state.n_features:
+        return state.feature(j)[np.newaxis]
+    return state.pair(i, j) if i != j else np.zeros((state.n_states[i], state.n_states[i], state.n_classes))
+
+
+def _log_frequency(counts: AnyArray, total: Any, n_values: Any, alpha: float) -> FloatArray:
+    """Return log((counts + alpha) / (total + alpha n_values)), uniform where there is nothing to divide by."""
+    divisor = total + float(alpha) * n_values
+    uniform = np.broadcast_to(1.0 / n_values, counts.shape).copy()
+    with np.errstate(divide="ignore"):
+        return np.log(np.divide(counts + float(alpha), divisor, out=uniform, where=divisor > 0))

@@ -1,0 +1,133 @@
+"""Orderings of the features by what they tell about the class, given those before (order-based 2008, section 4.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.counts import CountState
+from tanlearn.encoded_data import EncodedData
+from tanlearn.kernels.counts import sum_xlogx
+from tanlearn.kernels.partition import class_entropies
+
+from .wrapper import first_best
+
+__all__ = ["all_parents_ordering", "single_parent_ordering"]
+
+
+def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> IntArray:
+    """Return the ordering that takes, time and again, the feature with the largest I(C; X | all before) (eq. 5).
+
+    Rows that agree in all features chosen so far form a group, and the entropy of the class within groups is all
+    that is asked for. A group of a single class never matters again, so its rows are dropped; once no row is left,
+    the chosen features determine every class, and the rest are ordered by starting anew with all rows.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Complete rows.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Feature numbers, first feature first; of equal features, the lower number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData
+    >>> from tanlearn.baselines.class_orderings import all_parents_ordering
+    >>> x = np.random.default_rng(0).integers(0, 2, (100, 3))
+    >>> all_parents_ordering(EncodedData.from_codes(x, x[:, 1])).tolist()  # feature 1 is the class
+    [1, 2, 0]
+    """
+    weights = data.weights.astype(np.float64)
+    remaining = np.arange(data.n_features)
+    samples, group = _ungrouped(data)
+    ordering = []
+    while len(remaining):
+        start = np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(group))
+
+        def entropies(features: IntArray, samples: IntArray = samples, start: IntArray = start) -> FloatArray:
+            n_values = int(data.n_states[features].max())
+            counts, totals = np.zeros((n_values, data.n_classes)), np.zeros(n_values)
+            entropy = np.empty(len(features))
+            class_entropies(data.codes, samples, start, data.y, weights, features, counts, totals, entropy)
+            return entropy
+
+        n_threads = min(effective_n_jobs(n_jobs), len(remaining))
+        shares = np.array_split(remaining, n_threads)
+        parts = Parallel(n_jobs=n_threads, prefer="threads")(delayed(entropies)(share) for share in shares)
+        place = first_best(-np.concatenate(parts) / weights.sum())
+        ordering.append(remaining[place])
+        samples, group = _refine(data, samples, group, data.codes[remaining[place]])
+        remaining = np.delete(remaining, place)
+        if not len(samples):
+            samples, group = _ungrouped(data)
+    return np.array(ordering, dtype=np.intp)
+
+
+def single_parent_ordering(state: CountState) -> IntArray:
+    """Return the ordering that takes, time and again, the feature with the largest I(C; X | one before) (eq. 6).
+
+    Parameters
+    ----------
+    state : CountState
+        Pair counts.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Feature numbers, first feature first; of equal features, the lower number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CountState, EncodedData
+    >>> from tanlearn.baselines.class_orderings import single_parent_ordering
+    >>> x = np.random.default_rng(0).integers(0, 2, (100, 4))
+    >>> data = EncodedData.from_codes(x, x[:, 1] ^ x[:, 3])
+    >>> order = single_parent_ordering(CountState(data.n_states, data.n_classes).update(data)).tolist()
+    >>> abs(order.index(1) - order.index(3))  # only together do they tell the class
+    1
+    """
+    d = state.n_features
+    alone = np.array([_information(state.feature(i)[:, np.newaxis]) for i in range(d)])
+    given = np.full((d, d), -np.inf)  # I(C; X_i | X_j) in row i, column j
+    for i in range(d):
+        for j in range(i):
+            table = state.pair(i, j)
+            given[i, j], given[j, i] = _information(table), _information(table.swapaxes(0, 1))
+    ordering = [first_best(alone)]
+    best = given[:, ordering[0]].copy()
+    for _ in range(d - 1):
+        best[ordering] = -np.inf
+        ordering.append(first_best(best))
+        best = np.maximum(best, given[:, ordering[-1]])
+    return np.array(ordering, dtype=np.intp)
+
+
+def _information(table: FloatArray) -> float:
+    """Return I(C; X | Z) in nats of counts [x][z][c]."""
+    both = sum_xlogx(table.ravel()) - sum_xlogx(table.sum(axis=2).ravel())
+    return (both - sum_xlogx(table.sum(axis=0).ravel()) + sum_xlogx(table.sum(axis=(0, 2)))) / table.sum()
+
+
+def _ungrouped(data: EncodedData) -> tuple[IntArray, IntArray]:
+    """Return all rows as one group, without those of weight 0."""
+    samples = np.flatnonzero(data.weights)
+    return samples, np.zeros(len(samples), dtype=np.intp)
+
+
+def _refine(data: EncodedData, samples: IntArray, group: IntArray, x: IntArray) -> tuple[IntArray, IntArray]:
+    """Return samples and their groups, split by a feature, without groups of a single class."""
+    key = group * (int(x.max()) + 1) + x[samples]
+    order = np.argsort(key, kind="stable")
+    samples, (_, group) = samples[order], np.unique(key[order], return_inverse=True)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    is_mixed = np.maximum.reduceat(data.y[samples], first) != np.minimum.reduceat(data.y[samples], first)
+    keep = is_mixed[group]
+    return samples[keep], group[keep]

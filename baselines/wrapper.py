@@ -1,0 +1,413 @@
+"""What wrapper searches share: structures scored by how well they classify, one family exchanged at a time.
+
+Greedy, order-based, super-parent and annealing searches (maximum margin 2012, section 4; order-based 2008, section 4)
+try thousands of structures that differ from the current one in a single family, with parameters of maximum
+likelihood. The log joint of all rows is kept, so trying a family costs one gather and one comparison a row and class.
+
+Log-probabilities are rounded to multiples of 2**-32 nats. Sums of them are exact in whatever order they are added, so
+exchanging families a thousand times gives the scores of the structure built anew, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn.border import deal_folds, hold_out
+from tanlearn.encoded_data import EncodedData
+from tanlearn.kernels import wrapper as kernels
+from tanlearn.parameters import MaximumLikelihood
+from tanlearn.structures import Structure
+from tanlearn.tables import TableLayout
+
+KINDS = {"accuracy": kernels.ACCURACY, "margin": kernels.MARGIN, "conditional-likelihood": kernels.LIKELIHOOD}
+_QUANTUM = 2.0**-32
+#: A gain has to be larger: sums of the same real weights in different order differ by less.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """Tables of some families of one child, ready to be tried.
+
+    Attributes
+    ----------
+    layout : TableLayout
+        One table a family; ``layout.parents`` are the families.
+    cells : list of ndarray of shape (n_cells,)
+        Rounded log-probabilities for every part of the data; zeros where the class prior would be.
+    low, high : list of ndarray of shape (n_states[child], n_classes)
+        For every part, how far any of the families can lower and raise the lead of a class over another one.
+    """
+
+    layout: TableLayout
+    cells: list[FloatArray]
+    low: list[FloatArray]
+    high: list[FloatArray]
+
+    @property
+    def child(self) -> int:
+        """The feature."""
+        return int(self.layout.child[0])
+
+    @property
+    def parents(self) -> IntArray:
+        """The augmenting parents of every family, shape (n_families, 2)."""
+        return self.layout.parents
+
+
+@dataclass(eq=False)
+class _Part:
+    """Rows that are classified with the same tables."""
+
+    data: EncodedData
+    weights: FloatArray
+    scores: FloatArray
+    current: list[tuple[TableLayout, FloatArray]]
+
+    def without(self, child: int) -> FloatArray:
+        """Return the log joint of all families but one, shape (n_samples, n_classes)."""
+        layout, cells = self.current[child]
+        return self.scores - layout.log_joint(self.data.codes, cells)
+
+
+class StructureScorer:
+    """The score of a structure, and of all structures that differ from it in one family.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Complete rows.
+    score : {"accuracy", "margin", "conditional-likelihood"}
+        Classification rate, mean hinge margin, or mean log-posterior of the class.
+    gamma : float
+        Where the hinge margin ends, in nats.
+    validation : None, float or int
+        Classify the training rows themselves; or this share of them, with tables of the others; or each of so many
+        folds, with tables of the other folds.
+    smoothing : MaximumLikelihood
+        Makes tables of counts.
+    initial : Structure
+        The first current structure.
+    rng : numpy.random.Generator
+        Draws held-out rows and folds.
+
+    Attributes
+    ----------
+    parents : ndarray of shape (n_features, 2)
+        The current structure.
+    value : float
+        Its score.
+    """
+
+    def __init__(
+        self,
+        data: EncodedData,
+        *,
+        score: str,
+        gamma: float,
+        validation: float | None,
+        smoothing: MaximumLikelihood,
+        initial: Structure,
+        rng: np.random.Generator,
+    ) -> None:
+        data.require_complete("A wrapper search")
+        self._data = data
+        self._kind, self._gamma = KINDS[score], np.rint(gamma / _QUANTUM) * _QUANTUM
+        # What a row is worth at most, and the leads between which it is worth less than that and more than the least.
+        self._most, self._floor, self._ceiling = {
+            "accuracy": (1.0, 0.0, 0.0),
+            "margin": (self._gamma, -np.inf, self._gamma),
+            "conditional-likelihood": (0.0, -np.inf, kernels.NEGLIGIBLE),
+        }[score]
+        self._smoothing = smoothing
+        self._is_held_out = validation is not None
+        self.parents: IntArray = initial.parents.copy()
+        parts = [data] if validation is None else [data.take(rows) for rows in _split(data, validation, rng)]
+        none = np.zeros((0, data.n_classes))
+        self._parts = [_Part(part, part.weights.astype(np.float64), none, []) for part in parts]
+        self._weight = float(sum(part.weights.sum() for part in self._parts))
+        for part, scores in zip(self._parts, self._log_joints(self.parents), strict=True):
+            part.scores = scores
+        for i in range(data.n_features):
+            families = self.families(i, self.parents[i : i + 1])
+            for part, cells in zip(self._parts, families.cells, strict=True):
+                part.current.append((families.layout, cells))
+        self.value = self.score(self.parents)
+
+    def copy(self) -> StructureScorer:
+        """Return a scorer that goes on from here by itself, with the same rows held out.
+
+        Returns
+        -------
+        StructureScorer
+        """
+        twin = copy(self)
+        twin.parents = self.parents.copy()
+        twin._parts = [replace(part, current=part.current.copy()) for part in self._parts]
+        return twin
+
+    def score(self, parents: IntArray) -> float:
+        """Return the score of any structure, computed from the start.
+
+        Parameters
+        ----------
+        parents : ndarray of shape (n_features, 2)
+            Augmenting parents, -1 for none, absent ones last.
+
+        Returns
+        -------
+        float
+        """
+        none = np.zeros(self._data.n_classes)
+        total = sum(
+            kernels.classify(scores, none, part.data.y, part.weights, self._kind, self._gamma)
+            for part, scores in zip(self._parts, self._log_joints(parents), strict=True)
+        )
+        return float(total) / self._weight
+
+    def families(self, child: int, parents: IntArray) -> Families:
+        """Return tables of some families of a child.
+
+        Parameters
+        ----------
+        child : int
+            The feature.
+        parents : ndarray of shape (n_families, 2)
+            Augmenting parents, -1 for none, absent ones last.
+
+        Returns
+        -------
+        Families
+        """
+        layout = self._layout(np.full(len(parents), child, dtype=np.intp), parents)
+        families = Families(layout, [], [], [])
+        for cells, counts in self._tables(layout):
+            low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
+            kernels.bound_leads(cells, counts, layout.offset, layout.n_classes, low, high)
+            cells[: layout.n_classes] = 0.0  # a family is added to what holds the class prior already
+            families.cells.append(cells)
+            families.low.append(low)
+            families.high.append(high)
+        return families
+
+    def try_families(self, families: Families, selected: IntArray | None = None) -> FloatArray:
+        """Return the scores of the structures in which the child has other parents.
+
+        Parameters
+        ----------
+        families : Families
+            Of one child.
+        selected : ndarray of shape (n_selected,), optional
+            Those to try, by number; by default all.
+
+        Returns
+        -------
+        ndarray of shape (n_selected,)
+        """
+        tried = np.arange(families.layout.n_tables) if selected is None else selected
+        total, value = np.zeros(len(tried)), np.empty(len(tried))
+        for part, cells, low, high in zip(self._parts, families.cells, families.low, families.high, strict=True):
+            data, weights, base = part.data, part.weights, part.without(families.child)
+            if len(tried) > 1:
+                undecided = np.empty(data.n_samples, dtype=np.bool_)
+                none = np.zeros(data.n_classes)
+                settled = kernels.find_undecided(
+                    data.codes[families.child],
+                    base,
+                    none,
+                    data.y,
+                    weights,
+                    low,
+                    high,
+                    self._floor,
+                    self._ceiling,
+                    undecided,
+                )
+                total += settled * self._most
+                data, weights, base = data.take(undecided), weights[undecided], base[undecided]
+            kernels.swap_family(
+                data.codes,
+                base,
+                data.y,
+                weights,
+                cells,
+                *families.layout.arrays(),
+                tried,
+                missing_code(data.codes.dtype),
+                self._kind,
+                self._gamma,
+                np.empty(data.n_samples, dtype=np.intp),
+                value,
+            )
+            total += value
+        return total / self._weight
+
+    def take(self, families: Families, number: int, value: float) -> None:
+        """Make one of the families the child's own.
+
+        Parameters
+        ----------
+        families : Families
+            Of one child.
+        number : int
+            Which of them.
+        value : float
+            The score that :meth:`try_families` found for it.
+        """
+        child = families.child
+        layout = families.layout.select(np.array([number]))
+        for part, cells in zip(self._parts, families.cells, strict=True):
+            table = families.layout.select_cells(cells, np.array([number]))
+            part.scores = part.without(child) + layout.log_joint(part.data.codes, table)
+            part.current[child] = (layout, table)
+        self.parents[child] = families.parents[number]
+        self.value = value
+
+    def _layout(self, child: IntArray, parents: IntArray) -> TableLayout:
+        """Return the layout of some families."""
+        return TableLayout(child, parents, self._data.n_states, self._data.n_classes)
+
+    def _log_joints(self, parents: IntArray) -> Iterator[FloatArray]:
+        """Yield the log joint of every part under a structure."""
+        layout = self._layout(np.arange(len(parents)), parents)
+        for part, (cells, _) in zip(self._parts, self._tables(layout), strict=True):
+            yield layout.log_joint(part.data.codes, cells)
+
+    def _tables(self, layout: TableLayout) -> Iterator[tuple[FloatArray, AnyArray]]:
+        """Yield for every part the rounded tables of the rows that train for it, and its own counts."""
+        total = layout.count(self._data.codes, self._data.y, self._data.weights)
+        for part in self._parts:
+            counts = layout.count(part.data.codes, part.data.y, part.data.weights) if self._is_held_out else total
+            # A cell of held-out rows only was added up in the same order twice: nothing is left, also of real weights.
+            trained = self._smoothing.from_counts(layout, total - counts if self._is_held_out else total)
+            yield np.rint(trained.cells / _QUANTUM) * _QUANTUM, counts
+
+
+def _split(data: EncodedData, validation: float, rng: np.random.Generator) -> list[AnyArray]:
+    """Return masks of the rows of the held-out share, or of every fold."""
+    if validation < 1:
+        return [hold_out(data.y, data.n_classes, validation, rng)]
+    fold = deal_folds(data.y, int(validation), rng)
+    return [fold == k for k in range(int(validation))]
+
+
+class WrapperSearch(BaseEstimator):
+    """Parameters that all wrapper searches have; subclasses search."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "score": [StrOptions(set(KINDS))],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "validation": [
+            None,
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
+        "smoothing": [None, MaximumLikelihood],
+        "initial": [None, Structure],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    score: str
+    gamma: float
+    validation: float | None
+    smoothing: MaximumLikelihood | None
+    n_jobs: int | None
+    verbose: int
+    structure_: Structure
+    score_: float
+
+    def _start(self, data: EncodedData, rng: np.random.Generator, initial: Structure | None = None) -> StructureScorer:
+        """Return the scorer of a search after checking the parameters."""
+        self._validate_params()
+        smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
+        if smoothing.alpha == 0 and smoothing.epsilon is None:
+            raise ValueError(
+                "smoothing must leave no probability at zero, or a single row decides over a structure; got "
+                f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
+            )
+        n_features = data.n_features
+        if initial is not None:
+            if initial.n_features != n_features:
+                raise ValueError(f"initial is of {initial.n_features} features, but the data have {n_features}.")
+            if not initial.is_acyclic or (initial.parents[:, 1] >= 0).any():
+                raise ValueError(f"initial must be a forest: one augmenting parent a feature, no cycle; got {initial}.")
+        return StructureScorer(
+            data,
+            score=self.score,
+            gamma=self.gamma,
+            validation=self.validation,
+            smoothing=smoothing,
+            initial=Structure.naive_bayes(n_features) if initial is None else initial,
+            rng=rng,
+        )
+
+    def _keep(self, scorer: StructureScorer) -> None:
+        """Keep what is found so far: an interrupted search leaves it."""
+        self.structure_ = Structure(scorer.parents)
+        self.score_ = scorer.value
+
+    def _tell(self, event: str, scorer: StructureScorer) -> None:
+        """Print a line of progress if asked to."""
+        if self.verbose:
+            print(f"{type(self).__name__}: {event}; {self.score} {scorer.value:.6g}", flush=True)  # noqa: T201
+
+
+def try_many(
+    scorer: StructureScorer, tasks: Sequence[tuple[Families, IntArray]], n_jobs: int | None
+) -> list[FloatArray]:
+    """Try families of many children, in threads; the result does not depend on their number.
+
+    Parameters
+    ----------
+    scorer : StructureScorer
+        Left as it is.
+    tasks : sequence of (Families, ndarray)
+        Families, and the numbers of those to try.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    list of ndarray
+        The scores of every task.
+    """
+    return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(scorer.try_families)(*task) for task in tasks)
+
+
+def first_best(values: Any) -> int:
+    """Return the place of the first of the best: equal sums of real weights may differ by rounding.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_values,)
+        Scores, at least one.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from tanlearn.baselines.wrapper import first_best
+    >>> first_best([0.2, 0.3, 0.1 + 0.2])
+    1
+    """
+    scores = np.asarray(values)
+    return int((scores >= scores.max() - ROUNDING).argmax())
+
+
+def single_parents(child: int, n_features: int) -> IntArray:
+    """Return the families of a child with one augmenting parent, in the order of the features."""
+    others = np.delete(np.arange(n_features), child)
+    return np.stack([others, np.full(len(others), -1)], axis=1)

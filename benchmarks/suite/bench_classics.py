@@ -1,0 +1,78 @@
+"""Wrapper searches and AODE. One warm call each in ``setup``."""
+
+import numpy as np
+
+from tanlearn.baselines import GreedySearch, OrderSearch
+from tanlearn.baselines.aode import OneDependenceEnsemble
+from tanlearn.baselines.class_orderings import all_parents_ordering
+from tanlearn.baselines.wrapper import StructureScorer, single_parents
+from tanlearn.counts import CountState
+from tanlearn.parameters import MaximumLikelihood
+from tanlearn.structures import Structure
+
+from .shapes import make
+
+
+class Families:
+    """All parents of one child, for every score: what wrapper searches consist of."""
+
+    params, param_names = (["letter", "usps"], ["accuracy", "margin", "conditional-likelihood"]), ["shape", "score"]
+    timeout = 300
+
+    def setup(self, shape, score):
+        data = make(shape)
+        self.scorer = StructureScorer(
+            data,
+            score=score,
+            gamma=10.0,
+            validation=None,
+            smoothing=MaximumLikelihood(),
+            initial=Structure.naive_bayes(data.n_features),
+            rng=np.random.default_rng(0),
+        )
+        self.families = self.scorer.families(0, single_parents(0, data.n_features))
+        self.time_try_families(shape, score)
+
+    def time_try_families(self, shape, score):
+        self.scorer.try_families(self.families)
+
+
+class Searches:
+    """Whole searches over letter."""
+
+    timeout = 300
+
+    def setup(self):
+        self.data = make("letter")
+        self.time_ordering()
+        self.time_order_search()
+        self.time_greedy_search()
+
+    def time_ordering(self):
+        all_parents_ordering(self.data)
+
+    def time_order_search(self):
+        OrderSearch().learn(self.data, np.random.default_rng(0))
+
+    def time_greedy_search(self):
+        GreedySearch().learn(self.data, np.random.default_rng(0))
+
+
+class OneDependence:
+    """AODE: tables of counts, and predictions."""
+
+    params, param_names = [["letter", "usps"]], ["shape"]
+    timeout = 300
+
+    def setup(self, shape):
+        data = make(shape)
+        self.codes = np.ascontiguousarray(data.codes[:, :1000])
+        self.state = CountState(data.n_states, data.n_classes).update(data)
+        self.time_tables(shape)
+        self.time_predict_1000_rows(shape)
+
+    def time_tables(self, shape):
+        self.ensemble = OneDependenceEnsemble.from_counts(self.state, alpha=0.1, min_count=1)
+
+    def time_predict_1000_rows(self, shape):
+        self.ensemble.log_joint(self.codes)

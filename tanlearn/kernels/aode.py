@@ -1,0 +1,73 @@
+"""The joint of averaged one-dependence estimators (Webb, Boughton and Wang 2005): a gather each, and their sum.
+
+An estimator hangs all features on one super-parent: log p(y, x) = log p(y, x_i) + sum over j of log p(x_j | y, x_i).
+"""
+# Shapes: n samples, d features, E estimators, C classes, V rows of tables (the values of all features, and one more)
+# parents (E, n): row of the estimator's super-parent, -1 where it has no say; children (n, d): start of x_j in a row
+# log_parent (V * C + LANES,): [x_i][y]; log_child (V * width + LANES,): [x_i][x_j][y], rows of `width` numbers
+# lanes (P,), P the multiple of LANES that holds C: scratch; total (n, C): scratch; scores (n, C)
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tanlearn._jit import kernel
+from tanlearn._lanes import LANES, load, splat, store
+
+#: Terms that are summed in float32 before the sum joins the larger ones. The scores of usps (256 features) are so
+#: within 8e-5 of those in float64, at no cost; one sum over all features is within 5e-4.
+_CHUNK = 16
+
+
+@kernel
+def log_sum_joint(parents, children, log_parent, log_child, width, lanes, total, scores):  # type: ignore[no-untyped-def]
+    """Write the log of the sum over estimators of p(y, x).
+
+    Estimators are the outer loop, because a super-parent has few values: their rows of the table (35 kB each for
+    usps) stay in cache over the samples.
+    """
+    n, n_classes = scores.shape
+    for k in range(n):
+        row, sums = scores[k], total[k]
+        for c in range(n_classes):
+            row[c] = -np.inf
+            sums[c] = 0.0
+    for e in range(parents.shape[0]):
+        for k in range(n):
+            if parents[e, k] >= 0:
+                _log_joint(parents[e, k], children[k], log_parent, log_child, width, n_classes, lanes)
+                _add(lanes, total[k], scores[k])
+    for k in range(n):
+        row, sums = scores[k], total[k]
+        for c in range(n_classes):
+            if sums[c] > 0.0:
+                row[c] += math.log(sums[c])
+
+
+@kernel
+def _log_joint(parent, children, log_parent, log_child, width, n_classes, lanes):  # type: ignore[no-untyped-def]
+    """Write log p(y, x) of one estimator and one sample; beyond the classes, something."""
+    d = children.shape[0]
+    table = log_child[parent * width : (parent + 1) * width + LANES]
+    for c in range(0, n_classes, LANES):
+        whole = load(log_parent, parent * n_classes + c)
+        for first in range(0, d, _CHUNK):
+            part = splat(0.0)
+            for j in range(first, min(first + _CHUNK, d)):
+                part = part + load(table, children[j] + c)
+            whole = whole + part
+        store(lanes, c, whole)
+
+
+@kernel
+def _add(terms, total, top):  # type: ignore[no-untyped-def]
+    """Add exp(terms) to the sum exp(top) * total, where top is the largest term so far."""
+    for c in range(top.shape[0]):
+        term = np.float64(terms[c])
+        if term > top[c]:
+            total[c] = total[c] * math.exp(top[c] - term) + 1.0
+            top[c] = term
+        elif term > -np.inf:
+            total[c] += math.exp(term - top[c])

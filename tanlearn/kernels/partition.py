@@ -1,0 +1,36 @@
+"""Entropies of the class within groups of samples: joint entropies of many features without their joint table."""
+# Shapes: n samples that stand group by group, d features, C classes. codes (d, n_all); samples (n,): their numbers
+# start (G + 1,): group g is samples[start[g]:start[g + 1]]; y (n_all,); weight (n_all,) float64
+# counts (K, C), totals (K,) for K the most values: scratch, zero before and after; entropy (d,)
+
+from __future__ import annotations
+
+from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import xlogx
+
+
+@kernel
+def class_entropies(codes, samples, start, y, weight, features, counts, totals, entropy):  # type: ignore[no-untyped-def]
+    """Write, for every feature, the weight times H(C | group, feature) in nats.
+
+    Only values that occur in a group are visited (order-based, section 4.1: the sparsity of the joint distribution).
+    """
+    n_classes = counts.shape[1]
+    for f in range(features.shape[0]):
+        x = codes[features[f]]
+        total = 0.0
+        for g in range(start.shape[0] - 1):
+            for s in range(start[g], start[g + 1]):
+                n = samples[s]
+                counts[x[n], y[n]] += weight[n]
+                totals[x[n]] += weight[n]
+            for s in range(start[g], start[g + 1]):
+                v = x[samples[s]]
+                if totals[v] > 0.0:
+                    total += xlogx(totals[v])
+                    row = counts[v]
+                    for c in range(n_classes):
+                        total -= xlogx(row[c])
+                        row[c] = 0.0
+                    totals[v] = 0.0
+        entropy[f] = total
