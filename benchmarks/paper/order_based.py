@@ -1,0 +1,152 @@
+"""Tables 1, 2 and 4 and figure 1 of order-based structure learning.
+
+    python benchmarks/paper/order_based.py run                # 25 sets and section 3; goes on where it stopped
+    python benchmarks/paper/order_based.py run mnist --n-jobs 2 --verbose
+    python benchmarks/paper/order_based.py run mnist --learners "2-tree-OMI-CR smoothed" --n-jobs 2 --verbose
+    python benchmarks/paper/order_based.py report
+
+TIMIT is a licensed corpus and is not part of this project. Who has it can prepare an archive with X, y, train_idx and
+test_idx (see tanlearn.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it. The
+learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from data import FOLDER, stream
+from differentiable_tan import HERE, VERSIONS
+from order_based_data import MNIST_ROWS, SYNTHETIC_SIZES, UCI, Simulation, mnist, split, timit, uci
+from order_based_learners import FIGURE_1, LEARNERS, TABLE_1, TABLE_4
+from order_based_report import write_report
+from results import append, drop_unfinished_line, read
+
+from tanlearn import EncodedData
+
+EXPERIMENTS = {"uci": TABLE_1, "synthetic": FIGURE_1, "mnist": TABLE_4, "timit": TABLE_1}
+#: What makes a line of the results; all else follows from it.
+KEY = ("set", "fold", "learner", "n_runs")
+
+
+def key(line):
+    """Return what names a line."""
+    return tuple(line[name] for name in KEY)
+
+
+def problems(experiment, arguments):
+    """Return the data of an experiment."""
+    if experiment == "uci":
+        return [uci(name, arguments.data) for name in arguments.sets]
+    if experiment == "synthetic":
+        return [Simulation(n_train) for n_train in SYNTHETIC_SIZES]
+    if experiment == "mnist":
+        return [mnist(arguments.data, arguments.rows, arguments.n_jobs)]
+    return [timit(path) for path in arguments.timit]
+
+
+def plan(arguments):
+    """Yield all that was asked for: the problem, the learner, and the start of its line."""
+    for experiment in arguments.experiments:
+        for problem in problems(experiment, arguments):
+            for name in arguments.learners or EXPERIMENTS[experiment]:
+                learner = LEARNERS[name]
+                n_runs = arguments.orderings if learner.is_random else 1
+                if experiment == "synthetic":
+                    n_runs = arguments.simulations
+                for fold in range(1, problem.n_folds + 1):
+                    line = {"set": problem.name, "fold": fold, "n_folds": problem.n_folds}
+                    yield problem, learner, {**line, "learner": name, "n_runs": n_runs}
+
+
+def measure(problem, learner, line, n_jobs, verbose):
+    """Return a line with what came of its runs."""
+    outcomes = []
+    for run in range(line["n_runs"]):
+        part = problem.part(line["fold"], run)
+        rng = stream(problem.name, line["fold"], learner.name, run)
+        outcomes.append(learner.run(part, rng, n_jobs=n_jobs, verbose=verbose))
+    data = part.data
+    return {
+        **line,
+        "n_train": data.n_samples,
+        "n_test": len(part.y),
+        "n_features": data.n_features,
+        "n_classes": data.n_classes,
+        "training": [round(outcome.training, 6) for outcome in outcomes],
+        "test": {name: [round(outcome.test[name], 6) for outcome in outcomes] for name in learner.parameters},
+        "seconds": [round(outcome.seconds, 6) for outcome in outcomes],
+        **problem.remarks([outcome.structure for outcome in outcomes if outcome.structure is not None]),
+        "n_jobs": n_jobs,
+        "versions": VERSIONS,
+    }
+
+
+def warm_up(learners):
+    """Have all kernels compiled or loaded before a clock runs."""
+    rng = np.random.default_rng(0)
+    data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
+    for learner in learners:
+        learner.run(split(data, np.arange(50), np.arange(50, 60)), rng)
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    if ("timit" in arguments.experiments) != bool(arguments.timit):
+        raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    path = arguments.results / "order_based.jsonl"
+    drop_unfinished_line(path)
+    done = {key(line) for line in read(path)}
+    todo = [task for task in plan(arguments) if key(task[2]) not in done]
+    warm_up({learner.name: learner for _, learner, _ in todo}.values())
+    try:
+        for number, (problem, learner, start) in enumerate(todo, start=1):
+            line = measure(problem, learner, start, arguments.n_jobs, arguments.verbose)
+            append(path, line)
+            rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
+            what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
+            print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
+    except KeyboardInterrupt:
+        raise SystemExit(f"stopped; what is finished is in {path}, and the same command goes on") from None
+
+
+def report(arguments):
+    """Write the report."""
+    write_report(read(arguments.results / "order_based.jsonl"), arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="run | report")
+    running = commands.add_parser("run", help="run what is not finished yet")
+    running.set_defaults(do=run)
+    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
+    running.add_argument("--sets", nargs="+", choices=UCI, default=UCI, metavar="SET", help="of uci; by default all 25")
+    running.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER", help=", ".join(LEARNERS))
+    running.add_argument("--orderings", type=int, default=20, help="random orderings, of which the paper has 1,000")
+    running.add_argument(
+        "--simulations", type=int, default=100, help="of every number of rows of the synthetic problem"
+    )
+    running.add_argument("--rows", type=int, default=MNIST_ROWS, help="of mnist's training part")
+    running.add_argument("--timit", nargs="+", type=Path, default=[], metavar="FILE")
+    running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
+    running.add_argument("--verbose", action="store_true", help="print every edge that a search adds")
+    running.add_argument("--data", type=Path, default=FOLDER)
+    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
+    reporting.set_defaults(do=report)
+    reporting.add_argument("--output", type=Path, default=HERE, help="folder of order_based.md and figures/")
+    for command in (running, reporting):
+        command.add_argument("--results", type=Path, default=HERE / "results")
+    arguments = parser.parse_args(argv)
+    if arguments.do is run:
+        arguments.experiments = arguments.experiments or ["uci", "synthetic"]
+        unknown = set(arguments.experiments) - set(EXPERIMENTS)
+        if unknown:
+            parser.error(f"the experiments are {', '.join(EXPERIMENTS)}; got {', '.join(sorted(unknown))}.")
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
