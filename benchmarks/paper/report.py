@@ -51,7 +51,7 @@ twice: on the training part, for the test error, and on 80 % of it, for the erro
 - *median test error*: of all runs. *seconds a training*: median, on the training part, beside other trainings.
 
 mnist is not the paper's: how it was shrunk and split is not published (see data.py). Cells without a published figure
-are other numbers of candidates, or ours (order-free)."""
+are other numbers of candidates, or ours (order-free; OM and MM, ordered and greedy search for the margin)."""
 
 
 def table(name, runs):
