@@ -43,7 +43,8 @@ class SimulatedAnnealing(WrapperSearch):
         What to improve: the classification rate, the mean lead of the class over the best other one up to
         ``gamma``, or the mean log-posterior of the class.
     gamma : float, default=3.0
-        Where the margin ends, in nats; for ``score="margin"`` only. The more features, the larger it should be.
+        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only. The more features, the larger
+        it should be.
     validation : None, float or int, default=None
         Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
         out in turn.
@@ -52,7 +53,7 @@ class SimulatedAnnealing(WrapperSearch):
     initial : Structure, optional
         Where to start instead of naive Bayes.
     n_jobs : int, optional
-        Threads for chains, as in joblib. The result does not depend on it.
+        Threads for chains, as in joblib. The structure does not depend on it.
     verbose : int, default=0
         1 prints how every chain ended.
 

@@ -9,6 +9,7 @@ where S holds the features whose value x_i was seen often enough in training.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -115,6 +116,12 @@ class AODEClassifier(Classifier):
         """Count, and take logarithms."""
         state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
+        if not self.ensemble_.is_parent.any():
+            warnings.warn(
+                f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
+                f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
+                stacklevel=4,
+            )
 
     def _log_joint(self, codes: Codes) -> FloatArray:
         """Return log p(class, features) of encoded rows."""

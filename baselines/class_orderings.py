@@ -35,6 +35,11 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     ndarray of shape (n_features,)
         Feature numbers, first feature first; of equal features, the lower number.
 
+    Raises
+    ------
+    ValueError
+        If a value is missing.
+
     Examples
     --------
     >>> import numpy as np
@@ -44,6 +49,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     >>> all_parents_ordering(EncodedData.from_codes(x, x[:, 1])).tolist()  # feature 1 is the class
     [1, 2, 0]
     """
+    data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
     remaining = np.arange(data.n_features)
     samples, group = _ungrouped(data)

@@ -21,6 +21,9 @@ from tanlearn.tables import MAX_PARENTS
 
 __all__ = ["KDependence"]
 
+#: Decimals of information in nats that count.
+_DIGITS = 12
+
 
 class KDependence(BaseEstimator):
     """The most informative earlier features as parents, in the order of relevance to the class.
@@ -74,7 +77,6 @@ class KDependence(BaseEstimator):
         -------
         Structure
         """
-        self._validate_params()
         return self.from_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState) -> Structure:
@@ -89,12 +91,14 @@ class KDependence(BaseEstimator):
         -------
         Structure
         """
-        order = np.argsort(-state.mutual_information(), kind="stable")
-        information = state.conditional_mutual_information(n_jobs=self.n_jobs)
+        self._validate_params()
+        # Rounded, because information that is equal, such as that of a copy with other values, differs by 1e-15.
+        order = np.argsort(-state.mutual_information().round(_DIGITS), kind="stable")
+        information = state.conditional_mutual_information(n_jobs=self.n_jobs).round(_DIGITS)
         parents = np.full((state.n_features, MAX_PARENTS), -1)
         for position, i in enumerate(order):
             earlier = np.sort(order[:position])
             best = earlier[np.argsort(-information[i, earlier], kind="stable")][: self.k]
-            best = best[information[i, best] > self.threshold]
+            best = best[information[i, best] > self.threshold + 10.0**-_DIGITS]
             parents[i, : len(best)] = best
         return Structure(parents)

@@ -27,7 +27,7 @@ from .wrapper import ROUNDING, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
 
-#: Cells of tables that are in memory at once for every thread: 32 MB.
+#: Cells of tables that are made at once, for every thread and part of the rows: 32 MB, if no family has more.
 _MAX_CELLS = 2**22
 
 
@@ -46,7 +46,7 @@ class OrderSearch(WrapperSearch):
         What to improve: the classification rate (CR), the mean lead of the class over the best other one up to
         ``gamma``, or the mean log-posterior of the class (CL).
     gamma : float, default=1.0
-        Where the margin ends, in nats; for ``score="margin"`` only.
+        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
     validation : None, float or int, default=None
         Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
         out in turn. Two parents overfit the training rows; the paper chooses them by five folds.
@@ -54,7 +54,7 @@ class OrderSearch(WrapperSearch):
         Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``. The paper's is
         ``MaximumLikelihood(alpha=0, epsilon=1e-5)``.
     n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
+        Threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
         1 prints every edge.
 
@@ -63,7 +63,8 @@ class OrderSearch(WrapperSearch):
     ordering_ : ndarray of shape (n_features,)
         The ordering.
     structure_ : Structure
-        The structure so far; kept after every feature that got parents, so that an interrupted search leaves it.
+        The structure so far; kept after every feature that got parents, so that an interrupted search leaves it (in an
+        estimator, as ``structure_learner_.structure_``).
     score_ : float
         Its score.
     history_ : list of (int, list of int, float)

@@ -246,8 +246,9 @@ def _in_two_steps(structure: str, parameters: str) -> Learner:
     """Return the entry of a structure and a way to learn its parameters."""
     what, described_by, _ = _STRUCTURES[structure]
     how, extended_by, _ = _PARAMETERS[parameters]
+    citation = described_by if extended_by is None else f"{described_by}; {extended_by}"
     factory = partial(_two_steps, structure, parameters)
-    return Learner(f"{structure} {parameters}", f"{what}, {how}", extended_by or described_by, factory)
+    return Learner(f"{structure} {parameters}", f"{what}, {how}", citation, factory)
 
 
 #: Every learner by its name.

@@ -32,7 +32,7 @@ class SuperParent(GreedySearch):
         What to improve: the classification rate, the mean lead of the class over the best other one up to
         ``gamma``, or the mean log-posterior of the class.
     gamma : float, default=1.0
-        Where the margin ends, in nats; for ``score="margin"`` only.
+        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
     validation : None, float or int, default=None
         Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
         out in turn.
@@ -41,14 +41,15 @@ class SuperParent(GreedySearch):
     initial : Structure, optional
         Where to start instead of naive Bayes, such as the ``structure_`` of an interrupted search.
     n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
+        Threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
         1 prints every edge.
 
     Attributes
     ----------
     structure_ : Structure
-        The structure so far; kept after every edge, so that an interrupted search leaves it.
+        The structure so far; kept after every edge, so that an interrupted search leaves it (in an estimator, as
+        ``structure_learner_.structure_``).
     score_ : float
         Its score.
     history_ : list of (int, int, float)

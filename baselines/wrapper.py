@@ -121,6 +121,7 @@ class StructureScorer:
         rng: np.random.Generator,
     ) -> None:
         data.require_complete("A wrapper search")
+        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
         self._data = data
         self._kind, self._gamma = KINDS[score], np.rint(gamma / _QUANTUM) * _QUANTUM
         # What a row is worth at most, and the leads between which it is worth less than that and more than the least.
@@ -193,7 +194,8 @@ class StructureScorer:
         families = Families(layout, [], [], [])
         for cells, counts in self._tables(layout):
             low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
-            kernels.bound_leads(cells, counts, layout.offset, layout.n_classes, low, high)
+            if len(parents) > 1:  # a family by itself is tried on all rows, so nobody asks for its bounds
+                kernels.bound_leads(cells, counts, layout.offset, layout.n_classes, low, high)
             cells[: layout.n_classes] = 0.0  # a family is added to what holds the class prior already
             families.cells.append(cells)
             families.low.append(low)
@@ -306,7 +308,7 @@ class WrapperSearch(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "score": [StrOptions(set(KINDS))],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 1e-6, 1e6, closed="both")],  # far from the quantum, and from what it could overflow
         "validation": [
             None,
             Interval(Integral, 2, None, closed="left"),
@@ -339,9 +341,15 @@ class WrapperSearch(BaseEstimator):
         n_features = data.n_features
         if initial is not None:
             if initial.n_features != n_features:
-                raise ValueError(f"initial is of {initial.n_features} features, but the data have {n_features}.")
+                raise ValueError(
+                    f"initial is of {initial.n_features} features, but the data have {n_features}. Pass a structure "
+                    f"that was learnt from this table, or None."
+                )
             if not initial.is_acyclic or (initial.parents[:, 1] >= 0).any():
-                raise ValueError(f"initial must be a forest: one augmenting parent a feature, no cycle; got {initial}.")
+                raise ValueError(
+                    f"initial must be a forest, with one augmenting parent a feature and no cycle, got {initial}. Pass "
+                    f"the structure_ of another search over forests, or None."
+                )
         return StructureScorer(
             data,
             score=self.score,

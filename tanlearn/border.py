@@ -359,7 +359,9 @@ def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     [3, 2]
     """
     if len(y) < n_folds:
-        raise ValueError(f"{n_folds} folds need as many rows, but there are {len(y)}. Ask for fewer folds.")
+        raise ValueError(
+            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Ask for fewer folds."
+        )
     order = rng.permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
     fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % n_folds

@@ -26,6 +26,9 @@ from tanlearn.tables import TableLayout
 
 __all__ = ["ExtendedBaumWelch", "minimize_ebw"]
 
+#: Log-probabilities may fall so low: exp(-x) is finite down to -709.
+_LEAST = -700.0
+
 
 class ExtendedBaumWelch(BatchLearner):
     """Extended Baum-Welch updates; no iteration lowers the conditional likelihood.
@@ -103,7 +106,7 @@ def minimize_ebw(
     x = np.array(x0, dtype=np.float64)
     value, gradient = fun(x)
     multiple, n_iter, stopped = 2.0, 0, False
-    while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped:
+    while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
         # The gradient by x is theta (g - sum theta g). Its quotient by theta differs from g by one number in each
         # distribution, as good as added to D_h, and makes the denominator of the update D_h itself.
         g = -total_weight * gradient * np.exp(-x)
@@ -125,6 +128,8 @@ def minimize_ebw(
         message = "Stopped by the callback."
     elif grad_norm <= tol:
         message = "No entry of the gradient is larger than tol."
+    elif x.min() <= _LEAST:
+        message = "A probability is next to zero."
     else:
         message = "Reached max_iter." if n_iter == max_iter else "No multiple of D lowers the loss."
     return OptimizeOutcome(x, value, grad_norm, n_iter, not stopped and grad_norm <= tol, message)

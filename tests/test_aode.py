@@ -72,7 +72,8 @@ def test_naive_bayes_answers_where_no_value_was_seen_often_enough():
     XY = random_rows(5, missing=0.2).astype(float)
     XY[XY == -1] = np.nan
     X, y = XY[:, :-1], XY[:, -1].astype(int)
-    rare = AODEClassifier(alpha=2, min_count=1000, **CODES).fit(X, y)
+    with pytest.warns(UserWarning, match=r"min_count=1000 of a super-parent, so this is naive Bayes\. Scale"):
+        rare = AODEClassifier(alpha=2, min_count=1000, **CODES).fit(X, y)
     bayes = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=2), **CODES).fit(X, y)
     np.testing.assert_allclose(rare.predict_joint_log_proba(X), bayes.predict_joint_log_proba(X), rtol=1e-6)
     nothing = np.full((1, 3), np.nan)
@@ -177,3 +178,9 @@ def test_errors_on_the_discretised_sets(name, error):
         scores = AODEClassifier().fit_encoded(train).ensemble_.log_joint(test.codes)
         errors.append(100 * (scores.argmax(axis=1) != test.y).mean())
     assert np.mean(errors) == pytest.approx(error, abs=0.001)
+
+
+def test_weights_too_small_for_any_super_parent_are_news():
+    X = np.random.default_rng(0).integers(0, 2, (40, 2))
+    with pytest.warns(UserWarning, match=r"min_count=1 of a super-parent, so this is naive Bayes\. Scale"):
+        AODEClassifier().fit(X, X[:, 0], sample_weight=np.full(40, 0.01))

@@ -93,3 +93,9 @@ def test_threads_change_nothing(n_jobs):
 def test_single_feature_and_single_value(ours, naive):
     assert ours(EncodedData.from_codes([[0], [1], [1]], [0, 1, 0])).tolist() == [0]
     assert ours(EncodedData.from_codes(np.zeros((4, 3), int), [0, 1, 1, 0])).tolist() == [0, 1, 2]
+
+
+def test_missing_values_are_refused():
+    data = EncodedData.from_codes([[0, -1], [1, 0], [-1, 1], [1, 1]], [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"An ordering by all parents learns from complete rows only, but 2 values"):
+        all_parents_ordering(data)

@@ -193,7 +193,7 @@ def test_progress_is_told(capsys):
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (CrossTuned(cv=31), "31 folds need as many rows, but there are 30"),
+        (CrossTuned(cv=31), "31 folds need as many rows of positive weight, but there are 30"),
         (CrossTuned(cv=1), "'cv' parameter of CrossTuned"),
         (CrossTuned(learner=StochasticGradient()), "'learner' parameter of CrossTuned"),
         (CrossTuned(param_grid=[]), "param_grid must hold at least one setting"),

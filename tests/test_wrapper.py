@@ -266,7 +266,7 @@ def test_smoothing_that_leaves_zeros_is_refused(search):
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_more_folds_than_rows_are_refused(search):
-    with pytest.raises(ValueError, match="51 folds need as many rows, but there are 50"):
+    with pytest.raises(ValueError, match="51 folds need as many rows of positive weight, but there are 50"):
         search_of(search, validation=51).learn(random_data(), np.random.default_rng(0))
 
 
@@ -312,3 +312,16 @@ def test_progress_is_printed_if_asked_for(search, capsys):
 def test_a_single_feature_stays_alone(search):
     data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 0])
     assert search_of(search).learn(data, np.random.default_rng(0)) == Structure([-1])
+
+
+@pytest.mark.parametrize("validation", [None, 0.3, 5])
+def test_rows_of_weight_zero_are_as_good_as_absent(validation):
+    weight = np.ones(100)
+    weight[60:] = 0
+    data = random_data(0, n=100)
+    weighted = EncodedData.from_codes(data.codes.T.astype(int), data.y, n_states=data.n_states, sample_weight=weight)
+    learnt = [
+        GreedySearch(validation=validation).learn(table, np.random.default_rng(0))
+        for table in (weighted, data.take(np.arange(60)))
+    ]
+    assert learnt[0] == learnt[1]

@@ -11,9 +11,7 @@ from functools import cache, partial
 from data import stream
 
 from tanlearn import BayesNetClassifier, CandidateSets, Hybrid, Structure, TANClassifier
-from tanlearn.baselines import ChowLiu, RandomTree
-from tanlearn.baselines.greedy import GreedySearch
-from tanlearn.baselines.order_search import OrderSearch
+from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
 from tanlearn.candidates import make_candidates
 
 SETS = ("letter", "satimage", "usps", "mnist")
