@@ -137,13 +137,13 @@ class StructureScorer:
         none = np.zeros((0, data.n_classes))
         self._parts = [_Part(part, part.weights.astype(np.float64), none, []) for part in parts]
         self._weight = float(sum(part.weights.sum() for part in self._parts))
-        for part, scores in zip(self._parts, self._log_joints(self.parents), strict=True):
-            part.scores = scores
-        for i in range(data.n_features):
-            families = self.families(i, self.parents[i : i + 1])
-            for part, cells in zip(self._parts, families.cells, strict=True):
-                part.current.append((families.layout, cells))
-        self.value = self.score(self.parents)
+        layout = self._layout(np.arange(data.n_features), self.parents)
+        for part, (cells, _) in zip(self._parts, self._tables(layout), strict=True):
+            part.scores = layout.log_joint(part.data.codes, cells)
+            cells[: data.n_classes] = 0.0  # a family by itself has no class prior
+            for table in np.arange(data.n_features)[:, np.newaxis]:
+                part.current.append((layout.select(table), layout.select_cells(cells, table)))
+        self.value = self._mean([part.scores for part in self._parts])
 
     def copy(self) -> StructureScorer:
         """Return a scorer that goes on from here by itself, with the same rows held out.
@@ -169,12 +169,9 @@ class StructureScorer:
         -------
         float
         """
-        none = np.zeros(self._data.n_classes)
-        total = sum(
-            kernels.classify(scores, none, part.data.y, part.weights, self._kind, self._gamma)
-            for part, scores in zip(self._parts, self._log_joints(parents), strict=True)
-        )
-        return float(total) / self._weight
+        layout = self._layout(np.arange(len(parents)), parents)
+        tables = zip(self._parts, self._tables(layout), strict=True)
+        return self._mean([layout.log_joint(part.data.codes, cells) for part, (cells, _) in tables])
 
     def families(self, child: int, parents: IntArray) -> Families:
         """Return tables of some families of a child.
@@ -279,11 +276,14 @@ class StructureScorer:
         """Return the layout of some families."""
         return TableLayout(child, parents, self._data.n_states, self._data.n_classes)
 
-    def _log_joints(self, parents: IntArray) -> Iterator[FloatArray]:
-        """Yield the log joint of every part under a structure."""
-        layout = self._layout(np.arange(len(parents)), parents)
-        for part, (cells, _) in zip(self._parts, self._tables(layout), strict=True):
-            yield layout.log_joint(part.data.codes, cells)
+    def _mean(self, log_joints: Sequence[FloatArray]) -> float:
+        """Return the score, given the log joint of every part."""
+        none = np.zeros(self._data.n_classes)
+        values = (
+            kernels.classify(scores, none, part.data.y, part.weights, self._kind, self._gamma)
+            for part, scores in zip(self._parts, log_joints, strict=True)
+        )
+        return float(sum(values)) / self._weight
 
     def _tables(self, layout: TableLayout) -> Iterator[tuple[FloatArray, AnyArray]]:
         """Yield for every part the rounded tables of the rows that train for it, and its own counts."""

@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn._typing import Codes, FloatArray, missing_code
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels.scores import family_rows
 from tanlearn.structures import Structure
@@ -148,8 +148,7 @@ class ConvexRelaxation(BaseEstimator):
         sample = other // n_classes
         delta = phi[sample * n_classes + distinct.y[sample]] - phi[other]
         slack_of = csr_array((np.ones(len(sample)), (np.arange(len(sample)), sample)), shape=(len(sample), n_samples))
-        distribution = _distributions(layout)
-        sums = csr_array((np.ones(layout.n_cells), (distribution, np.arange(layout.n_cells))))
+        sums = csr_array((np.ones(layout.n_cells), (layout.distributions(), np.arange(layout.n_cells))))
 
         w, gamma, eps = cvxpy.Variable(layout.n_cells), cvxpy.Variable(), cvxpy.Variable(n_samples, nonneg=True)
         # In units of all rows' slack, so that Clarabel failed or was inaccurate in 1 of 18 trials, and not in 9.
@@ -278,12 +277,3 @@ def _indicators(layout: TableLayout, codes: Codes) -> Any:
     columns = (cells.T[:, np.newaxis, :] + np.arange(n_classes)[:, np.newaxis]).ravel()
     starts = np.arange(0, columns.size + 1, len(cells))
     return csr_array((np.ones(columns.size), columns, starts), shape=(n_samples * n_classes, layout.n_cells))
-
-
-def _distributions(layout: TableLayout) -> IntArray:
-    """Return the number of the distribution that every cell belongs to."""
-    n_values, offset = layout.groups()
-    n_distributions = np.diff(offset) // n_values
-    start = np.cumsum(n_distributions) - n_distributions
-    pieces = [s + np.tile(np.arange(m), k) for s, m, k in zip(start, n_distributions, n_values, strict=True)]
-    return np.concatenate(pieces)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.encoded_data import EncodedData
 from tanlearn.losses import ConditionalNLL
 from tanlearn.optimizers import OptimizeOutcome
 from tanlearn.parameters import BatchLearner
@@ -44,7 +43,7 @@ class ExtendedBaumWelch(BatchLearner):
     max_iter : int, default=100
         Most iterations; few of them regularise.
     tol : float, default=1e-6
-        Stop when the largest entry of the gradient is below.
+        Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
 
@@ -64,9 +63,9 @@ class ExtendedBaumWelch(BatchLearner):
 
     default_loss = ConditionalNLL
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
-        """Return the updates, for the distributions and the weight of the rows that they need to know."""
-        return partial(minimize_ebw, layout=layout, total_weight=float(data.weights.sum()))
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
+        """Return the updates, for the distributions that they need to know."""
+        return partial(minimize_ebw, layout=layout)
 
 
 def minimize_ebw(
@@ -74,7 +73,6 @@ def minimize_ebw(
     x0: FloatArray,
     *,
     layout: TableLayout,
-    total_weight: float,
     max_iter: int = 100,
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
@@ -84,14 +82,12 @@ def minimize_ebw(
     Parameters
     ----------
     fun : callable
-        An :class:`~tanlearn.objectives.Objective` of the same layout: takes x of shape (n_cells,) and returns the
-        mean loss and its gradient, whose sum over every distribution is zero.
+        Takes x of shape (n_cells,) and returns the sum of the losses (the 1 in ``D_h`` is one row) and its gradient,
+        whose sum over every distribution is zero, as of an :class:`~tanlearn.objectives.Objective` of the same layout.
     x0 : ndarray of shape (n_cells,)
         Normalised log-probabilities to start from, finite; not changed.
     layout : TableLayout
         Which cells form a distribution.
-    total_weight : float
-        Weight of all rows: the 1 in ``D_h`` is one row.
     max_iter : int, default=100
         Most iterations, at least 1.
     tol : float, default=1e-5
@@ -103,14 +99,17 @@ def minimize_ebw(
     -------
     OptimizeOutcome
     """
+    distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)
     value, gradient = fun(x)
     multiple, n_iter, stopped = 2.0, 0, False
     while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
         # The gradient by x is theta (g - sum theta g). Its quotient by theta differs from g by one number in each
         # distribution, as good as added to D_h, and makes the denominator of the update D_h itself.
-        g = -total_weight * gradient * np.exp(-x)
-        d = 1.0 - _lowest(layout, g)
+        g = -gradient * np.exp(-x)
+        lowest = np.zeros(layout.n_cells)  # as many as cells is enough
+        np.minimum.at(lowest, distribution, g)
+        d = 1.0 - lowest[distribution]
         # Half of what the last iteration took; from 2 on no probability more than halves, so none reaches zero.
         multiple = max(multiple / 4, 2.0)
         new_value = np.inf
@@ -133,12 +132,3 @@ def minimize_ebw(
     else:
         message = "Reached max_iter." if n_iter == max_iter else "No multiple of D lowers the loss."
     return OptimizeOutcome(x, value, grad_norm, n_iter, not stopped and grad_norm <= tol, message)
-
-
-def _lowest(layout: TableLayout, g: FloatArray) -> FloatArray:
-    """Return at every cell the smallest entry of its distribution."""
-    lowest = np.empty_like(g)
-    n_values, offset = layout.groups()
-    for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
-        lowest[first:last].reshape(k, -1)[:] = g[first:last].reshape(k, -1).min(axis=0)
-    return lowest

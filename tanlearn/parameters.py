@@ -131,7 +131,7 @@ def _frequencies(counts: FloatArray) -> FloatArray:
 
 
 class BatchLearner(BaseEstimator):
-    """Minimise the mean loss of all rows at once, from the maximum-likelihood start; subclasses name the method.
+    """Minimise the loss of all rows at once, from the maximum-likelihood start; subclasses name the method.
 
     Start and search are apart so that cross-tuning can score every iterate, the start among them.
     """
@@ -219,14 +219,22 @@ class BatchLearner(BaseEstimator):
         layout = tables.layout
         objective = Objective(layout, data, loss)
 
+        total = float(data.weights.sum())
+
+        def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
+            # The sum, because SciPy's first step is at most one gradient long. The mean's gradient is n times shorter,
+            # and line searches that start there took 415 evaluations instead of 86 (CG-MM of naive Bayes on usps).
+            value, gradient = objective(rho)
+            return total * value, total * gradient
+
         def report(rho: FloatArray) -> Any:
             return callback is not None and callback(Tables(layout, objective.theta(rho)))
 
-        minimize = self._minimizer(layout, data)
-        outcome = minimize(objective, tables.cells, max_iter=self.max_iter, tol=self.tol, callback=report)
+        minimize = self._minimizer(layout)
+        outcome = minimize(sum_of_losses, tables.cells, max_iter=self.max_iter, tol=total * self.tol, callback=report)
         return Tables(layout, objective.theta(outcome.x))
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
 
@@ -244,7 +252,7 @@ class ConjugateGradient(BatchLearner):
     max_iter : int, default=100
         Most iterations; few of them regularise.
     tol : float, default=1e-6
-        Stop when the largest entry of the gradient is below.
+        Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
 
@@ -258,7 +266,7 @@ class ConjugateGradient(BatchLearner):
     True
     """
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return the method."""
         return minimize_cg
 
@@ -273,7 +281,7 @@ class LBFGS(BatchLearner):
     max_iter : int, default=100
         Most iterations; few of them regularise.
     tol : float, default=1e-6
-        Stop when the largest entry of the gradient is below.
+        Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
 
@@ -284,7 +292,7 @@ class LBFGS(BatchLearner):
     LBFGS(loss=ConditionalNLL(), max_iter=30)
     """
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return the method."""
         return minimize_lbfgs
 

@@ -89,6 +89,14 @@ class TableLayout:
         """Return number of child values and offset of everything that sums to one: the prior, then the tables."""
         return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
 
+    def distributions(self) -> IntArray:
+        """Return the number of the distribution that every cell belongs to: what has one number sums to one."""
+        n_values, offset = self.groups()
+        sizes = np.diff(offset) // n_values
+        first = np.cumsum(sizes) - sizes
+        pieces = [start + np.tile(np.arange(m), k) for start, m, k in zip(first, sizes, n_values, strict=True)]
+        return np.concatenate(pieces)
+
     def log_joint(self, codes: Codes, cells: FloatArray) -> FloatArray:
         """Return the log joint of complete rows when every table is in use.
 

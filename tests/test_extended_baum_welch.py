@@ -85,20 +85,24 @@ def test_reasons_to_end():
     data = random_data()
     start = MaximumLikelihood().fit(CHAIN, data, RNG)
     objective = Objective(start.layout, data, ConditionalNLL())
-    settings = {"layout": start.layout, "total_weight": 60.0}
-    ended = minimize_ebw(objective, start.cells, max_iter=3, **settings)
+
+    def sum_of_losses(x):
+        value, gradient = objective(x)
+        return 60 * value, 60 * gradient
+
+    ended = minimize_ebw(sum_of_losses, start.cells, max_iter=3, layout=start.layout)
     assert (ended.n_iter, ended.converged, ended.message) == (3, False, "Reached max_iter.")
-    ended = minimize_ebw(objective, start.cells, callback=lambda x: True, **settings)
+    ended = minimize_ebw(sum_of_losses, start.cells, callback=lambda x: True, layout=start.layout)
     assert (ended.n_iter, ended.converged, ended.message) == (1, False, "Stopped by the callback.")
-    ended = minimize_ebw(objective, start.cells, tol=1.0, **settings)
+    ended = minimize_ebw(sum_of_losses, start.cells, tol=60.0, layout=start.layout)
     assert (ended.n_iter, ended.converged) == (0, True)
     np.testing.assert_array_equal(ended.x, start.cells)
 
     def uphill(x):
-        value, gradient = objective(x)
+        value, gradient = sum_of_losses(x)
         return value, -gradient
 
-    ended = minimize_ebw(uphill, start.cells, **settings)
+    ended = minimize_ebw(uphill, start.cells, layout=start.layout)
     assert (ended.n_iter, ended.converged) == (0, False)
     assert "No multiple" in ended.message
 
