@@ -1,23 +1,16 @@
 """Maximum-margin learning of benchmarks/paper on small tables: resumption, what is chosen, the report and its marks."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from paper_scripts import loaded
 from sklearn.svm import SVC
 
 from tanlearn import EncodedData
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "paper"
-SIBLINGS = (
-    *("maximum_margin_data", "maximum_margin_learners", "maximum_margin_report"),
-    *("order_based_data", "order_based_learners", "order_based_report", "order_based_results"),
-    *("cells", "data", "differentiable_tan", "figures", "report", "results"),
-)
 N_TRAIN, N_TEST = 160, 60
 TIMES = ("seconds", "tuning_seconds")
 
@@ -25,21 +18,15 @@ TIMES = ("seconds", "tuning_seconds")
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
     """Return the command as a module, over a usps and an mnist that are generated."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        spec = importlib.util.spec_from_file_location("maximum_margin", FOLDER / "maximum_margin.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+    with loaded("maximum_margin") as (module, patch):
         data = sys.modules["maximum_margin_data"]
-        for name, value in {"USPS_TRAIN": N_TRAIN, "USPS_TEST": N_TEST, "MNIST_ROWS": N_TRAIN}.items():
+        for name, value in {"USPS_TRAIN": N_TRAIN, "USPS_TEST": N_TEST, "N_TRAIN": N_TRAIN}.items():
             patch.setattr(data, name, value)
         patch.setattr(data, "FEW_PIXELS", np.arange(3))
         patch.setattr(module, "FEW_ROWS", (30,))
         module.folder = tmp_path_factory.mktemp("data")
         write_sets(module.folder, np.random.default_rng(0))
         yield module
-        for name in SIBLINGS:
-            sys.modules.pop(name, None)
 
 
 def write_sets(folder, rng):

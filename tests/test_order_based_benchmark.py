@@ -1,34 +1,23 @@
 """Order-based learning of benchmarks/paper on small tables: resumption, tests of table 2, the synthetic problem."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_scripts import loaded
 from scipy.stats import t as student
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "paper"
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
-SIBLINGS = (
-    *("order_based_data", "order_based_learners", "order_based_report", "order_based_results"),
-    *("cells", "data", "differentiable_tan", "figures", "report", "results"),
-)
 LEARNERS = ["NB", "TAN-RO-CR", "TAN-OMI-CR", "AODE"]
 
 
 @pytest.fixture(scope="module")
 def script():
-    """Return the command as a module; its siblings are imported by name, as when it is run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        spec = importlib.util.spec_from_file_location("order_based", FOLDER / "order_based.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+    """Return the command as a module."""
+    with loaded("order_based") as (module, _):
         yield module
-        for name in SIBLINGS:
-            del sys.modules[name]
 
 
 def write_set(folder, name, rng, *, n_samples=60, **arrays):
@@ -179,7 +168,7 @@ def test_question_mark_of_vote_is_a_value(script, tmp_path):
 
 def test_mnist_is_trained_on_its_first_rows_and_tested_on_its_last(script, tmp_path, monkeypatch):
     data = sys.modules["order_based_data"]
-    monkeypatch.setattr(data, "MNIST_ROWS", 40)
+    monkeypatch.setattr(data, "N_TRAIN", 40)
     y = np.arange(60) % 7 % 2
     images = (y[:, np.newaxis] * 99 + np.random.default_rng(0).integers(0, 99, (60, 784))).astype(np.uint8)
     (tmp_path / "raw").mkdir()

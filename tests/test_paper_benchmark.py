@@ -1,28 +1,20 @@
 """The search and report of benchmarks/paper on a small table: resumption, both choices, pictures."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_scripts import loaded
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "paper"
 CELLS = ["NB ML", "TAN Random HYB", "TAN Subset K=2"]
 
 
 @pytest.fixture(scope="module")
 def script():
-    """Return the command as a module; its siblings are imported by name, as when it is run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        spec = importlib.util.spec_from_file_location("differentiable_tan", FOLDER / "differentiable_tan.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+    """Return the command as a module."""
+    with loaded("differentiable_tan") as (module, _):
         yield module
-        for name in ("cells", "data", "figures", "report", "results"):
-            del sys.modules[name]
 
 
 @pytest.fixture
@@ -172,3 +164,12 @@ def test_lower_hull_runs_below_all_points(script):
     on_a_line = np.array([[0, 1], [2, 1], [1, 1.0]])
     assert lower_hull(on_a_line)[[0, -1]].tolist() == [[0, 1], [2, 1]]
     assert lower_hull(points[:2]).tolist() == points[:2].tolist()
+
+
+def test_bicubic_halving_keeps_what_is_linear(script):
+    lines, columns = np.indices((28, 28))
+    half = sys.modules["mnist"].bicubic((3.0 * lines - 2.0 * columns + 5.0)[np.newaxis])[0]
+    line, column = np.indices((14, 14))
+    expected = 3.0 * (2 * line + 0.5) - 2.0 * (2 * column + 0.5) + 5.0  # a pixel lies amid four
+    inside = slice(2, -2)
+    np.testing.assert_allclose(half[inside, inside], expected[inside, inside], rtol=1e-12)

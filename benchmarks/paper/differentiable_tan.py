@@ -9,27 +9,18 @@ error, and as one should, by a validation error. --settings published draws from
 (see cells.py). A larger --budget adds runs to those that are there.
 """
 
-import argparse
 import json
-import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
-import numba
-import numpy as np
 from cells import CELLS, CLOSED_FORM, SETS, SETTINGS, Cell
-from data import FOLDER, Problem, load
+from command import VERSIONS, interruptible, parsers
+from data import Problem, load
 from report import write_report
-from results import append, best_on_test, complete_runs, drop_unfinished_line, key, read
+from results import append, best_on_test, complete_runs, key, read, reopen
 
-import tanlearn
 from tanlearn.population import Part, Run, run_population
-
-HERE = Path(__file__).resolve().parent
-COMMIT = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
-VERSIONS = f"tanlearn {tanlearn.__version__} {COMMIT.stdout.strip()}, numpy {np.__version__}, numba {numba.__version__}"
 
 
 @dataclass(frozen=True)
@@ -122,18 +113,13 @@ def progress(name, line, lines):
 
 def run(arguments):
     """Do what is not finished yet."""
-    arguments.results.mkdir(parents=True, exist_ok=True)
     paths = {name: arguments.results / f"{name}.jsonl" for name in arguments.sets}
-    for path in paths.values():
-        drop_unfinished_line(path)
-    done = {name: {key(line): line for line in read(path)} for name, path in paths.items()}
+    done = {name: {key(line): line for line in reopen(path)} for name, path in paths.items()}
     problems = [load(name, arguments.data) for name in arguments.sets]
     cells = [cell for cell in CELLS if cell.name in arguments.cells]
     trainings = plan(problems, cells, arguments.settings, arguments.budget, arguments.epochs, arguments.seed)
-    try:
+    with interruptible(arguments.results):
         train(unfinished(trainings, done), paths, arguments.n_jobs)
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; what is finished is in {arguments.results}, and the same command goes on") from None
 
 
 def report(arguments):
@@ -144,10 +130,7 @@ def report(arguments):
 
 def main(argv=None):
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="run | report")
-    searching = commands.add_parser("run", help="train what is not finished yet")
-    searching.set_defaults(do=run)
+    parser, searching = parsers(__doc__, run, report)
     searching.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     names = [cell.name for cell in CELLS]
     searching.add_argument("--cells", nargs="+", choices=names, default=names, metavar="CELL", help=", ".join(names))
@@ -156,12 +139,6 @@ def main(argv=None):
     searching.add_argument("--epochs", type=int, help="instead of the number that belongs to the settings")
     searching.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
     searching.add_argument("--seed", type=int, default=0)
-    searching.add_argument("--data", type=Path, default=FOLDER)
-    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
-    reporting.set_defaults(do=report)
-    reporting.add_argument("--output", type=Path, default=HERE, help="folder of differentiable_tan.md and figures/")
-    for command in (searching, reporting):
-        command.add_argument("--results", type=Path, default=HERE / "results")
     arguments = parser.parse_args(argv)
     arguments.do(arguments)
 

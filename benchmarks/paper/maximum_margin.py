@@ -21,13 +21,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from data import FOLDER, stream
-from differentiable_tan import HERE, VERSIONS
+from command import VERSIONS, check_experiments, interruptible, parsers
+from data import stream
 from maximum_margin_data import FEW_ROWS, Excerpt, archive, mnist, usps
 from maximum_margin_learners import LEARNERS, PUBLISHED, STRUCTURES, TUNED, run_aode, run_svm
 from maximum_margin_report import write_report
 from order_based_data import split
-from results import append, drop_unfinished_line, read
+from results import append, read, reopen
 from sklearn.base import clone
 
 from tanlearn import EncodedData, Structure
@@ -133,10 +133,8 @@ def progress(line):
 
 def run(arguments):
     """Do what is not finished yet."""
-    arguments.results.mkdir(parents=True, exist_ok=True)
     path = arguments.results / "maximum_margin.jsonl"
-    drop_unfinished_line(path)
-    lines = {key(line): line for line in read(path)}
+    lines = {key(line): line for line in reopen(path)}
     todo = [task for task in plan(arguments) if key(task[2]) not in lines]
     warm_up(todo, arguments)
 
@@ -147,7 +145,7 @@ def run(arguments):
         lines[key(line)] = line
         print(progress(line), flush=True)
 
-    try:
+    with interruptible(path):
         for number, (experiment, problem, line) in enumerate(todo, start=1):
             print(f"[{number}/{len(todo)}]", end=" ", flush=True)
             parent = None
@@ -157,8 +155,6 @@ def run(arguments):
                     finish(problem, learnt, learn_structure(problem, line, arguments))
                 parent = lines[key(learnt)]["parent"]
             finish(problem, line, measure(experiment, problem, line, parent, arguments))
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; what is finished is in {path}, and the same command goes on") from None
 
 
 def report(arguments):
@@ -168,10 +164,7 @@ def report(arguments):
 
 def main(argv=None):
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="run | report")
-    running = commands.add_parser("run", help="run what is not finished yet")
-    running.set_defaults(do=run)
+    parser, running = parsers(__doc__, run, report)
     running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
     every = [*STRUCTURES, *OTHERS]
     running.add_argument(
@@ -189,17 +182,9 @@ def main(argv=None):
     running.add_argument("--dc-mall", nargs="+", type=Path, default=[], metavar="FILE")
     running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
     running.add_argument("--verbose", action="store_true", help="print every edge and every fold")
-    running.add_argument("--data", type=Path, default=FOLDER)
-    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
-    reporting.set_defaults(do=report)
-    reporting.add_argument("--output", type=Path, default=HERE, help="folder of maximum_margin.md and figures/")
-    for command in (running, reporting):
-        command.add_argument("--results", type=Path, default=HERE / "results")
     arguments = parser.parse_args(argv)
     if arguments.do is run:
-        unknown = set(arguments.experiments) - set(EXPERIMENTS)
-        if unknown:
-            parser.error(f"the experiments are {', '.join(EXPERIMENTS)}; got {', '.join(sorted(unknown))}.")
+        check_experiments(parser, arguments.experiments, EXPERIMENTS)
         if not (arguments.experiments or arguments.timit or arguments.dc_mall):
             arguments.experiments = EXPERIMENTS
     arguments.do(arguments)

@@ -1,9 +1,6 @@
 """The data of maximum-margin learning: mnist and usps, small parts of usps for the convex relaxation, archives.
 
-mnist keeps its own training and test rows. How the paper shrank it to 14 x 14 pixels is not published, but pixels in
-odd lines and columns (from 0) fit: with frequencies as parameters naive Bayes classifies 83.73 % rightly (the paper:
-83.73 %) and TAN-CMI 91.27 % (91.28 %). Pixels in even ones give 83.71 and 90.93 %, means of 2 x 2 pixels 84.70 and
-92.43 %, the smoothed pixels of mdlp_states.py 82.11 and 93.99 %.
+mnist keeps its own training and test rows; mnist.py says how it is shrunk.
 
 Every partition of usps is drawn, the same share of every digit. Cuts are those of the training rows.
 
@@ -16,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from order_based_data import MNIST_ROWS, split
+from mnist import N_TRAIN, every_other, load_mnist
+from order_based_data import split
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -100,10 +98,9 @@ def _name(name, n_rows):
 
 
 def _mnist(folder, n_rows):
-    dataset = load_npz(folder / "raw" / "mnist.npz")
-    images = dataset.X.reshape(-1, 28, 28)[:, 1::2, 1::2]
-    rows = np.arange(len(images))
-    return images.reshape(len(images), -1), _codes(dataset.y), rows[:MNIST_ROWS][:n_rows], rows[MNIST_ROWS:]
+    X, y = load_mnist(folder, every_other)
+    rows = np.arange(len(y))
+    return X, y, rows[:N_TRAIN][:n_rows], rows[N_TRAIN:]
 
 
 def _usps(folder, seed, n_rows):

@@ -10,17 +10,17 @@ test_idx (see tanlearn.datasets.load_npz) and pass it: run timit --timit FILE. T
 learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 import numpy as np
-from data import FOLDER, stream
-from differentiable_tan import HERE, VERSIONS
-from order_based_data import MNIST_ROWS, SYNTHETIC_SIZES, UCI, Simulation, mnist, split, timit, uci
+from command import VERSIONS, check_experiments, interruptible, parsers
+from data import stream
+from mnist import N_TRAIN
+from order_based_data import SYNTHETIC_SIZES, UCI, Simulation, mnist, split, timit, uci
 from order_based_learners import FIGURE_1, LEARNERS, TABLE_1, TABLE_4
 from order_based_report import write_report
-from results import append, drop_unfinished_line, read
+from results import append, read, reopen
 
 from tanlearn import EncodedData
 
@@ -94,21 +94,17 @@ def run(arguments):
     """Do what is not finished yet."""
     if ("timit" in arguments.experiments) != bool(arguments.timit):
         raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
-    arguments.results.mkdir(parents=True, exist_ok=True)
     path = arguments.results / "order_based.jsonl"
-    drop_unfinished_line(path)
-    done = {key(line) for line in read(path)}
+    done = {key(line) for line in reopen(path)}
     todo = [task for task in plan(arguments) if key(task[2]) not in done]
     warm_up({learner.name: learner for _, learner, _ in todo}.values())
-    try:
+    with interruptible(path):
         for number, (problem, learner, start) in enumerate(todo, start=1):
             line = measure(problem, learner, start, arguments.n_jobs, arguments.verbose)
             append(path, line)
             rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
             what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
             print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; what is finished is in {path}, and the same command goes on") from None
 
 
 def report(arguments):
@@ -118,10 +114,7 @@ def report(arguments):
 
 def main(argv=None):
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="run | report")
-    running = commands.add_parser("run", help="run what is not finished yet")
-    running.set_defaults(do=run)
+    parser, running = parsers(__doc__, run, report)
     running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
     running.add_argument("--sets", nargs="+", choices=UCI, default=UCI, metavar="SET", help="of uci; by default all 25")
     running.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER", help=", ".join(LEARNERS))
@@ -129,22 +122,14 @@ def main(argv=None):
     running.add_argument(
         "--simulations", type=int, default=100, help="of every number of rows of the synthetic problem"
     )
-    running.add_argument("--rows", type=int, default=MNIST_ROWS, help="of mnist's training part")
+    running.add_argument("--rows", type=int, default=N_TRAIN, help="of mnist's training part")
     running.add_argument("--timit", nargs="+", type=Path, default=[], metavar="FILE")
     running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
     running.add_argument("--verbose", action="store_true", help="print every edge that a search adds")
-    running.add_argument("--data", type=Path, default=FOLDER)
-    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
-    reporting.set_defaults(do=report)
-    reporting.add_argument("--output", type=Path, default=HERE, help="folder of order_based.md and figures/")
-    for command in (running, reporting):
-        command.add_argument("--results", type=Path, default=HERE / "results")
     arguments = parser.parse_args(argv)
     if arguments.do is run:
         arguments.experiments = arguments.experiments or ["uci", "synthetic"]
-        unknown = set(arguments.experiments) - set(EXPERIMENTS)
-        if unknown:
-            parser.error(f"the experiments are {', '.join(EXPERIMENTS)}; got {', '.join(sorted(unknown))}.")
+        check_experiments(parser, arguments.experiments, EXPERIMENTS)
     arguments.do(arguments)
 
 

@@ -5,14 +5,14 @@ they trained on is not published. So five folds are drawn, and where they have o
 drawn part. Rows with missing values are left out, but in vote "?" is a third answer.
 """
 
-import runpy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from data import ROOT, stream
+from data import stream
+from mnist import N_TRAIN, every_other, load_mnist
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tanlearn import EncodedData, MDLPDiscretizer
@@ -31,7 +31,6 @@ FIRST_ROWS = {"chess": 2130, "letter": 15000, "mofn-3-7-10": 300, "satimage": 44
 #: 210 and 2,100. shuttle-small is a sample of shuttle, because the published one was not found.
 DRAWN = {"segment": (1540, 770), "shuttle-small": (3866, 1934)}
 UCI = tuple(sorted([*CROSS_VALIDATED, *FIRST_ROWS, *DRAWN]))
-MNIST_ROWS = 60_000
 
 SYNTHETIC_SIZES = (20, 50, 100, 200, 500, 1000)
 SYNTHETIC_TEST_ROWS = 1000
@@ -98,9 +97,9 @@ def timit(path):
     return Table(f"timit: {dataset.name}", len(dataset.folds), load)
 
 
-def mnist(folder, n_rows=MNIST_ROWS, n_jobs=None):
+def mnist(folder, n_rows=N_TRAIN, n_jobs=None):
     """Return mnist at 14 x 14 pixels with its own test part, trained on the first rows of the training part."""
-    name = "mnist" if n_rows == MNIST_ROWS else f"mnist, {n_rows} rows"
+    name = "mnist" if n_rows == N_TRAIN else f"mnist, {n_rows} rows"
     return Table(name, 1, partial(_mnist_parts, folder, n_rows, n_jobs))
 
 
@@ -156,9 +155,9 @@ def _splits(name, y):
 
 def _mnist_parts(folder, n_rows, n_jobs):
     """Return the one fold of mnist."""
-    X, y = runpy.run_path(str(ROOT / "benchmarks" / "mdlp_states.py"))["load"](folder, "mnist, smoothed")
+    X, y = load_mnist(folder, every_other)
     rows = np.arange(len(y))
-    return _parts(X, y, np.zeros(X.shape[1], bool), [(rows[:n_rows], rows[MNIST_ROWS:])], n_jobs)
+    return _parts(X, y, np.zeros(X.shape[1], bool), [(rows[:n_rows], rows[N_TRAIN:])], n_jobs)
 
 
 def _parts(X, y, is_categorical, splits, n_jobs=None):

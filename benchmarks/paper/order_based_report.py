@@ -1,12 +1,10 @@
 """The report on order-based learning: tables in Markdown and figure 1."""
 
-import os
-import platform
-
 import numpy as np
 from order_based_data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
 from order_based_learners import FIGURE_1, LEARNERS, TABLE_1
 from order_based_results import labels, latest, row_name, set_rates
+from report_parts import made_with, markdown_table
 from scipy.stats import ttest_rel
 
 #: Table 1 of the paper, in %: 25 sets, TIMIT-4/6, TIMIT-39, mnist. The last row is from the text.
@@ -88,7 +86,7 @@ def table_1(small, files):
         if files:
             row += [_percent(value) for value in (timit_6, timit_39, *(rates.get(label) for rates in files.values()))]
         rows.append(row)
-    return _table(header, rows)
+    return markdown_table(header, rows)
 
 
 def table_2(small):
@@ -101,7 +99,7 @@ def table_2(small):
         tests = (significance(columns[label], columns[other]) for other in COMPARED[i + 1 :])
         pairs = zip(tests, PUBLISHED_TESTS[i], strict=True)
         rows.append([label, *[""] * i, *(f"{arrow(ours)} ({arrow(published)})" for ours, published in pairs)])
-    return _table(["", *COMPARED[1:]], rows)
+    return markdown_table(["", *COMPARED[1:]], rows)
 
 
 def significance(row, column):
@@ -131,7 +129,7 @@ def table_mnist(learners, rates):
             error = np.sqrt(rates[label] * (100 - rates[label]) / line["n_test"])
             published = _percent(PUBLISHED.get(label, (None,) * 4)[3])
             rows.append([label, published, f"{rates[label]:.2f} +- {error:.2f}", f"{np.mean(line['seconds']):.1f}"])
-    return _table(["learner", "published", "ours", "processor seconds for the structure"], rows)
+    return markdown_table(["learner", "published", "ours", "processor seconds for the structure"], rows)
 
 
 def table_4(small, images, found):
@@ -145,13 +143,13 @@ def table_4(small, images, found):
         shares = 100 * (seconds / seconds[:, -1:]).mean(axis=0)
         rows.append([f"{len(small)} sets, mean of shares", *map(_share, shares, published), "", "", ""])
     rows += [_time_row(name, PUBLISHED_TIMES["mnist"], _seconds(found[name])) for name in images]
-    return _table(header, rows)
+    return markdown_table(header, rows)
 
 
 def every_set(small):
     """Return the rates of every set."""
     shown = [label for label in labels(TABLE_1) if "-CL" not in label and " Min" not in label]
-    return _table(
+    return markdown_table(
         ["set", *shown], [[name, *(_percent(rates[label]) for label in shown)] for name, rates in small.items()]
     )
 
@@ -164,7 +162,7 @@ def table_synthetic(synthetic, found):
         lines = [found[Simulation(size).name][name][0] for name in learnt]
         joined = (f"{100 * line['join_x1_x3'] / line['n_runs']:.0f} %" for line in lines)
         rows.append([str(size), *(_percent(rates[label]) for label in shown), *joined])
-    return _table(["training rows", *shown, *(f"{name} joins X1, X3" for name in learnt)], rows)
+    return markdown_table(["training rows", *shown, *(f"{name} joins X1, X3" for name in learnt)], rows)
 
 
 def draw_figure_1(synthetic, path):
@@ -196,7 +194,6 @@ def best_rate():
 
 def _introduction(lines):
     """Say how the figures came about."""
-    versions = sorted({line["versions"] for line in lines})
     random = (line for line in lines if LEARNERS[line["learner"]].is_random)
     n_orderings = max((line["n_runs"] for line in random), default=0)
     return f"""# Order-based structure learning, tables 1, 2 and 4 and figure 1
@@ -207,7 +204,7 @@ Made by
     python benchmarks/paper/order_based.py run mnist
     python benchmarks/paper/order_based.py report
 
-with {"; ".join(versions)} on a {os.cpu_count()}-core {platform.machine()} machine.
+with {made_with(lines)}.
 
 Rates are shares of test rows classified rightly. ML parameters are frequencies with zeros replaced by 1e-5, in the
 search too; CL parameters are 20 iterations of conjugate gradient from there. RO draws {n_orderings} orderings a fold
@@ -237,8 +234,9 @@ is a third answer. shuttle-small was not found: a sample of shuttle stands in fo
 - Training and test rows: {", ".join(others) or "none"}.
 - Not run, or not completely: {", ".join(absent) or "none"}.
 
-mnist keeps its 60,000 training and 10,000 test rows; its images are shrunk to 14 x 14 pixels in a way of our own,
-because the paper's is not published. TIMIT is licensed and not included: `run timit --timit FILE` takes a copy."""
+mnist keeps its 60,000 training and 10,000 test rows; of its images every other pixel of every other line is taken,
+which gives the published rates of NB-ML and TAN-CMI-ML (see mnist.py). TIMIT is licensed and not
+included: `run timit --timit FILE` takes a copy."""
 
 
 _TESTS = """Over the sets of table 1; in brackets the published significance. An arrow points to the better learner,
@@ -284,9 +282,3 @@ def _share(ours, published):
 def _percent(value):
     """Return a rate with two decimals, nothing for none."""
     return "" if value is None else f"{value:.2f}"
-
-
-def _table(header, rows):
-    """Return a table in Markdown, all but the first column to the right."""
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

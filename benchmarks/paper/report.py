@@ -1,17 +1,13 @@
 """The report of the search: tables in Markdown here, figures in figures.py."""
 
-import os
-import platform
 from statistics import median
 
 from cells import BEST_HEURISTIC, CELLS, CLOSED_FORM
 from figures import draw_figures
+from report_parts import made_with, markdown_table
 from results import best_on_test, chosen_on_validation, complete_runs
 
-HEADER = (
-    "| cell | settings | published | best on test (runs) | chosen on validation | median test error "
-    "| seconds a training |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-)
+HEADER = ["cell", "settings", "published", "best on test (runs)", "chosen on validation", "median test error"]
 
 
 def write_report(lines, folder):
@@ -29,7 +25,6 @@ def write_report(lines, folder):
 def _introduction(lines, runs):
     """Say how the figures came about and how to read them."""
     every = [line for found in lines.values() for line in found]
-    versions = {line["versions"] for line in every}
     numbers = ", ".join(f"{name} {len(found):,}" for name, found in runs.items())
     failures = sum(bool(line["failure"]) for line in every)
     return f"""# Differentiable TAN, table 1 and figures 2 and 3
@@ -39,7 +34,7 @@ Test errors in %. Made by
     python benchmarks/paper/differentiable_tan.py run
     python benchmarks/paper/differentiable_tan.py report
 
-with {"; ".join(sorted(versions))} on a {os.cpu_count()}-core {platform.machine()} machine: {len(every):,} trainings,
+with {made_with(every)}: {len(every):,} trainings,
 {failures:,} of which failed (and count as all wrong). Complete runs: {numbers}.
 
 A run is one draw of loss, rates and, where the cell has several, ordering and parents. It is trained on every fold
@@ -50,19 +45,20 @@ twice: on the training part, for the test error, and on 80 % of it, for the erro
 - *chosen on validation*: test error of the run with the lowest validation error. This is what to expect of new rows.
 - *median test error*: of all runs. *seconds a training*: median, on the training part, beside other trainings.
 
-mnist is not the paper's: how it was shrunk and split is not published (see data.py). Cells without a published figure
-are other numbers of candidates, or ours (order-free; OM and MM, ordered and greedy search for the margin)."""
+mnist is shrunk as the paper's was (see mnist.py), but not split alike, and its cuts have not seen test rows (see
+data.py). Cells without a published figure are other numbers of candidates, or ours (order-free; OM and MM, ordered and
+greedy search for the margin)."""
 
 
 def table(name, runs):
     """Return the table of one set."""
-    rows = [HEADER]
+    rows = []
     for cell in CELLS:
         rows += _rows(cell.name, cell.published.get(name), [run for run in runs if run.cell == cell.name])
     heuristic = {cell.name for cell in CELLS if cell.family == "TAN Heuristic"}
     found = [run for run in runs if run.cell in heuristic]
     rows += _rows("TAN Heuristic, all twelve", BEST_HEURISTIC.get(name), found)
-    return "\n".join(rows)
+    return markdown_table([*HEADER, "seconds a training"], rows, left=(0, 1))
 
 
 def _rows(cell, published, runs):
@@ -82,5 +78,5 @@ def _rows(cell, published, runs):
             if closed_form
             else f"{median(run.seconds for run in same):.0f}",
         ]
-        rows.append(f"| {' | '.join(fields)} |")
+        rows.append(fields)
     return rows

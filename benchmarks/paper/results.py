@@ -22,11 +22,13 @@ def read(path):
     return [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
 
 
-def drop_unfinished_line(path):
-    """Cut off a last line that was not written to its end."""
+def reopen(path):
+    """Make room for a file of results, or cut off a last line that was not written to its end; return its lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     content = path.read_bytes() if path.exists() else b""
     if not content.endswith(b"\n") and content:
         os.truncate(path, content.rfind(b"\n") + 1)
+    return read(path)
 
 
 def append(path, line):
