@@ -86,9 +86,12 @@ def train(trainings, paths, n_jobs):
         with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as results:
             for result in results:
                 training = group[result.setting]
+                if result.failure.split(":")[0].endswith("Error"):  # of the machine, as when a disk is full
+                    print(f"{training.line}: {result.failure}; the same command tries again", flush=True)
+                    continue
                 line = {
                     **training.line,
-                    "error": 1.0 if result.failure else round(1 - result.score, 8),  # what fails gets nothing right
+                    "error": 1.0 if result.failure else round(1 - result.score, 8),  # what diverges gets nothing right
                     "n_parameters": result.n_parameters,
                     "seconds": round(result.seconds, 2),
                     "failure": result.failure,
