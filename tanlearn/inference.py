@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from tanlearn._typing import Codes, FloatArray, missing_code
+from tanlearn.elimination import LEAST_LOG, Eliminator, to_probabilities
 from tanlearn.kernels import scores as kernels
+from tanlearn.kernels import upward as pass_kernels
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -21,7 +24,8 @@ _BLOCK = 512
 def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Return log p(class, observed features) of every row.
 
-    Missing features are summed out exactly, in one pass up the tree over the rows that miss something.
+    Missing features are summed out exactly: in one pass up the tree, or by elimination where features have two
+    augmenting parents. Only rows that miss something pay for it.
 
     Parameters
     ----------
@@ -41,7 +45,8 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     Raises
     ------
     ValueError
-        If features are missing and the structure has a cycle, or two parents for a feature.
+        If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
+        many ways that summing them out would take more than 4 million numbers.
 
     Examples
     --------
@@ -54,33 +59,30 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     >>> np.exp(log_joint(tables, structure, data.codes)).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.667], [0.0, 0.667]]
     """
-    n_samples = codes.shape[1]
-    scores = np.empty((n_samples, tables.layout.n_classes))
     missing = missing_code(codes.dtype)
     incomplete = (codes == missing).any(axis=0)
-    if incomplete.any():
-        rows = np.flatnonzero(incomplete)
-        if not structure.is_acyclic or (structure.parents[:, 1] >= 0).any():
-            reason = "has a cycle" if not structure.is_acyclic else "gives features two augmenting parents"
-            features = np.flatnonzero(codes[:, rows[0]] == missing)
-            raise ValueError(
-                f"row {rows[0]} misses feature {features[0]} (or has a category there that training did not), and this "
-                f"structure {reason}, so it cannot be summed out. Impute it, or use a structure that is a tree."
-            )
-        complete = np.flatnonzero(~incomplete)
-        scores[complete] = _complete(tables, np.ascontiguousarray(codes[:, complete]), n_jobs)
-        blocks = np.array_split(rows, max(1, min(len(rows) // _BLOCK, 8 * effective_n_jobs(n_jobs))))
-        Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_incomplete)(tables, structure, codes, block, scores) for block in blocks
+    if not incomplete.any():
+        return _complete(tables, codes, n_jobs)
+    rows = np.flatnonzero(incomplete)
+    if not structure.is_acyclic:
+        feature = np.flatnonzero(codes[:, rows[0]] == missing)[0]
+        raise ValueError(
+            f"row {rows[0]} misses feature {feature} (or has a category there that training did not), and this "
+            f"structure has a cycle, so it cannot be summed out. Impute it, or use a structure that is a tree."
         )
-        return scores
-    return _complete(tables, codes, n_jobs)
+    scores = np.empty((codes.shape[1], tables.layout.n_classes))
+    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs)
+    if (structure.parents[:, 1] >= 0).any():
+        eliminator = Eliminator(structure, tables.layout, tables.cells)
+        scores[rows] = eliminator.log_joint(codes, rows, n_jobs=n_jobs)
+    else:
+        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs)
+    return scores
 
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
     """Return the log joint of complete rows."""
-    n_samples = codes.shape[1]
-    scores = np.empty((n_samples, tables.layout.n_classes))
+    scores = np.empty((codes.shape[1], tables.layout.n_classes))
     arguments = (*tables.layout.arrays(), np.arange(len(tables)), missing_code(codes.dtype))
 
     def score(first: int, last: int) -> None:
@@ -89,33 +91,44 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
             stop = min(start + _BLOCK, last)
             kernels.log_joint(codes, start, tables.cells, *arguments, rows[: stop - start], scores[start:stop])
 
-    n_threads = min(effective_n_jobs(n_jobs), max(1, n_samples // _BLOCK))
-    edges = np.linspace(0, n_samples, n_threads + 1).astype(int)
-    if n_threads == 1:
-        score(0, n_samples)
-    else:
-        Parallel(n_jobs=n_threads, prefer="threads")(delayed(score)(*edge) for edge in itertools.pairwise(edges))
+    _share(score, len(scores), n_jobs)
     return scores
 
 
-def _incomplete(tables: Tables, structure: Structure, codes: Codes, samples: FloatArray, out: FloatArray) -> None:
-    """Write the log joint of rows that miss features."""
-    layout = tables.layout
-    scores = np.empty((len(samples), layout.n_classes))
-    belief = np.empty((len(layout.n_states), int(layout.n_states.max()), layout.n_classes))
-    kernels.log_joint_missing(
-        codes,
-        samples,
-        tables.cells,
-        structure.parent,
-        structure.order,
-        layout.n_states,
-        layout.offset,
-        missing_code(codes.dtype),
-        belief,
-        scores,
-    )
-    out[samples] = scores
+def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None) -> FloatArray:
+    """Return the log joint of rows that miss features, by a pass up the forest."""
+    layout, parent, missing = tables.layout, structure.parent, missing_code(codes.dtype)
+    scores = np.empty((codes.shape[1], layout.n_classes))
+    is_hidden = (codes == missing).any(axis=1)
+    probabilities = np.empty_like(tables.cells)
+    for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
+        probabilities[layout.offset[i] : layout.offset[i + 1]] = to_probabilities(tables[i].ravel())
+    # Of all tables, so that a row's score does not depend on what others miss.
+    most = int(LEAST_LOG / max(tables.cells.min(initial=-1.0, where=tables.cells > -np.inf), LEAST_LOG))
+    place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
+    upward = np.ascontiguousarray(structure.order[::-1])
+    tree = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place, True, most, missing
+
+    def score(first: int, last: int) -> None:
+        count = np.empty(len(parent), np.intp)
+        belief, message, product = (np.empty(n) for n in (place[-1], np.diff(place).max(), layout.n_classes))
+        for start in range(first, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            block = np.ascontiguousarray(codes[:, start:stop])
+            pass_kernels.log_joint(block, *tree, count, belief, message, product, scores[start:stop])
+
+    _share(score, len(scores), n_jobs)
+    return scores
+
+
+def _share(work: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:
+    """Have the samples done, first to last, in as many threads as it pays."""
+    n_threads = min(effective_n_jobs(n_jobs), max(1, n_samples // _BLOCK))
+    edges = np.linspace(0, n_samples, n_threads + 1).astype(int)
+    if n_threads == 1:
+        work(0, n_samples)
+    else:
+        Parallel(n_jobs=n_threads, prefer="threads")(delayed(work)(*edge) for edge in itertools.pairwise(edges))
 
 
 def log_posterior(scores: FloatArray) -> FloatArray:

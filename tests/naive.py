@@ -88,26 +88,6 @@ def normalize(table):
     return out
 
 
-def marginal_scores(sample, prior, tables, parent, n_states):
-    """log sum over the missing values (-1) of exp(log joint), by enumeration of all completions."""
-    missing = [i for i, value in enumerate(sample) if value == -1]
-    scores = []
-    for c in range(len(prior)):
-        terms = []
-        for values in itertools.product(*(range(n_states[i]) for i in missing)):
-            full = list(sample)
-            for i, value in zip(missing, values, strict=True):
-                full[i] = value
-            term = prior[c]
-            for i, table in enumerate(tables):
-                at = (full[i], c) if parent[i] < 0 else (full[i], full[parent[i]], c)
-                term += table[at]
-            terms.append(term)
-        top = max(terms)
-        scores.append(top + math.log(sum(math.exp(term - top) for term in terms)) if top > -math.inf else top)
-    return scores
-
-
 def all_forests(n):
     """Every way to give each node one parent or none (-1) without a cycle."""
     for parent in itertools.product(*([j for j in range(-1, n) if j != i] for i in range(n))):

@@ -1,10 +1,12 @@
 """Prediction: blocks, threads, missing features, impossible samples."""
 
 import naive
+import naive_elimination
 import numpy as np
 import pytest
 
 from tanlearn import EncodedData, MaximumLikelihood, Structure
+from tanlearn.elimination import Eliminator
 from tanlearn.inference import log_joint, log_posterior
 
 RNG = np.random.default_rng(0)
@@ -38,15 +40,32 @@ def test_blocks_and_threads_change_nothing(missing):
         np.testing.assert_array_equal(log_joint(tables, structure, part), whole[first:last])
 
 
-def test_missing_features_are_summed_out():
-    tables, structure, _ = model([1, 2, -1])
+@pytest.mark.parametrize("parent", [[1, 2, -1], [[-1, -1], [0, -1], [0, 1]]])
+def test_missing_features_are_summed_out(parent):
+    tables, structure, _ = model(parent)
     samples = [[-1, 2, 3], [1, -1, 0], [-1, -1, 2], [0, 1, -1], [-1, -1, -1]]
     codes = np.where(np.array(samples) < 0, 255, samples).T.astype(np.uint8).copy()
-    arrays = [tables[i] for i in range(3)]
-    expected = [naive.marginal_scores(sample, tables.log_prior, arrays, [1, 2, -1], [2, 3, 4]) for sample in samples]
+    parents = structure.parents.tolist()
+    expected = [naive_elimination.log_joint(sample, tables.cells, parents, [2, 3, 4], 3) for sample in samples]
     scores = log_joint(tables, structure, codes)
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
     np.testing.assert_allclose(scores[-1], tables.log_prior, rtol=1e-12)  # nothing known: the prior
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.6])
+def test_upward_pass_equals_elimination(missing):
+    """The fast kernel and its twin, on a tree too large to enumerate, with extreme tables and a hub."""
+    rng = np.random.default_rng(1)
+    parent = np.array([-1, *(rng.integers(0, i) for i in range(1, 40)), *[3] * 40])
+    structure = Structure(parent)
+    data = EncodedData.from_codes(rng.integers(0, 4, (300, 80)), rng.integers(0, 3, 300))
+    tables = MaximumLikelihood(alpha=1e-60).fit(structure, data, RNG)
+    codes = np.where(rng.random(data.codes.shape) < missing, 255, data.codes).astype(np.uint8)
+    rows = np.arange(300)
+    expected = Eliminator(structure, tables.layout, tables.cells).log_joint(codes, rows, n_jobs=2)
+    np.testing.assert_allclose(log_joint(tables, structure, codes), expected, rtol=1e-12)
+    one_by_one = Eliminator(structure, tables.layout, tables.cells)
+    np.testing.assert_array_equal(one_by_one.log_joint(codes, rows[7:8]), expected[7:8])
 
 
 def test_scores_over_all_values_of_a_missing_feature_sum_to_its_score():
@@ -64,11 +83,21 @@ def test_a_cyclic_scorer_cannot_sum_out():
         log_joint(tables, structure, np.array([[0, 255], [0, 0], [0, 0]], np.uint8))
 
 
-def test_two_parents_cannot_be_summed_out_yet_and_say_so():
-    tables, structure, data = model([[-1, -1], [0, -1], [0, 1]])
-    assert np.isfinite(log_joint(tables, structure, data.codes)).all()
-    with pytest.raises(ValueError, match=r"row 0 misses feature 0 .*two augmenting parents"):
-        log_joint(tables, structure, np.array([[255], [0], [0]], np.uint8))
+def test_two_parents_that_tie_everything_together_are_refused():
+    """A grid of 30 x 30 features: summing all out takes factors of 30 features."""
+    number = np.arange(900).reshape(30, 30)
+    above, before = np.full((2, 30, 30), -1)
+    above[1:], before[:, 1:] = number[:-1], number[:, :-1]
+    parents = np.stack([above.ravel(), before.ravel()], axis=1)
+    structure = Structure(parents)
+    data = EncodedData.from_codes(RNG.integers(0, 2, (20, 900)), np.arange(20) % 2)
+    tables = MaximumLikelihood(alpha=1).fit(structure, data, RNG)
+    codes = data.codes.copy()
+    codes[:-1, 0] = 255  # the last feature is observed, so that all above it are needed
+    codes[100, 1] = 255
+    assert np.isfinite(log_joint(tables, structure, codes[:, 1:])).all()
+    with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other"):
+        log_joint(tables, structure, codes)
 
 
 @pytest.mark.parametrize("n_features", [1500, 20_000])

@@ -9,13 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import log_normal
 from tanlearn.kernels.scores import family_rows
 
 # Bit patterns of float64: the mantissa, the number that is rounded down to sqrt(1/2), and what takes it to 1.
-_MANTISSA = 0x000FFFFFFFFFFFFF
-_SQRT_HALF = 0x3FE6A09E00000000
-_TO_ONE = 0x3FF0000000000000 - _SQRT_HALF
-_LN2 = 0.6931471805599453
 
 
 @kernel
@@ -56,27 +53,11 @@ def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, m
 
 @kernel
 def sum_xlogx(values):  # type: ignore[no-untyped-def]
-    """Return the sum of x log x; what is 0, or what rounding leaves below it, adds nothing.
-
-    The logarithm is that of fdlibm (x = 2^e m, log m = 2 artanh s with s = (m - 1) / (m + 1)), because a call per
-    element keeps the loop scalar: 42 ms -> 11 ms for the matrix of usps. Relative error of a term below 1e-15.
-    """
+    """Return the sum of x log x; what is 0, or what rounding leaves below it, adds nothing."""
     total = 0.0
     for k in range(values.shape[0]):
         x = np.float64(values[k]) if values[k] > 0 else 1.0
-        pattern = np.float64(x).view(np.int64) + _TO_ONE
-        e = np.float64((pattern >> 52) - 1023)
-        m = np.int64((pattern & _MANTISSA) + _SQRT_HALF).view(np.float64)  # from sqrt(1/2) to sqrt(2)
-        s = (m - 1.0) / (m + 1.0)
-        square = s * s
-        p = 1.479819860511658591e-1
-        p = p * square + 1.531383769920937332e-1
-        p = p * square + 1.818357216161805012e-1
-        p = p * square + 2.222219843214978396e-1
-        p = p * square + 2.857142874366239149e-1
-        p = p * square + 3.999999999940941908e-1
-        p = p * square + 6.666666666666735130e-1
-        total += x * (e * _LN2 + s * (2.0 + square * p))
+        total += x * log_normal(x)
     return total
 
 

@@ -10,8 +10,6 @@ The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chose
 
 from __future__ import annotations
 
-import numpy as np
-
 from tanlearn._jit import kernel
 
 
@@ -100,53 +98,3 @@ def choice_gradient(  # type: ignore[no-untyped-def]
             for c in range(n_classes):
                 total += row[c] * values[c]
         d_choice[t] = total
-
-
-@kernel
-def log_joint_missing(  # type: ignore[no-untyped-def]
-    codes, samples, cells, parent, order, n_states, offset, missing, belief, scores
-):
-    """Write the log joint of samples with missing features, summed out exactly along the tree.
-
-    One upward pass a sample, children before parents: a missing node collects what its children say about
-    each of its values (``belief[i, v, c]``, the log of a sum over everything below) and hands the sum over its
-    own values on. Table ``i`` belongs to feature ``i``; ``order`` lists parents before children.
-    """
-    n_classes = scores.shape[1]
-    for k in range(samples.shape[0]):
-        n = samples[k]
-        row = scores[k]
-        for c in range(n_classes):
-            row[c] = cells[c]
-        for i in range(order.shape[0]):
-            if codes[i, n] == missing:
-                belief[i, : n_states[i]] = 0.0
-        for position in range(order.shape[0]):
-            i = order[order.shape[0] - 1 - position]
-            j = parent[i]
-            table = cells[offset[i] : offset[i + 1]]
-            n_parent = n_states[j] if j >= 0 else 1
-            parent_missing = j >= 0 and codes[j, n] == missing
-            first_value = 0 if parent_missing or j < 0 else codes[j, n]
-            last_value = n_parent if parent_missing else first_value + 1
-            for v in range(first_value, last_value):
-                target = belief[j, v] if parent_missing else row
-                for c in range(n_classes):
-                    if codes[i, n] == missing:
-                        target[c] += _sum_out(table, belief[i], n_states[i], n_parent, v, c, n_classes)
-                    else:
-                        target[c] += table[(codes[i, n] * n_parent + v) * n_classes + c]
-
-
-@kernel
-def _sum_out(table, below, n_values, n_parent, v, c, n_classes):  # type: ignore[no-untyped-def]
-    """Return log sum over x of exp(table[x, v, c] + below[x, c])."""
-    top = table[v * n_classes + c] + below[0, c]
-    for x in range(1, n_values):
-        top = max(top, table[(x * n_parent + v) * n_classes + c] + below[x, c])
-    if top == -np.inf:
-        return top
-    total = 0.0
-    for x in range(n_values):
-        total += np.exp(table[(x * n_parent + v) * n_classes + c] + below[x, c] - top)
-    return top + np.log(total)

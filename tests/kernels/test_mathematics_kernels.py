@@ -62,3 +62,9 @@ def test_pull_back_leaves_other_groups_alone():
     for g in range(4):
         expected = everything if g in (0, 2) else np.full_like(theta, 7.0)
         np.testing.assert_array_equal(part[OFFSET[g] : OFFSET[g + 1]], expected[OFFSET[g] : OFFSET[g + 1]])
+
+
+def test_logarithm_of_normal_numbers():
+    rng = np.random.default_rng(0)
+    for x in [1.0, 2.2250738585072014e-308, 1.7976931348623157e308, *np.exp(rng.uniform(-700, 700, 200))]:
+        assert abs(mathematics.log_normal(x) - np.log(x)) <= 4e-16 * max(1.0, abs(np.log(x)))

@@ -1,4 +1,4 @@
-"""Scores, their transpose, the gradient of a choice, and marginalisation, against the naive oracles."""
+"""Scores, their transpose and the gradient of a choice, against the naive oracles."""
 
 import naive
 import numpy as np
@@ -66,37 +66,6 @@ def test_choice_gradient_is_the_contribution_of_every_table():
     for t in range(len(child)):
         alone = naive.log_joint(X, cells, child, parents, N_STATES, N_CLASSES, [t]) - cells[:N_CLASSES]
         assert d_choice[t] == pytest.approx((alone * G).sum(), rel=1e-12)
-
-
-@pytest.mark.parametrize("parent", [[-1, -1, -1, -1], [-1, 0, 1, 1], [3, 0, -1, -1], [1, 3, 0, -1]])
-@pytest.mark.parametrize("log_zero", [False, True])
-def test_missing_features_are_summed_out(parent, log_zero):
-    """Every pattern of missing features, against the enumeration of all completions."""
-    rng = np.random.default_rng(4)
-    tables = []
-    for i, j in enumerate(parent):
-        shape = (N_STATES[i], N_CLASSES) if j < 0 else (N_STATES[i], N_STATES[j], N_CLASSES)
-        tables.append(rng.normal(size=shape))
-    if log_zero:
-        tables[1][0] = -np.inf
-        tables[0][:] = -np.inf
-    prior = rng.normal(size=N_CLASSES)
-    cells = np.concatenate([prior, *(table.ravel() for table in tables)])
-    offset = np.cumsum([N_CLASSES] + [table.size for table in tables])
-    X = np.array([[p * (i + 1) % k if bits >> i & 1 else -1 for i, k in enumerate(N_STATES)]
-                  for p, bits in enumerate(range(16))])  # fmt: skip
-    codes = np.where(X < 0, MISSING, X).T.astype(np.uint8).copy()
-    depth = np.zeros(4, int)
-    for _ in range(4):
-        depth = np.array([0 if j < 0 else depth[j] + 1 for j in parent])
-    order = np.argsort(depth, kind="stable")
-    out = np.empty((16, N_CLASSES))
-    belief = np.full((4, 3, N_CLASSES), np.nan)
-    kernels.log_joint_missing(
-        codes, np.arange(16), cells, np.array(parent), order, N_STATES, offset, MISSING, belief, out
-    )
-    expected = [naive.marginal_scores(sample, prior, tables, parent, N_STATES) for sample in X]
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 def test_family_rows_marks_incomplete_families():

@@ -1,0 +1,211 @@
+"""Missing features summed out exactly: log joint, its gradient, and expected counts, for any structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import elimination as kernels
+from tanlearn.structures import Structure
+from tanlearn.tables import TableLayout
+
+__all__ = ["Eliminator"]
+
+#: Numbers that a sample's factors may take, 64 MB a thread.
+_CAPACITY = 2**22
+#: Features that a factor may have; with two values each they would be 2**22 numbers.
+_MAX_WIDTH = 22
+#: Samples a thread takes at a time.
+_BLOCK = 128
+#: A probability of 1e-300, so that products of it and another one can be scaled before they are 0.
+LEAST_LOG = -690.0
+
+
+class Eliminator:
+    """Sums missing features out of the tables of a structure.
+
+    Parameters
+    ----------
+    structure : Structure
+        A network; with one augmenting parent a feature missing ones cost O(n_states^2), with two as much as the
+        elimination takes.
+    layout : TableLayout
+        Its tables.
+    cells : ndarray of shape (n_cells,)
+        Their log-probabilities.
+    is_normalized : bool, default=True
+        Whether every distribution sums to one; then missing features without observed ones below are left out.
+
+    Raises
+    ------
+    ValueError
+        If the structure has a cycle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.elimination import Eliminator
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
+    >>> tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, np.random.default_rng(0))
+    >>> eliminator = Eliminator(Structure([-1, 0]), tables.layout, tables.cells)
+    >>> codes = np.array([[255], [1]], dtype=np.uint8)  # the first feature is missing
+    >>> np.exp(eliminator.log_joint(codes, np.array([0]))).round(3).tolist()
+    [[0.0, 0.333]]
+    """
+
+    def __init__(
+        self, structure: Structure, layout: TableLayout, cells: FloatArray, *, is_normalized: bool = True
+    ) -> None:
+        self._layout = layout
+        self._is_normalized = is_normalized
+        order, self._max_width, self._capacity = _plan(structure, layout)
+        self._network = kernels.Network(
+            structure.parents,
+            layout.n_states,
+            layout.offset,
+            order,
+            np.argsort(order),
+            structure.order,
+            np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
+        )
+        self.set_cells(cells)
+
+    def set_cells(self, cells: FloatArray) -> None:
+        """Take other log-probabilities of the same layout.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities.
+        """
+        self._cells = cells
+        self._probabilities = to_probabilities(cells)
+
+    def log_joint(self, codes: Codes, samples: IntArray, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the log joint of some samples.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        scores = np.empty((len(samples), self._layout.n_classes))
+
+        def score(first: int) -> None:
+            block = slice(first, first + _BLOCK)
+            self._run(kernels.log_joint, codes, samples[block], scores[block])
+
+        starts = range(0, len(samples), _BLOCK)
+        if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
+            for first in starts:
+                score(first)
+        else:
+            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(score)(first) for first in starts)
+        return scores
+
+    def log_joint_adjoint(self, codes: Codes, samples: IntArray, d_scores: FloatArray) -> FloatArray:
+        """Return the gradient for the cells, given that for the log joint.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        d_scores : ndarray of shape (n_samples, n_classes)
+            Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
+            expected counts.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Without what normalised tables of features with nothing observed below would add, the same to all
+            distributions in proportion to themselves.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        d_cells = np.zeros(self._layout.n_cells)
+        self._run(kernels.log_joint_adjoint, codes, samples, d_scores, d_cells)
+        return d_cells
+
+    def _run(self, kernel: Callable[..., int], codes: Codes, samples: IntArray, *arrays: FloatArray) -> None:
+        """Run a kernel; raise if a sample was too large for it."""
+        missing = missing_code(codes.dtype)
+        tables = self._cells, self._probabilities, self._network, self._is_normalized
+        n_done = kernel(codes, samples, *tables, missing, self._max_width, self._capacity, *arrays)
+        if n_done < len(samples):
+            row = int(samples[n_done])
+            n_missing = int((codes[:, row] == missing).sum())
+            raise ValueError(
+                f"row {row} misses {n_missing} features that depend on each other through two parents, so that summing "
+                f"them out would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a structure with "
+                f"one augmenting parent."
+            )
+
+
+def to_probabilities(cells: FloatArray) -> FloatArray:
+    """Return probabilities that are 0 only where they are meant to be: others are raised to 1e-300.
+
+    Parameters
+    ----------
+    cells : ndarray
+        Log-probabilities.
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.elimination import to_probabilities
+    >>> to_probabilities(np.array([0.0, -800.0, -np.inf])) > 0
+    array([ True,  True, False])
+    """
+    return np.exp(np.where(np.isneginf(cells), cells, np.maximum(cells, LEAST_LOG)))
+
+
+def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int]:
+    """Return an order of elimination, and what it takes at most: features of a factor, and numbers for all of them."""
+    n_states, n_classes = layout.n_states, layout.n_classes
+    if not (structure.parents[:, 1] >= 0).any():  # a leaf leaves a factor of its parent alone
+        return np.ascontiguousarray(structure.order[::-1]), 2, int(n_states.max()) * n_classes
+    neighbours: list[set[int]] = [set() for _ in range(structure.n_features)]
+    for i, row in enumerate(structure.parents.tolist()):
+        family = {i, *(j for j in row if j >= 0)}
+        for j in family:
+            neighbours[j] |= family - {j}
+    bits = np.log2(n_states).tolist()
+    # The feature that leaves the smallest factor goes first; in a chain or tree of cliques that adds no neighbours.
+    cost = {i: sum(bits[j] for j in near) for i, near in enumerate(neighbours)}
+    order, width, size = [], 3, float(n_states.max())
+    while cost:
+        v = min(cost, key=cost.__getitem__)
+        size += 2 ** min(cost.pop(v), 60.0)
+        order.append(v)
+        width = max(width, 1 + len(neighbours[v]))
+        for j in neighbours[v]:
+            neighbours[j] |= neighbours[v] - {j}
+            neighbours[j].discard(v)
+            cost[j] = sum(bits[k] for k in neighbours[j])
+    return np.array(order), min(width, _MAX_WIDTH), int(min(size * n_classes, _CAPACITY)) + 1

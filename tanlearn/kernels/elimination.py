@@ -1,0 +1,405 @@
+"""Missing features summed out exactly, one after the other, and the transpose of it.
+
+The families of a sample that miss something are factors over what they miss. Eliminating a feature multiplies the
+factors that hold it and sums over its values, which leaves a factor over the others (bucket elimination, Dechter 1999).
+On a tree that is the upward pass; two augmenting parents make larger factors. The way back spreads the posterior of the
+last factor over those that it was made of, which gives the expected cells of a sample.
+
+Factors are probabilities and not their logarithms, so that a missing value costs multiplications and no exponentials;
+what threatens to underflow is scaled, class by class.
+"""
+# Shapes: d features, C classes, M cells, F = 2 d factors, W the most features that a factor may have.
+# codes (d, n_all); samples (n,): the columns to do; scores (n, C)
+# cells, probabilities (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._jit import kernel
+
+OBSERVED, SUMMED_OUT, BARREN = 0, 1, 2
+#: Products below are scaled. A factor has to fall below 1e-207 at one stroke to be lost.
+TINY = 1e-100
+
+
+class Network(NamedTuple):
+    """Families, and in which order to eliminate their features."""
+
+    parents: Any  # (d, 2), -1 for none
+    n_states: Any  # (d,)
+    offset: Any  # (d + 1,)
+    order: Any  # (d,): features as they are eliminated
+    place: Any  # (d,): its inverse
+    downward: Any  # (d,): parents before children
+    belief: Any  # (d + 1,): where the belief of a feature starts in a workspace
+
+
+class Workspace(NamedTuple):
+    """What is known of the sample in hand. Factor f is over scope[f, :width[f]], features as they are eliminated."""
+
+    state: Any  # (d,): OBSERVED, SUMMED_OUT or BARREN
+    is_needed: Any  # (d,): whether a child that is not barren asks for the feature
+    scope: Any  # (F, W)
+    stride: Any  # (F, W): of the features
+    slot: Any  # (F, W): places of the features in what is left when the first is eliminated
+    width: Any  # (F,)
+    start: Any  # (F,): of the cells, C wide
+    in_space: Any  # (F,): whether they lie in space, or in the probabilities
+    following: Any  # (F,): next factor with the same first feature, or -1
+    head: Any  # (d,): first factor whose first feature is this one, or -1
+    left: Any  # (d,): where what eliminating a feature leaves starts in space
+    union: Any  # (W,): the features of that
+    digit: Any  # (W,): values of these
+    space: Any  # beliefs, the products of all factors of one feature alone, then what eliminating left
+    d_space: Any  # like space: posteriors
+    product: Any  # (C,)
+    total: Any  # (C,)
+
+
+@kernel
+def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-untyped-def]
+    """Return the scratch of a thread."""
+    d = network.parents.shape[0]
+    n_factors = 2 * d
+    width = max(max_width, 3)  # the features of a family
+    n_space = network.belief[d] + capacity
+    return Workspace(
+        np.empty(d, np.intp),
+        np.empty(d, np.bool_),
+        np.empty((n_factors, width), np.intp),
+        np.empty((n_factors, width), np.intp),
+        np.empty((n_factors, width), np.intp),
+        np.empty(n_factors, np.intp),
+        np.empty(n_factors, np.intp),
+        np.empty(n_factors, np.bool_),
+        np.empty(n_factors, np.intp),
+        np.empty(d, np.intp),
+        np.empty(d, np.intp),
+        np.empty(width, np.intp),
+        np.empty(width, np.intp),
+        np.empty(n_space),
+        np.empty(n_space),
+        np.empty(n_classes),
+        np.empty(n_classes),
+    )
+
+
+@kernel
+def log_joint(  # type: ignore[no-untyped-def]
+    codes, samples, cells, probabilities, network, is_normalized, missing, max_width, capacity, scores
+):
+    """Write the log joint of samples that miss features; return how many could be done before one was too large.
+
+    Where tables are normalised, a missing feature without observed ones below costs nothing.
+    """
+    n_classes = scores.shape[1]
+    work = _workspace(network, n_classes, max_width, capacity)
+    for k in range(samples.shape[0]):
+        n_factors = _open(codes, samples[k], cells, probabilities, network, is_normalized, missing, work, scores[k])
+        if not _eliminate(probabilities, network, n_factors, work, scores[k]):
+            return k
+    return samples.shape[0]
+
+
+@kernel
+def log_joint_adjoint(  # type: ignore[no-untyped-def]
+    codes, samples, cells, probabilities, network, is_normalized, missing, max_width, capacity, d_scores, d_cells
+):
+    """Add the gradient of :func:`log_joint` for the cells; return how many samples could be done.
+
+    With a one for a class in ``d_scores`` these are the expected indicators of the cells given that class. Families of
+    barren features have none; nor has the gradient, where tables stay normalised.
+    """
+    n_classes = d_scores.shape[1]
+    work = _workspace(network, n_classes, max_width, capacity)
+    row = np.empty(n_classes)
+    for k in range(samples.shape[0]):
+        n_factors = _open(codes, samples[k], cells, probabilities, network, is_normalized, missing, work, row)
+        if not _eliminate(probabilities, network, n_factors, work, row):
+            return k
+        _spread(probabilities, network, d_scores[k], work, d_cells)
+        _close(codes, samples[k], network, d_scores[k], work, d_cells)
+    return samples.shape[0]
+
+
+@kernel
+def _open(codes, n, cells, probabilities, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
+    """Find out what has to be summed out, and sort the families by what they miss; return the number of factors."""
+    d = network.parents.shape[0]
+    n_classes = row.shape[0]
+    work.is_needed[:] = False
+    for position in range(d):
+        i = network.downward[d - 1 - position]
+        if codes[i, n] != missing:
+            work.state[i] = OBSERVED
+        elif is_normalized and not work.is_needed[i]:
+            work.state[i] = BARREN
+            continue
+        else:
+            work.state[i] = SUMMED_OUT
+            work.head[i] = -1
+            first = network.belief[i]
+            work.space[first : first + network.n_states[i] * n_classes] = 1.0
+        for p in range(2):
+            if network.parents[i, p] >= 0:
+                work.is_needed[network.parents[i, p]] = True
+    row[:] = cells[:n_classes]
+    n_factors = 0
+    for i in range(d):
+        if work.state[i] == BARREN:
+            continue
+        first = _family(codes, i, n, network, n_classes, n_factors, work)
+        if work.width[n_factors] == 0:
+            values = cells[first : first + n_classes]
+            for c in range(n_classes):
+                row[c] += values[c]
+        elif work.width[n_factors] == 1:
+            v, stride = work.scope[n_factors, 0], work.stride[n_factors, 0]
+            _multiply(probabilities, first, stride, network.n_states[v], network.belief[v], work, row)
+        else:
+            work.start[n_factors] = first
+            work.in_space[n_factors] = False
+            _file(n_factors, work)
+            n_factors += 1
+    return n_factors
+
+
+@kernel
+def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untyped-def]
+    """Write what a family misses as factor f, in the order of elimination; return where its cells start."""
+    first = network.offset[i]
+    stride = n_classes
+    width = 0
+    for axis in range(3):  # parents first: the last of them varies fastest, the child slowest
+        j = i if axis == 2 else network.parents[i, 1 - axis]
+        if j >= 0:
+            if work.state[j] == OBSERVED:
+                first += codes[j, n] * stride
+            else:
+                k = width
+                while k > 0 and network.place[work.scope[f, k - 1]] > network.place[j]:
+                    work.scope[f, k] = work.scope[f, k - 1]
+                    work.stride[f, k] = work.stride[f, k - 1]
+                    k -= 1
+                work.scope[f, k] = j
+                work.stride[f, k] = stride
+                width += 1
+            stride *= network.n_states[j]
+    work.width[f] = width
+    return first
+
+
+@kernel
+def _file(f, work):  # type: ignore[no-untyped-def]
+    """Put a factor on the list of its first feature."""
+    v = work.scope[f, 0]
+    work.following[f] = work.head[v]
+    work.head[v] = f
+
+
+@kernel
+def _multiply(source, first, stride, n_values, belief, work, row):  # type: ignore[no-untyped-def]
+    """Multiply a factor of one feature into its belief."""
+    n_classes = row.shape[0]
+    for s in range(n_values):
+        values = source[first + s * stride : first + s * stride + n_classes]
+        target = work.space[belief + s * n_classes : belief + (s + 1) * n_classes]
+        for c in range(n_classes):
+            target[c] *= values[c]
+    _scale(belief, n_values, work, row)
+
+
+@kernel
+def _scale(first, n_rows, work, row):  # type: ignore[no-untyped-def]
+    """Move to the log joint what all rows of a factor have in common, if a class is about to underflow."""
+    n_classes = row.shape[0]
+    top = work.total
+    top[:] = 0.0
+    for r in range(n_rows):
+        values = work.space[first + r * n_classes : first + (r + 1) * n_classes]
+        for c in range(n_classes):
+            top[c] = max(top[c], values[c])
+    for c in range(n_classes):
+        if 0.0 < top[c] < TINY:
+            row[c] += np.log(top[c])
+            for r in range(n_rows):
+                work.space[first + r * n_classes + c] /= top[c]
+
+
+@kernel
+def _eliminate(probabilities, network, n_factors, work, row):  # type: ignore[no-untyped-def]
+    """Sum all missing features out; return whether there was room for it."""
+    n_classes = row.shape[0]
+    used = network.belief[network.order.shape[0]]
+    for position in range(network.order.shape[0]):
+        v = network.order[position]
+        if work.state[v] != SUMMED_OUT:
+            continue
+        n_left = _unite(v, network, work)
+        if n_left < 0:
+            return False
+        n_rows = 1
+        for k in range(n_left):
+            n_rows *= network.n_states[work.union[k]]
+            if used + n_rows * n_classes > work.space.shape[0]:
+                return False
+        work.left[v] = used
+        for r in range(n_rows):
+            _choose(r, n_left, network, work)
+            target = work.space[used + r * n_classes : used + (r + 1) * n_classes]
+            target[:] = 0.0
+            for s in range(network.n_states[v]):
+                _product(v, s, probabilities, network, work)
+                for c in range(n_classes):
+                    target[c] += work.product[c]
+        if n_left == 0:
+            for c in range(n_classes):
+                row[c] += np.log(work.space[used + c])
+        elif n_left == 1:
+            u = work.union[0]
+            _multiply(work.space, used, n_classes, n_rows, network.belief[u], work, row)
+        else:
+            stride = n_classes
+            for k in range(n_left - 1, -1, -1):
+                work.scope[n_factors, k] = work.union[k]
+                work.stride[n_factors, k] = stride
+                stride *= network.n_states[work.union[k]]
+            work.width[n_factors] = n_left
+            work.start[n_factors] = used
+            work.in_space[n_factors] = True
+            _file(n_factors, work)
+            _scale(used, n_rows, work, row)
+            n_factors += 1
+            used += n_rows * n_classes
+    return True
+
+
+@kernel
+def _unite(v, network, work):  # type: ignore[no-untyped-def]
+    """Write what the factors of a feature leave, in the order of elimination, and the places of theirs in it.
+
+    Returns the number of features, or -1 if they are too many.
+    """
+    n_left = 0
+    f = work.head[v]
+    while f >= 0:
+        for k in range(1, work.width[f]):
+            j = work.scope[f, k]
+            place = 0
+            while place < n_left and network.place[work.union[place]] < network.place[j]:
+                place += 1
+            if place == n_left or work.union[place] != j:
+                if n_left == work.union.shape[0]:
+                    return -1
+                for later in range(n_left, place, -1):
+                    work.union[later] = work.union[later - 1]
+                work.union[place] = j
+                n_left += 1
+        f = work.following[f]
+    f = work.head[v]
+    while f >= 0:
+        place = 0
+        for k in range(1, work.width[f]):
+            while work.union[place] != work.scope[f, k]:
+                place += 1
+            work.slot[f, k] = place
+        f = work.following[f]
+    return n_left
+
+
+@kernel
+def _choose(r, n_left, network, work):  # type: ignore[no-untyped-def]
+    """Write the values that row r of what is left stands for, the last feature varying fastest."""
+    for k in range(n_left - 1, -1, -1):
+        n_values = network.n_states[work.union[k]]
+        work.digit[k] = r % n_values
+        r //= n_values
+
+
+@kernel
+def _cell(f, s, work):  # type: ignore[no-untyped-def]
+    """Return where a factor has the first feature's value s and the chosen ones of the others."""
+    cell = work.start[f] + s * work.stride[f, 0]
+    for k in range(1, work.width[f]):
+        cell += work.digit[work.slot[f, k]] * work.stride[f, k]
+    return cell
+
+
+@kernel
+def _product(v, s, probabilities, network, work):  # type: ignore[no-untyped-def]
+    """Write the product of all factors of a feature at its value s and the chosen ones of the others."""
+    product = work.product
+    n_classes = product.shape[0]
+    first = network.belief[v] + s * n_classes
+    product[:] = work.space[first : first + n_classes]
+    f = work.head[v]
+    while f >= 0:
+        cell = _cell(f, s, work)
+        values = work.space[cell : cell + n_classes] if work.in_space[f] else probabilities[cell : cell + n_classes]
+        for c in range(n_classes):
+            product[c] *= values[c]
+        f = work.following[f]
+
+
+@kernel
+def _spread(probabilities, network, d_row, work, d_cells):  # type: ignore[no-untyped-def]
+    """Write the posteriors of all that was summed out, and add those of the factors that are tables."""
+    n_classes = d_row.shape[0]
+    work.d_space[:] = 0.0
+    for position in range(network.order.shape[0] - 1, -1, -1):
+        v = network.order[position]
+        if work.state[v] != SUMMED_OUT:
+            continue
+        n_left = _unite(v, network, work)
+        n_rows = 1
+        for k in range(n_left):
+            n_rows *= network.n_states[work.union[k]]
+        above = work.left[v] if n_left > 1 else network.belief[work.union[0]] if n_left == 1 else -1
+        belief = network.belief[v]
+        for r in range(n_rows):
+            _choose(r, n_left, network, work)
+            work.total[:] = 0.0
+            for s in range(network.n_states[v]):
+                _product(v, s, probabilities, network, work)
+                for c in range(n_classes):
+                    work.total[c] += work.product[c]
+            for s in range(network.n_states[v]):
+                _product(v, s, probabilities, network, work)
+                for c in range(n_classes):
+                    share = work.product[c] / work.total[c] if work.total[c] > 0.0 else 0.0
+                    work.product[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
+                    work.d_space[belief + s * n_classes + c] += work.product[c]
+                f = work.head[v]
+                while f >= 0:
+                    cell = _cell(f, s, work)
+                    for c in range(n_classes):
+                        if work.in_space[f]:
+                            work.d_space[cell + c] += work.product[c]
+                        else:
+                            d_cells[cell + c] += work.product[c] * d_row[c]
+                    f = work.following[f]
+
+
+@kernel
+def _close(codes, n, network, d_row, work, d_cells):  # type: ignore[no-untyped-def]
+    """Add the gradient of the prior and of the families that miss nothing or one feature."""
+    n_classes = d_row.shape[0]
+    for c in range(n_classes):
+        d_cells[c] += d_row[c]
+    f = work.width.shape[0] - 1  # not in use: there are at most a family and a remainder for every feature but one
+    for i in range(network.parents.shape[0]):
+        if work.state[i] == BARREN:
+            continue
+        first = _family(codes, i, n, network, n_classes, f, work)
+        if work.width[f] == 0:
+            for c in range(n_classes):
+                d_cells[first + c] += d_row[c]
+        elif work.width[f] == 1:
+            v, stride = work.scope[f, 0], work.stride[f, 0]
+            belief = network.belief[v]
+            for s in range(network.n_states[v]):
+                for c in range(n_classes):
+                    d_cells[first + s * stride + c] += d_row[c] * work.d_space[belief + s * n_classes + c]

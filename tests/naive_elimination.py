@@ -1,0 +1,41 @@
+"""Missing features summed out by enumeration: every completion of a sample, one after the other. Slow and obvious."""
+
+import itertools
+import math
+
+import naive
+
+
+def completions(sample, n_states):
+    """Yield every way to fill in what a sample misses (-1)."""
+    choices = [range(n_states[i]) if value < 0 else [value] for i, value in enumerate(sample)]
+    yield from itertools.product(*choices)
+
+
+def log_joint(sample, cells, parents, n_states, n_classes):
+    """Return log p(class, what is observed) for every class: the sum over all completions."""
+    selected = range(len(parents))
+    scores = []
+    for c in range(n_classes):
+        total = 0.0
+        for x in completions(sample, n_states):
+            total += math.exp(naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c])
+        scores.append(math.log(total) if total > 0 else -math.inf)
+    return scores
+
+
+def expected_counts(sample, d_scores, cells, parents, n_states, n_classes):
+    """Return for every cell the sum over classes of d_scores[c] times its probability of being used, given class c."""
+    selected = range(len(parents))
+    offset = naive.offsets(selected, parents, n_states, n_classes)
+    counts = [0.0] * offset[-1]
+    observed = log_joint(sample, cells, parents, n_states, n_classes)
+    for c in range(n_classes):
+        counts[c] += d_scores[c]
+        for x in completions(sample, n_states):
+            score = naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c]
+            posterior = math.exp(score - observed[c]) if observed[c] > -math.inf else 0.0
+            for i in selected:
+                row = naive.family_index(x, i, parents[i], n_states)
+                counts[offset[i] + row * n_classes + c] += d_scores[c] * posterior
+    return counts
