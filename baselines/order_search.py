@@ -40,8 +40,7 @@ class OrderSearch(WrapperSearch):
         ``"cmi"`` (OMI) takes next the feature that tells most about the class given all features before, ``"cmisp"``
         (OMISP) given the best single one of them, ``"random"`` (RO) any; or feature numbers, first feature first.
     max_parents : {1, 2}, default=1
-        Augmenting parents of a feature. With 2, all pairs of earlier features are tried as well. (Rows with missing
-        features can be classified only where no feature has two.)
+        Augmenting parents of a feature. With 2, all pairs of earlier features are tried as well.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
         What to improve: the classification rate (CR), the mean lead of the class over the best other one up to
         ``gamma``, or the mean log-posterior of the class (CL).

@@ -9,6 +9,7 @@ from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoded_data import EncodedData
 from tanlearn.encoding import CategoryEncoder
 from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.expectation_maximization import ExpectationMaximization
 from tanlearn.extended_baum_welch import ExtendedBaumWelch
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
@@ -32,6 +33,7 @@ __all__ = [
     "CrossTuned",
     "EncodedData",
     "EpochReport",
+    "ExpectationMaximization",
     "ExtendedBaumWelch",
     "HingeMargin",
     "Hybrid",

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn.border import deal_folds
 from tanlearn.encoded_data import EncodedData
+from tanlearn.inference import log_joint
 from tanlearn.losses import Margin
 from tanlearn.parameters import BatchLearner, ConjugateGradient
 from tanlearn.structures import Structure
@@ -121,7 +122,7 @@ class CrossTuned(BaseEstimator):
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Complete rows.
+            Rows; what they miss is summed out.
         rng : numpy.random.Generator
             Where the folds come from.
 
@@ -132,10 +133,10 @@ class CrossTuned(BaseEstimator):
         Raises
         ------
         ValueError
-            If a value is missing, there are fewer rows than folds, or the grid is empty or names no parameter.
+            If missing values cannot be summed out, there are fewer rows than folds, or the grid is empty or names no
+            parameter.
         """
         self._validate_params()
-        data.require_complete("Cross-tuning")
         from sklearn.model_selection import ParameterGrid  # 0.14 s of an import that most processes can do without
 
         base = ConjugateGradient() if self.learner is None else clone(self.learner)
@@ -185,7 +186,7 @@ class CrossTuned(BaseEstimator):
         right: list[Any] = []
 
         def record(tables: Tables) -> bool:
-            scores = tables.layout.log_joint(held_out.codes, tables.cells)
+            scores = log_joint(tables, structure, held_out.codes)
             right.append(held_out.weights[scores.argmax(axis=1) == held_out.y].sum())
             return self.patience is not None and len(right) - 1 - int(np.argmax(right)) >= self.patience
 

@@ -20,6 +20,8 @@ _CAPACITY = 2**22
 _MAX_WIDTH = 22
 #: Samples a thread takes at a time.
 _BLOCK = 128
+#: Parts that gradients are added up in, fewer if they are large.
+_PARTS = 8
 #: A probability of 1e-300, so that products of it and another one can be scaled before they are 0.
 LEAST_LOG = -690.0
 
@@ -34,8 +36,6 @@ class Eliminator:
         elimination takes.
     layout : TableLayout
         Its tables.
-    cells : ndarray of shape (n_cells,)
-        Their log-probabilities.
     is_normalized : bool, default=True
         Whether every distribution sums to one; then missing features without observed ones below are left out.
 
@@ -51,15 +51,13 @@ class Eliminator:
     >>> from tanlearn.elimination import Eliminator
     >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
     >>> tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, np.random.default_rng(0))
-    >>> eliminator = Eliminator(Structure([-1, 0]), tables.layout, tables.cells)
+    >>> eliminator = Eliminator(Structure([-1, 0]), tables.layout)
     >>> codes = np.array([[255], [1]], dtype=np.uint8)  # the first feature is missing
-    >>> np.exp(eliminator.log_joint(codes, np.array([0]))).round(3).tolist()
+    >>> np.exp(eliminator.log_joint(codes, np.array([0]), tables.cells)).round(3).tolist()
     [[0.0, 0.333]]
     """
 
-    def __init__(
-        self, structure: Structure, layout: TableLayout, cells: FloatArray, *, is_normalized: bool = True
-    ) -> None:
+    def __init__(self, structure: Structure, layout: TableLayout, *, is_normalized: bool = True) -> None:
         self._layout = layout
         self._is_normalized = is_normalized
         order, self._max_width, self._capacity = _plan(structure, layout)
@@ -72,20 +70,8 @@ class Eliminator:
             structure.order,
             np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
         )
-        self.set_cells(cells)
 
-    def set_cells(self, cells: FloatArray) -> None:
-        """Take other log-probabilities of the same layout.
-
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities.
-        """
-        self._cells = cells
-        self._probabilities = to_probabilities(cells)
-
-    def log_joint(self, codes: Codes, samples: IntArray, *, n_jobs: int | None = None) -> FloatArray:
+    def log_joint(self, codes: Codes, samples: IntArray, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
         """Return the log joint of some samples.
 
         Parameters
@@ -94,6 +80,8 @@ class Eliminator:
             Feature-major codes.
         samples : ndarray of shape (n_samples,)
             Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
 
@@ -107,10 +95,11 @@ class Eliminator:
             If the factors of a sample would be too large.
         """
         scores = np.empty((len(samples), self._layout.n_classes))
+        tables = cells, to_probabilities(cells)
 
         def score(first: int) -> None:
             block = slice(first, first + _BLOCK)
-            self._run(kernels.log_joint, codes, samples[block], scores[block])
+            self._run(kernels.log_joint, codes, samples[block], tables, scores[block])
 
         starts = range(0, len(samples), _BLOCK)
         if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
@@ -120,7 +109,15 @@ class Eliminator:
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(score)(first) for first in starts)
         return scores
 
-    def log_joint_adjoint(self, codes: Codes, samples: IntArray, d_scores: FloatArray) -> FloatArray:
+    def log_joint_adjoint(
+        self,
+        codes: Codes,
+        samples: IntArray,
+        cells: FloatArray,
+        d_scores: FloatArray,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
         """Return the gradient for the cells, given that for the log joint.
 
         Parameters
@@ -129,9 +126,13 @@ class Eliminator:
             Feature-major codes.
         samples : ndarray of shape (n_samples,)
             Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
         d_scores : ndarray of shape (n_samples, n_classes)
             Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
             expected counts.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
 
         Returns
         -------
@@ -144,15 +145,31 @@ class Eliminator:
         ValueError
             If the factors of a sample would be too large.
         """
-        d_cells = np.zeros(self._layout.n_cells)
-        self._run(kernels.log_joint_adjoint, codes, samples, d_scores, d_cells)
-        return d_cells
+        # The same parts for any number of threads: sums of other parts would differ by rounding.
+        n_parts = min(_PARTS, len(samples) // _BLOCK + 1, max(1, 4 * _CAPACITY // self._layout.n_cells))
+        parts = np.array_split(np.arange(len(samples)), n_parts)
+        d_cells = np.zeros((len(parts), self._layout.n_cells))
+        tables = cells, to_probabilities(cells)
 
-    def _run(self, kernel: Callable[..., int], codes: Codes, samples: IntArray, *arrays: FloatArray) -> None:
+        def add(part: int) -> None:
+            rows = parts[part]
+            self._run(kernels.log_joint_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
+
+        Parallel(n_jobs=n_jobs if len(parts) > 1 else 1, prefer="threads")(delayed(add)(k) for k in range(len(parts)))
+        return d_cells.sum(axis=0)
+
+    def _run(
+        self,
+        kernel: Callable[..., int],
+        codes: Codes,
+        samples: IntArray,
+        tables: tuple[FloatArray, FloatArray],
+        *arrays: FloatArray,
+    ) -> None:
         """Run a kernel; raise if a sample was too large for it."""
         missing = missing_code(codes.dtype)
-        tables = self._cells, self._probabilities, self._network, self._is_normalized
-        n_done = kernel(codes, samples, *tables, missing, self._max_width, self._capacity, *arrays)
+        room = self._max_width, self._capacity
+        n_done = kernel(codes, samples, *tables, self._network, self._is_normalized, missing, *room, *arrays)
         if n_done < len(samples):
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())

@@ -14,6 +14,7 @@ import numpy as np
 
 from tanlearn._lanes import LANES, padded
 from tanlearn._typing import FloatArray, missing_code
+from tanlearn.elimination import Eliminator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import scores as score_kernels
 from tanlearn.kernels import train, trees
@@ -75,14 +76,14 @@ class Engine(ABC):
 
 
 class UnfusedEngine(Engine):
-    """One kernel an equation; any loss, any type.
+    """One kernel an equation; any loss, any type, and for fixed structures rows with missing features.
 
     Parameters
     ----------
     state : State
         Changed in place.
     data : EncodedData
-        Complete rows.
+        Rows; what they miss is summed out.
     weights : ndarray of shape (n_samples,), float32
         Weights of mean one.
     loss : Loss
@@ -96,6 +97,10 @@ class UnfusedEngine(Engine):
         self.rho = state.theta.copy()
         self.adam = Adam(self.rho)
         self.structure_adam = Adam(state.phi)
+        self._is_incomplete = (data.codes == missing_code(data.codes.dtype)).any(axis=0)
+        if self._is_incomplete.any():  # of fixed structures only
+            structure = state.candidates.structure(np.arange(data.n_features))
+            self._eliminator = Eliminator(structure, state.layout)
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         order, uniform = plan
@@ -104,23 +109,29 @@ class UnfusedEngine(Engine):
         trees.gumbel(uniform.ravel(), noise.ravel())
         arrays = state.layout.arrays()
         missing = missing_code(data.codes.dtype)
-        rows = np.empty(order.shape[1], np.intp)
         scores = np.empty((order.shape[1], data.n_classes), self.rho.dtype)
         d_cells = np.zeros_like(self.rho)
         d_choice = np.empty_like(state.phi)
         d_phi = np.empty_like(state.phi)
         total = 0.0
         for batch, batch_noise in zip(order, noise, strict=True):
-            codes, y = np.take(data.codes, batch, axis=1), data.y[batch]
             perturbed = state.perturb(batch_noise)
             selected = state.draw(perturbed)
-            score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores)
-            losses, d_scores = evaluate(self.loss, scores, y)
+            batch = batch[np.argsort(self._is_incomplete[batch], kind="stable")]
+            n_complete = len(batch) - np.count_nonzero(self._is_incomplete[batch])
+            codes, rows = np.take(data.codes, batch[:n_complete], axis=1), np.empty(n_complete, np.intp)
+            score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores[:n_complete])
+            if n_complete < len(batch):
+                incomplete = data.codes, batch[n_complete:], state.theta.astype(np.float64)
+                scores[n_complete:] = self._eliminator.log_joint(*incomplete)
+            losses, d_scores = evaluate(self.loss, scores, data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
             total += float(losses @ share)
             d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=self.rho.dtype)
             d_cells[:] = 0.0
-            score_kernels.log_joint_adjoint(codes, 0, d_scores, *arrays, selected, missing, rows, d_cells)
+            score_kernels.log_joint_adjoint(codes, 0, d_scores[:n_complete], *arrays, selected, missing, rows, d_cells)
+            if n_complete < len(batch):
+                d_cells += self._eliminator.log_joint_adjoint(*incomplete, d_scores[n_complete:].astype(np.float64))
             self.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
             self.adam.step(self.rho, d_cells, rates[0])
             if state.candidates.has_choice:

@@ -73,8 +73,8 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs)
     if (structure.parents[:, 1] >= 0).any():
-        eliminator = Eliminator(structure, tables.layout, tables.cells)
-        scores[rows] = eliminator.log_joint(codes, rows, n_jobs=n_jobs)
+        eliminator = Eliminator(structure, tables.layout)
+        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
     else:
         scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs)
     return scores

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._typing import FloatArray
+from tanlearn._typing import FloatArray, missing_code
+from tanlearn.elimination import Eliminator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.losses import Loss, evaluate
 from tanlearn.parametrizations import Normalized
+from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout
 
 __all__ = ["Objective"]
@@ -26,7 +28,7 @@ class Objective:
     layout : TableLayout
         One table a feature.
     data : EncodedData
-        Complete rows.
+        Rows; what they miss is summed out, for which the parents must form no cycle.
     loss : Loss
         Built-in or the user's own.
 
@@ -44,22 +46,29 @@ class Objective:
     """
 
     def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
-        data.require_complete("Training by gradient")
         self._layout = layout
-        self._data = data
         self._loss = loss
         self._parametrization = Normalized(layout)
-        weights = data.weights
+        is_incomplete = (data.codes == missing_code(data.codes.dtype)).any(axis=0)
+        self._codes, self._rows = data.codes, np.flatnonzero(is_incomplete)
+        self._complete = data.take(~is_incomplete).codes if len(self._rows) else data.codes
+        order = np.argsort(is_incomplete, kind="stable")  # complete rows first, as in the scores
+        self._y, weights = data.y[order], data.weights[order]
         self._share: FloatArray = weights / weights.sum()
+        self._eliminator = Eliminator(Structure(layout.parents), layout) if len(self._rows) else None
 
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""
         theta = self._parametrization.forward(rho)
-        scores = self._layout.log_joint(self._data.codes, theta)
-        losses, d_scores = evaluate(self._loss, scores, self._data.y)
-        d_theta = self._layout.log_joint_adjoint(
-            self._data.codes, np.ascontiguousarray(d_scores * self._share[:, np.newaxis])
-        )
+        scores = self._layout.log_joint(self._complete, theta)
+        n_complete = len(scores)
+        if self._eliminator is not None:
+            scores = np.concatenate([scores, self._eliminator.log_joint(self._codes, self._rows, theta)])
+        losses, d_scores = evaluate(self._loss, scores, self._y)
+        d_scores = np.ascontiguousarray(d_scores * self._share[:, np.newaxis])
+        d_theta = self._layout.log_joint_adjoint(self._complete, d_scores[:n_complete])
+        if self._eliminator is not None:
+            d_theta += self._eliminator.log_joint_adjoint(self._codes, self._rows, theta, d_scores[n_complete:])
         return float(losses @ self._share), self._parametrization.pull_back(theta, d_theta, out=d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:

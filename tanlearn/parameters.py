@@ -159,7 +159,7 @@ class BatchLearner(BaseEstimator):
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Complete rows.
+            Rows; what they miss is summed out.
         rng : numpy.random.Generator
             Not used: there is nothing random.
 
@@ -170,7 +170,7 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If a value is missing.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
         """
         return self.improve(self.start(structure, data, rng), data)
 
@@ -201,7 +201,7 @@ class BatchLearner(BaseEstimator):
         tables : Tables
             Where to start, without probabilities of zero.
         data : EncodedData
-            Complete rows.
+            Rows; what they miss is summed out.
         callback : callable, optional
             Called with the tables after every iteration; a true answer ends the search there.
 
@@ -212,7 +212,7 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If a value is missing.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
         """
         self._validate_params()
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
@@ -359,7 +359,7 @@ class StochasticGradient(BaseEstimator):
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Complete rows.
+            Rows; what they miss is summed out.
         rng : numpy.random.Generator
             Where the start and the order of the rows come from.
 
@@ -370,7 +370,7 @@ class StochasticGradient(BaseEstimator):
         Raises
         ------
         ValueError
-            If a value is missing.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
         FloatingPointError
             If training diverges.
         """

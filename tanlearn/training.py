@@ -140,7 +140,8 @@ def train(
     Parameters
     ----------
     data : EncodedData
-        Complete rows. Weights multiply the loss, relative to their mean.
+        Rows, complete if there is a choice of candidates; otherwise what they miss is summed out. Weights multiply the
+        loss, relative to their mean.
     candidates : CandidateSets
         What every feature may choose from; sets without a choice train a fixed structure.
     loss : Loss
@@ -164,7 +165,7 @@ def train(
     Raises
     ------
     ValueError
-        If a value is missing, or there is only one class.
+        If a value is missing and the structure is to be learnt, or there is only one class.
     FloatingPointError
         If the loss or a gradient is no longer finite.
 
@@ -181,7 +182,8 @@ def train(
     >>> outcome.structure.parent.tolist()
     [-1, 0]
     """
-    data.require_complete("Training by gradient")
+    if candidates.has_choice:
+        data.require_complete("Structure learning by gradient")
     if data.n_classes < 2:
         raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
     state = State(data, candidates, settings.init, settings.dtype, rng)
@@ -189,7 +191,7 @@ def train(
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
     temperatures = settings.schedule(*settings.temperature)
     engine: Engine
-    if is_fusible(loss, settings.dtype):
+    if is_fusible(loss, settings.dtype) and not data.has_missing:
         engine = FusedEngine(state, data, weights, loss, settings.batch_size, effective_n_jobs(n_jobs))
     else:
         engine = UnfusedEngine(state, data, weights, loss)

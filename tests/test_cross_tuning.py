@@ -206,7 +206,19 @@ def test_bad_input_is_named(learner, message):
         learner.fit(CHAIN, noisy_data(n=30), np.random.default_rng(0))
 
 
-def test_missing_values_are_refused():
-    data = EncodedData.from_codes([[0, -1, 1], [1, 1, 0]] * 5, [0, 1] * 5)
-    with pytest.raises(ValueError, match=r"Cross-tuning learns from complete rows only.*feature 1 in row 0"):
-        CrossTuned(cv=2).fit(CHAIN, data, np.random.default_rng(0))
+def test_features_that_are_always_missing_change_nothing():
+    """In training and in held-out rows they are summed out; the last feature of the chain is nobody's parent."""
+    data = noisy_data(n=60)
+    codes = data.codes.T.astype(int)
+    codes[:, 2] = -1
+    blind = EncodedData.from_codes(codes, data.y, n_states=data.n_states)
+    without = EncodedData.from_codes(codes[:, :2], data.y, n_states=data.n_states[:2])
+    tuned = [CrossTuned(cv=2, patience=5) for _ in range(2)]
+    pair = Structure([-1, 0])
+    tables = [
+        learner.fit(structure, some, np.random.default_rng(0))
+        for learner, structure, some in zip(tuned, (CHAIN, pair), (blind, without), strict=True)
+    ]
+    assert (tuned[0].choice_, tuned[0].n_iter_) == (tuned[1].choice_, tuned[1].n_iter_)
+    np.testing.assert_allclose(tuned[0].results_["mean_rate"], tuned[1].results_["mean_rate"])
+    np.testing.assert_allclose(tables[0].cells[: len(tables[1].cells)], tables[1].cells, atol=1e-6)

@@ -19,6 +19,8 @@ from tanlearn import (
 from tanlearn.candidates import make_candidates
 from tanlearn.engines import FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.losses import CompiledLoss
+from tanlearn.objectives import Objective
+from tanlearn.optimizers import Adam
 from tanlearn.parametrizations import Normalized
 from tanlearn.state import State, plan_epoch
 
@@ -194,3 +196,22 @@ def test_small_steps_are_not_shared():
     data, sets = problem("subset")
     state = State(data, sets, "uniform", "float32", np.random.default_rng(0))
     assert make_engine(FusedEngine, state, data, Hybrid(), n_threads=4).n_threads == 1
+
+
+@pytest.mark.parametrize("parents", [[-1, 0, 1, 2, 1], [[-1, -1], [0, -1], [0, 1], [2, 1], [3, 0]]])
+def test_rows_that_miss_values_are_trained_as_the_objective_says(parents):
+    """A step on all rows is one of Adam along the gradient of the marginalised loss."""
+    structure = Structure(parents)
+    data, sets = problem(structure, weighted=True)
+    table = data.codes.T.astype(int)
+    table[np.random.default_rng(5).random(table.shape) < 0.2] = -1
+    data = EncodedData.from_codes(table, data.y, n_states=N_STATES, sample_weight=data.weights)
+    state = State(data, sets, "uniform", "float64", np.random.default_rng(0))
+    objective = Objective(state.layout, data, Hybrid(trade_off=20, gamma=2))
+    rho = state.theta.copy()
+    value, gradient = objective(rho)
+    Adam(rho).step(rho, gradient, 0.01)
+    engine = make_engine(UnfusedEngine, state, data, Hybrid(trade_off=20, gamma=2))
+    plan = plan_epoch(data.n_samples, data.n_samples, sets.n_tables, np.random.default_rng(1))
+    assert engine.epoch(plan, (0.01, 0.0), 1.0) == pytest.approx(value, rel=1e-6)  # weights are float32
+    np.testing.assert_allclose(state.theta, objective.theta(rho), atol=1e-6)

@@ -1,5 +1,6 @@
 """The objective of a fixed structure: gradient, weights, closed-form optimum."""
 
+import naive_elimination
 import numpy as np
 import pytest
 
@@ -10,17 +11,20 @@ from tanlearn.tables import TableLayout
 LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=3, gamma=2)]
 
 
-def problem(parents, weight=None, n=50):
+def problem(parents, weight=None, n=50, missing=0.0):
     rng = np.random.default_rng(0)
     X = np.stack([rng.integers(0, k, n) for k in (2, 3, 4)], axis=1)
-    data = EncodedData.from_codes(X, rng.integers(0, 3, n), sample_weight=weight)
+    y = rng.integers(0, 3, n)
+    X[rng.random(X.shape) < missing] = -1
+    data = EncodedData.from_codes(X, y, n_states=[2, 3, 4], sample_weight=weight)
     return TableLayout.of_parents(Structure(parents).parents, data.n_states, data.n_classes), data
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("parents", [[-1, -1, -1], [-1, 0, 1], [[-1, -1], [0, -1], [0, 1]]])
-def test_gradient_equals_finite_differences(loss, parents):
-    layout, data = problem(parents)
+@pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
+def test_gradient_equals_finite_differences(loss, parents, missing):
+    layout, data = problem(parents, missing=missing)
     objective = Objective(layout, data, loss)
     rng = np.random.default_rng(1)
     rho, direction = rng.normal(size=(2, layout.n_cells))
@@ -30,10 +34,11 @@ def test_gradient_equals_finite_differences(loss, parents):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_weight_two_is_the_row_twice(loss):
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_weight_two_is_the_row_twice(loss, missing):
     weight = np.random.default_rng(2).integers(1, 4, 50)
-    layout, data = problem([-1, 0, 1], weight)
-    _, plain = problem([-1, 0, 1])
+    layout, data = problem([-1, 0, 1], weight, missing=missing)
+    _, plain = problem([-1, 0, 1], missing=missing)
     repeated = plain.take(np.repeat(np.arange(50), weight))
     rho = np.random.default_rng(3).normal(size=layout.n_cells)
     value, gradient = Objective(layout, data, loss)(rho)
@@ -51,8 +56,19 @@ def test_joint_likelihood_is_flat_at_the_frequencies():
     assert value < Objective(layout, data, JointNLL())(tables.cells + rng.normal(scale=0.1, size=layout.n_cells))[0]
 
 
-def test_missing_values_are_refused():
-    layout, _ = problem([-1, -1, -1])
-    data = EncodedData.from_codes([[0, 0, -1], [1, 1, 1]], [0, 1], n_states=[2, 3, 4], n_classes=3)
-    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
+def test_missing_values_are_summed_out():
+    """The loss is that of scores by enumeration."""
+    layout, data = problem([[-1, -1], [0, -1], [0, 1]], missing=0.3)
+    rho = np.random.default_rng(4).normal(size=layout.n_cells)
+    objective = Objective(layout, data, ConditionalNLL())
+    cells, samples = objective.theta(rho), np.where(data.codes == 255, -1, data.codes.astype(int)).T
+    scores = [naive_elimination.log_joint(x, cells, layout.parents.tolist(), layout.n_states, 3) for x in samples]
+    expected = np.mean(np.logaddexp.reduce(scores, axis=1) - np.array(scores)[np.arange(50), data.y])
+    assert objective(rho)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_missing_values_of_a_cycle_are_refused():
+    _, data = problem([-1, 0, 1], missing=0.3)
+    layout = TableLayout.of_parents(np.array([[1, -1], [0, -1], [-1, -1]]), data.n_states, data.n_classes)
+    with pytest.raises(ValueError, match="parent forms a cycle"):
         Objective(layout, data, JointNLL())

@@ -10,6 +10,8 @@ from tanlearn import (
     ConditionalNLL,
     ConjugateGradient,
     EncodedData,
+    ExpectationMaximization,
+    ExtendedBaumWelch,
     Hybrid,
     Margin,
     MaximumLikelihood,
@@ -17,6 +19,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn._typing import missing_code
+from tanlearn.inference import log_joint
 from tanlearn.objectives import Objective
 
 RNG = np.random.default_rng(0)
@@ -141,10 +144,44 @@ def test_iterates_are_those_of_shorter_searches(learner):
     np.testing.assert_array_equal(stopped.cells, seen[0].cells)
 
 
-@pytest.mark.parametrize("learner", [ConjugateGradient(), LBFGS(), StochasticGradient()])
-def test_gradient_learners_refuse_missing_values(learner):
-    with pytest.raises(ValueError, match=r"complete rows only.*feature 1 in row 0"):
-        learner.fit(CHAIN, random_data(missing=True), RNG)
+LEARNERS = [
+    ConjugateGradient(max_iter=10),
+    LBFGS(max_iter=10),
+    ExtendedBaumWelch(max_iter=10),
+    StochasticGradient(n_epochs=5),
+    ExpectationMaximization(),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+def test_missing_values_are_learnt_from(learner):
+    """The middle of the chain is missing in half of the rows; what it tells with its neighbours is used."""
+    data = random_data(n=300)
+    codes = data.codes.T.astype(int)
+    codes[::2, 1] = -1
+    gappy = EncodedData.from_codes(codes, data.y, n_states=data.n_states)
+    tables = learner.fit(CHAIN, gappy, np.random.default_rng(0))
+    start = MaximumLikelihood().fit(CHAIN, gappy, RNG)
+    for i in range(3):
+        np.testing.assert_allclose(tables.probabilities(i).sum(axis=0), 1)
+    right = (log_joint(tables, CHAIN, gappy.codes).argmax(axis=1) == data.y).mean()
+    assert right >= (log_joint(start, CHAIN, gappy.codes).argmax(axis=1) == data.y).mean()
+    assert not np.allclose(tables.cells, start.cells)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+def test_a_feature_that_is_always_missing_changes_nothing(learner):
+    data = random_data()
+    codes = data.codes.T.astype(int)
+    codes[:, 2] = -1
+    blind = EncodedData.from_codes(codes, data.y, n_states=data.n_states)
+    without = EncodedData.from_codes(codes[:, :2], data.y, n_states=data.n_states[:2])
+    learner = clone(learner).set_params(init="maximum-likelihood") if hasattr(learner, "init") else learner
+    ours = learner.fit(CHAIN, blind, np.random.default_rng(0)).cells
+    theirs = learner.fit(Structure([-1, 0]), without, np.random.default_rng(0)).cells
+    # Mini-batches differ in their draws of noise, and float32 in its sums.
+    tolerance = 0.2 if isinstance(learner, StochasticGradient) else 1e-8
+    np.testing.assert_allclose(ours[: len(theirs)], theirs, atol=tolerance)
 
 
 @pytest.mark.parametrize(

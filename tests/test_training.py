@@ -202,8 +202,8 @@ def test_divergence_is_an_error_and_leaves_no_model():
 
 def test_missing_values_are_refused():
     data = EncodedData.from_codes([[0, -1], [1, 1]], [0, 1], n_states=[2, 2])
-    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
-        fit(data, CandidateSets.from_lists([[], [0]]))
+    with pytest.raises(ValueError, match="Structure learning by gradient learns from complete rows only"):
+        fit(data, candidates("all", n_features=2))
 
 
 def test_outcome_survives_pickling():

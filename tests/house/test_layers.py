@@ -24,7 +24,7 @@ RANKS = (
     {"engines"},
     {"training"},
     {"parameters"},
-    {"cross_tuning", "estimators", "extended_baum_welch"},
+    {"cross_tuning", "estimators", "expectation_maximization", "extended_baum_welch"},
     {"gradient_tan", "population"},
     {"checkpoint"},
     {"model_selection"},
