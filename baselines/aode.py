@@ -10,7 +10,7 @@ where S holds the features whose value x_i was seen often enough in training.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
 from tanlearn.kernels import aode as kernels
+from tanlearn.streams import PartialFitMixin
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 
@@ -32,7 +33,7 @@ __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 _BLOCK = 256
 
 
-class AODEClassifier(Classifier):
+class AODEClassifier(PartialFitMixin, Classifier):
     """Averaged one-dependence estimators: nothing is searched, so training is counting pairs of features.
 
     A row of d features costs d^2 n_classes additions, and the model as much memory as its pair counts: 30 MB for
@@ -49,6 +50,10 @@ class AODEClassifier(Classifier):
         1. The same cross-validation prefers 1 (14.2 %, 30: 14.9 %): small sets lose most of their estimators at 30,
         and large ones do not mind. Where no value of a row qualifies, naive Bayes answers. With 0, all features
         are super-parents of all rows, and the joint sums to one.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
     n_jobs : int, optional
@@ -102,30 +107,41 @@ class AODEClassifier(Classifier):
         *,
         alpha: float = 0.1,
         min_count: float = 1,
+        class_weight: Any = None,
+        class_prior: Any = None,
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
         self.min_count = min_count
+        self.class_weight = class_weight
+        self.class_prior = class_prior
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Count, and take logarithms."""
-        state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
+        self._learn_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs))
+
+    def _learn_counts(self, state: CountState) -> None:
+        """Take logarithms, and warn if nothing is averaged."""
         self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
         if not self.ensemble_.is_parent.any():
             warnings.warn(
                 f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
                 f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _log_joint(self, codes: Codes) -> FloatArray:
         """Return log p(class, features) of encoded rows."""
         return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Take other class probabilities, for every estimator."""
+        self.ensemble_ = self.ensemble_.with_log_prior(log_prior)
 
     @property
     def n_parameters_(self) -> int:
@@ -220,6 +236,26 @@ class OneDependenceEnsemble:
         cells = self.n_states * self.n_classes
         free = self.n_states - 1
         return int((cells - 1 + cells * (free.sum() - free)).sum())
+
+    def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
+        """Return the ensemble with other class probabilities.
+
+        Parameters
+        ----------
+        log_prior : ndarray of shape (n_classes,)
+            Their logarithms.
+
+        Returns
+        -------
+        OneDependenceEnsemble
+        """
+        log_parent = self.log_parent.copy()
+        rows = log_parent[:-LANES].reshape(-1, self.n_classes)
+        for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last
+            total = np.logaddexp.reduce(own.astype(np.float64), axis=0)
+            known = total > -np.inf  # not so a class without rows, where nothing is smoothed
+            own[:, known] += (log_prior - total)[known]
+        return replace(self, log_parent=log_parent)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Return the log of the mean of p(class, observed features) over the super-parents of every row.

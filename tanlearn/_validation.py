@@ -148,6 +148,39 @@ def read_classes(
     >>> read_classes(["no", "yes", "no"], 3)
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
+    labels = read_labels(y, n_samples)
+    if rows is not None:
+        labels = labels[rows]
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
+            f"and a classifier needs at least two classes. Add rows of another class."
+        )
+    return codes.astype(np.intp, copy=False), classes
+
+
+def read_labels(y: Any, n_samples: int) -> NDArray[Any]:
+    """Read the classes as they are.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, integers, booleans or categories.
+    n_samples : int
+        Number of rows of the table.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If y has another length than the table, a class is missing, or y is continuous.
+    TypeError
+        If y holds anything but strings or numbers, or both.
+    """
     # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
     plain = isinstance(getattr(y, "dtype", None), np.dtype)
     column = _from_array(column_or_1d(y, dtype=None if plain else object, warn=True), "y")
@@ -159,15 +192,7 @@ def read_classes(
             f"needs a class: drop the rows without one, or make the lack a class of its own."
         )
     check_classification_targets(labels)
-    if rows is not None:
-        labels = labels[rows]
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
-            f"and a classifier needs at least two classes. Add rows of another class."
-        )
-    return codes.astype(np.intp, copy=False), classes
+    return labels
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:

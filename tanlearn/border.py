@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 from tanlearn._validation import Column, read_classes, read_columns, read_weights
+from tanlearn.class_weights import weigh_classes
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoded_data import EncodedData
 from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories
@@ -208,7 +209,7 @@ def encode_training(
     ----------
     estimator : estimator
         Its ``encoder`` is a :class:`TableEncoder`, which is cloned, or ``None`` for one with the estimator's
-        ``n_jobs``. scikit-learn's messages name the estimator.
+        ``n_jobs``; its ``class_weight`` multiplies the weights. scikit-learn's messages name the estimator.
     X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
         The table.
     y : array-like of shape (n_samples,)
@@ -248,6 +249,7 @@ def encode_training(
     columns = read_columns(X)
     validate_data(estimator, X, y, skip_check_array=True)
     columns, codes, classes, weights, numbers = _present(columns, y, sample_weight)
+    weights = weigh_classes(estimator.class_weight, codes, classes, weights)
     encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     encoder._validate_params()
     validate_data(encoder, X, skip_check_array=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, Codes, FloatArray
 from tanlearn.border import TableEncoder, encode_rows, encode_training, forget, generator
+from tanlearn.class_weights import read_prior
+from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
+from tanlearn.streams import FamilyCounts, PartialFitMixin, forest_counts
 from tanlearn.structures import Structure
-from tanlearn.tables import Tables
+from tanlearn.tables import TableLayout, Tables
 
 __all__ = ["BayesNetClassifier", "Classifier", "NaiveBayesClassifier", "StructureLearner"]
 
@@ -32,11 +37,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "class_weight": [None, StrOptions({"balanced"}), dict],
+        "class_prior": [None, "array-like"],
         "encoder": [None, TableEncoder],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    class_weight: Any
+    class_prior: Any
     encoder: TableEncoder | None
     n_jobs: int | None
     random_state: Any
@@ -73,8 +82,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         forget(self)
         fraction = getattr(self, "validation_fraction", None)
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
-        self._learn(data, held_out, generator(self.random_state))
-        return self
+        return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
         """Learn from codes; for searches that encode once and learn many times.
@@ -94,8 +102,53 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         forget(self)
+        return self._learn_all(data, validation)
+
+    def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
+        """Learn, then replace the prior if the user knows better."""
         self._learn(data, validation, generator(self.random_state))
+        if self.class_prior is not None:
+            self._set_log_prior(read_prior(self.class_prior, data.n_classes))
         return self
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Take other class probabilities; models without ``tables_`` have their own way."""
+        cells = self.tables_.cells.copy()
+        cells[: len(log_prior)] = log_prior
+        self.tables_ = Tables(self.tables_.layout, cells)
+
+    def with_class_prior(self, class_prior: Any) -> Any:
+        """Return a copy of the fitted classifier for a place where classes are more or less frequent.
+
+        Parameters
+        ----------
+        class_prior : array-like of shape (n_classes,)
+            Probabilities of the classes, in the order of ``classes_``.
+
+        Returns
+        -------
+        object
+            A classifier like this one; this one stays as it is.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to copy.
+        ValueError
+            If these are no probabilities of the classes.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.with_class_prior([0.01, 0.99]).predict([["cough"]]).tolist()  # few people have a cold in summer
+        ['well']
+        """
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.class_prior = class_prior
+        twin._set_log_prior(read_prior(class_prior, len(self.classes_)))
+        return twin
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Set ``structure_`` and ``tables_``, or whatever an overridden ``_log_joint`` reads."""
@@ -180,7 +233,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class BayesNetClassifier(Classifier):
+class BayesNetClassifier(PartialFitMixin, Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -190,6 +243,10 @@ class BayesNetClassifier(Classifier):
         know; by default naive Bayes.
     parameters : ParameterLearner, optional
         An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
     n_jobs : int, optional
@@ -244,15 +301,28 @@ class BayesNetClassifier(Classifier):
         *,
         structure: StructureLearner | Structure | None = None,
         parameters: ParameterLearner | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.structure = structure
         self.parameters = parameters
+        self.class_weight = class_weight
+        self.class_prior = class_prior
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @staticmethod
+    def _check_structure(structure: Structure, data: EncodedData) -> None:
+        """Refuse a structure of another table."""
+        if structure.n_features != data.n_features:
+            raise ValueError(
+                f"the structure is of {structure.n_features} features, but X has {data.n_features} columns. Pass the "
+                f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
+            )
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the structure, then the tables."""
@@ -261,23 +331,42 @@ class BayesNetClassifier(Classifier):
             # Learners are copied, as they may keep what they find: what the user passed stays as it was.
             self.structure_learner_ = clone(structure, safe=False)
             structure = self.structure_learner_.learn(data, rng)
-        if structure.n_features != data.n_features:
-            raise ValueError(
-                f"the structure is of {structure.n_features} features, but X has {data.n_features} columns. Pass the "
-                f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
-            )
+        self._check_structure(structure, data)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         self.tables_ = self.parameters_.fit(structure, data, rng)
         self.structure_ = structure
 
+    def _new_counts(self, data: EncodedData) -> CountState | FamilyCounts:
+        """Return counts of pairs if the structure is learnt from them, of its tables if it is given."""
+        if hasattr(self.structure, "from_counts"):
+            return CountState(data.n_states, data.n_classes)
+        structure = self.structure if isinstance(self.structure, Structure) else Structure.naive_bayes(data.n_features)
+        self._check_structure(structure, data)
+        return FamilyCounts(TableLayout.of_parents(structure.parents, data.n_states, data.n_classes))
 
-class NaiveBayesClassifier(Classifier):
+    def _learn_counts(self, counts: CountState | FamilyCounts) -> None:
+        """Decide on the structure again if it is learnt, and take the smoothed frequencies."""
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
+        if isinstance(counts, FamilyCounts):
+            self.structure_ = Structure(counts.layout.parents)
+            self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)
+        else:
+            self.structure_learner_ = clone(self.structure)
+            self.structure_ = self.structure_learner_.from_counts(counts)
+            self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
+
+
+class NaiveBayesClassifier(PartialFitMixin, Classifier):
     """Naive Bayes: features independent given the class, any parameter learner.
 
     Parameters
     ----------
     parameters : ParameterLearner, optional
         An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
     n_jobs : int, optional
@@ -322,11 +411,15 @@ class NaiveBayesClassifier(Classifier):
         self,
         *,
         parameters: ParameterLearner | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.parameters = parameters
+        self.class_weight = class_weight
+        self.class_prior = class_prior
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -336,3 +429,15 @@ class NaiveBayesClassifier(Classifier):
         self.structure_ = Structure.naive_bayes(data.n_features)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)
+
+    def _new_counts(self, data: EncodedData) -> FamilyCounts:
+        """Return counts of the tables."""
+        return FamilyCounts(
+            TableLayout.of_parents(Structure.naive_bayes(data.n_features).parents, data.n_states, data.n_classes)
+        )
+
+    def _learn_counts(self, counts: FamilyCounts) -> None:
+        """Take the smoothed frequencies."""
+        self.structure_ = Structure.naive_bayes(len(counts.layout.child))
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
+        self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)

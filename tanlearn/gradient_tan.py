@@ -73,6 +73,10 @@ class TANClassifier(Classifier):
         With ``validation_fraction``: stop after that many epochs without a better validation error.
     dtype : {"float32", "float64"}, default="float32"
         Type of the parameters while training; the fitted tables are float64.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
@@ -164,6 +168,8 @@ class TANClassifier(Classifier):
         validation_fraction: float | None = None,
         patience: int | None = None,
         dtype: str = "float32",
+        class_weight: Any = None,
+        class_prior: Any = None,
         encoder: TableEncoder | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
@@ -185,6 +191,8 @@ class TANClassifier(Classifier):
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.dtype = dtype
+        self.class_weight = class_weight
+        self.class_prior = class_prior
         self.encoder = encoder
         self.device = device
         self.n_jobs = n_jobs

@@ -22,7 +22,8 @@ MISSING = 255
 class Classifier(BaseEstimator):
     """As much of a classifier as the border needs."""
 
-    def __init__(self, encoder=None, n_jobs=None):
+    def __init__(self, encoder=None, n_jobs=None, class_weight=None):
+        self.class_weight = class_weight
         self.encoder = encoder
         self.n_jobs = n_jobs
 

@@ -98,7 +98,7 @@ def test_training_on_missing_values_counts_what_is_there():
     X[::7, 2] = np.nan
     assert NaiveBayesClassifier().fit(X, y).score(X, y) > 0.9
     assert BayesNetClassifier(structure=ChowLiu()).fit(X, y).score(X, y) > 0.9
-    with pytest.raises(ValueError, match="Training by gradient learns from complete rows only"):
+    with pytest.raises(ValueError, match="Structure learning by gradient learns from complete rows only"):
         TANClassifier(**QUICK).fit(X, y)
 
 

@@ -1,0 +1,141 @@
+"""Learning chunk by chunk: the same model as from all rows, and what is refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from tanlearn import BayesNetClassifier, ConjugateGradient, MaximumLikelihood, NaiveBayesClassifier, Structure
+from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, KDependence
+
+CLASSES = ["no", "perhaps", "yes"]
+MODELS = [
+    NaiveBayesClassifier(),
+    NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0.1, shrinkage=2), class_prior=[0.2, 0.3, 0.5]),
+    BayesNetClassifier(),
+    BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1], [2, -1]]), class_weight={"yes": 2}),
+    BayesNetClassifier(structure=ChowLiu()),
+    BayesNetClassifier(structure=ChowLiu(penalty="bic"), parameters=MaximumLikelihood(alpha=0.5)),
+    BayesNetClassifier(structure=KDependence(k=1)),
+    AODEClassifier(),
+]
+
+
+def table(n, seed=0):
+    """Categories that all chunks know, some missing; classes that depend on them."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, 3, n)
+    columns = {f"x{i}": pd.Categorical.from_codes((code + rng.integers(0, 2, n)) % 3, list("abc")) for i in range(4)}
+    frame = pd.DataFrame(columns)
+    frame.loc[rng.random(n) < 0.1, "x1"] = None
+    return frame, np.array(CLASSES)[code]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: repr(model)[:70])
+def test_chunks_make_the_model_of_all_rows(model):
+    X, y = table(300)
+    weights = np.random.default_rng(1).integers(0, 3, 300)
+    streamed = clone(model)
+    for rows in np.split(np.arange(300), [7, 8, 100]):
+        streamed.partial_fit(X.iloc[rows], y[rows], CLASSES, np.maximum(weights[rows], rows == 7))
+    whole = clone(model).fit(X, y, np.maximum(weights, np.arange(300) == 7))
+    np.testing.assert_array_equal(streamed.predict_joint_log_proba(X), whole.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(streamed.classes_, whole.classes_)
+    if not isinstance(model, AODEClassifier):
+        assert streamed.structure_ == whole.structure_
+        np.testing.assert_array_equal(streamed.tables_.cells, whole.tables_.cells)
+    assert streamed.n_parameters_ == whole.n_parameters_
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(31, 119), max_size=5), st.integers(0, 99))
+def test_any_partition_in_any_order(cuts, seed):
+    X, y = table(120, seed)
+    chunks = [rows for rows in np.split(np.arange(30, 120), np.array(sorted(cuts), int) - 30) if len(rows)]
+    np.random.default_rng(seed).shuffle(chunks)
+    model = BayesNetClassifier(structure=ChowLiu())
+    for rows in [np.arange(30), *chunks]:  # the first chunk needs two classes
+        model.partial_fit(X.iloc[rows], y[rows], CLASSES)
+    expected = BayesNetClassifier(structure=ChowLiu()).partial_fit(X, y, CLASSES)
+    assert model.counts_ == expected.counts_
+    np.testing.assert_array_equal(model.tables_.cells, expected.tables_.cells)
+
+
+def test_the_first_chunk_decides_on_cuts_and_categories():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = np.stack([y + rng.normal(size=400), np.arange(400) // 100.0], axis=1).astype(object)
+    X[:, 1] = np.array(["a", "b", "c", "d"], dtype=object)[X[:, 1].astype(int)]
+    model = NaiveBayesClassifier()
+    for first in range(0, 400, 200):
+        model.partial_fit(X[first : first + 200], y[first : first + 200], [0, 1])
+    assert model.encoder_.categories_[1].tolist() == ["a", "b"]
+    assert model.counts_.cells[model.tables_.layout.offset[1] :].sum() == 200  # c and d count as missing
+    assert model.counts_.cells[:2].sum() == 400
+    assert model.score(X, y) > 0.6
+
+
+def test_a_chunk_that_breaks_a_rule_changes_nothing():
+    X, y = table(60)
+    model = BayesNetClassifier(structure=ChowLiu()).partial_fit(X, y, CLASSES)
+    counts, tables = model.counts_.to_bytes(), model.tables_
+    for arguments, message in [
+        ((X, ["maybe"] * 60), r"y holds 'maybe' in row 0, which is not among the classes: 'no', 'perhaps', 'yes'"),
+        ((X, y, ["no", "yes"]), r"classes is \['no', 'yes'\], but the first call had"),
+        ((X.iloc[:, :2], y), "feature names should match|features"),
+        ((X, y, None, -np.ones(60)), "sample_weight is -1"),
+        ((X, y[:5]), "inconsistent numbers of samples"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(*arguments)
+    assert model.counts_.to_bytes() == counts
+    assert model.tables_ is tables
+    assert model.partial_fit(X, y).counts_.class_counts.sum() == 120
+
+
+def test_a_first_chunk_that_breaks_a_rule_leaves_no_model():
+    X, y = table(60)
+    model = NaiveBayesClassifier()
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.partial_fit(X, y, ["no", "yes"])
+    with pytest.raises(ValueError, match="the first chunk holds one class only"):
+        model.partial_fit(np.linspace(0, 1, 9)[:, np.newaxis], ["no"] * 9, CLASSES)
+    assert not hasattr(model, "encoder_")
+    assert not hasattr(model, "classes_")
+
+
+def test_a_model_of_all_rows_is_not_gone_on_with():
+    X, y = table(60)
+    model = NaiveBayesClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"was fitted as a whole.*clone\(model\).partial_fit"):
+        model.partial_fit(X, y, CLASSES)
+    streamed = clone(model).partial_fit(X, y, CLASSES)
+    assert not hasattr(streamed.fit(X, y), "counts_")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BayesNetClassifier(structure=GreedySearch()), r"GreedySearch\(\) needs all rows at once"),
+        (NaiveBayesClassifier(parameters=ConjugateGradient()), r"ConjugateGradient\(\) needs all rows at once"),
+    ],
+)
+def test_learners_that_need_all_rows_have_no_partial_fit(model, message):
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as caught:
+        model.partial_fit([["a"]], ["no"], CLASSES)
+    assert re.search(message, str(caught.value.__cause__))
+
+
+def test_balanced_weights_and_two_parents_say_what_to_do():
+    X, y = table(60)
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows at once"):
+        NaiveBayesClassifier(class_weight="balanced").partial_fit(X, y, CLASSES)
+    with pytest.raises(ValueError, match="two augmenting parents need counts of three values"):
+        BayesNetClassifier(structure=KDependence(k=2)).partial_fit(X, y, CLASSES)
