@@ -39,3 +39,27 @@ def expected_counts(sample, d_scores, cells, parents, n_states, n_classes):
                 row = naive.family_index(x, i, parents[i], n_states)
                 counts[offset[i] + row * n_classes + c] += d_scores[c] * posterior
     return counts
+
+
+def most_probable(sample, cells, parents, n_states, n_classes, y=None):
+    """Return the completion and class of largest log joint, of equals the first, and that log joint; y fixes the class."""
+    selected = range(len(parents))
+    best = None
+    for c in range(n_classes) if y is None else [y]:
+        for x in completions(sample, n_states):
+            score = naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c]
+            if best is None or score > best[2]:
+                best = list(x), c, score
+    return best
+
+
+def contributions(sample, order, cells, parents, n_states, n_classes):
+    """Return what each feature adds to the log joint of the features before it in the order; the log prior last."""
+    seen = [-1] * len(sample)
+    rows = [[0.0] * n_classes for _ in sample]
+    for i in order:
+        before = log_joint(seen, cells, parents, n_states, n_classes)
+        seen[i] = sample[i]
+        after = log_joint(seen, cells, parents, n_states, n_classes)
+        rows[i] = [b - a for a, b in zip(before, after, strict=True)]
+    return [*rows, list(cells[:n_classes])]
