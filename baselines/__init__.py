@@ -1,5 +1,7 @@
 """The classic learners that gradient TAN is compared with, one a file, and the registry of all learners."""
 
+from tanlearn.serialization import register
+
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
@@ -23,3 +25,5 @@ __all__ = [
     "SuperParent",
     "find_learner",
 ]
+
+register(globals()[name] for name in __all__)  # files of models may name these classes

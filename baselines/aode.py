@@ -20,12 +20,14 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._lanes import LANES, padded
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.border import TableEncoder
+from tanlearn.archive import fields
 from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
 from tanlearn.kernels import aode as kernels
+from tanlearn.serialization import check_array
 from tanlearn.streams import PartialFitMixin
+from tanlearn.table_encoder import TableEncoder
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 
@@ -147,6 +149,26 @@ class AODEClassifier(PartialFitMixin, Classifier):
     def n_parameters_(self) -> int:
         """Number of free parameters of all estimators together."""
         return self.ensemble_.n_parameters
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        learnt = self.ensemble_
+        logs = {"log_parent": learnt.log_parent[:-LANES], "log_child": learnt.log_child[:-LANES]}
+        return {"is_parent": learnt.is_parent, **logs}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        is_parent, *logs = fields(state, "is_parent", "log_parent", "log_child")
+        n_states, n_classes = self.encoder_.n_states_, len(self.classes_)
+        n_rows = int(n_states.sum()) + 1
+        if check_array("is_parent", is_parent, np.bool_, (n_rows,))[-1]:
+            raise ValueError("is_parent is true for the constant feature, which is no super-parent.")
+        sizes = {"log_parent": n_rows * n_classes, "log_child": n_rows * n_rows * n_classes}
+        log_parent, log_child = (
+            np.append(check_array(name, log, np.float32, (size,)), np.zeros(LANES, np.float32))
+            for log, (name, size) in zip(logs, sizes.items(), strict=True)
+        )
+        self.ensemble_ = OneDependenceEnsemble(n_states, n_classes, is_parent, log_parent, log_child)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_") and hasattr(self, "encoder_")

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from tanlearn.border import TableEncoder
 from tanlearn.convex_relaxation import ConvexRelaxation
 from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
 from tanlearn.extended_baum_welch import ExtendedBaumWelch
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, Margin
 from tanlearn.parameters import ConjugateGradient, MaximumLikelihood, ParameterLearner, StochasticGradient
+from tanlearn.table_encoder import TableEncoder
 
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier

@@ -1,6 +1,5 @@
 """Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
 
-from tanlearn.border import TableEncoder
 from tanlearn.candidates import CandidateSets
 from tanlearn.convex_relaxation import ConvexRelaxation
 from tanlearn.counts import CountState
@@ -15,7 +14,10 @@ from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
 from tanlearn.model_selection import TANSearchCV
 from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
+from tanlearn.persistence import load, save
+from tanlearn.serialization import register
 from tanlearn.structures import Structure
+from tanlearn.table_encoder import TableEncoder
 from tanlearn.tables import Tables
 from tanlearn.training import EpochReport
 
@@ -48,4 +50,8 @@ __all__ = [
     "TANSearchCV",
     "TableEncoder",
     "Tables",
+    "load",
+    "save",
 ]
+
+register(globals()[name] for name in __all__)  # files of models may name these classes

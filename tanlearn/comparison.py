@@ -21,8 +21,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tanlearn._typing import IntArray
 from tanlearn._validation import read_classes
 from tanlearn.baselines import Learner, find_learner
-from tanlearn.border import TableEncoder
 from tanlearn.datasets import Dataset
+from tanlearn.table_encoder import TableEncoder
 
 __all__ = ["HEADERS", "Progress", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.border import MAX_INTEGER_CATEGORIES
+from tanlearn.table_encoder import MAX_INTEGER_CATEGORIES
 
 __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
 

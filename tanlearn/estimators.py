@@ -12,14 +12,20 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, Codes, FloatArray
-from tanlearn.border import TableEncoder, encode_rows, encode_training, forget, generator
+from tanlearn.archive import fields
+from tanlearn.border import encode_rows, encode_training, forget, generator
 from tanlearn.class_weights import read_prior
 from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
+from tanlearn.generation import GenerativeMixin
+from tanlearn.generative import log_evidence
 from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
+from tanlearn.persistence import save
+from tanlearn.serialization import restore_tables
 from tanlearn.streams import FamilyCounts, PartialFitMixin, forest_counts
 from tanlearn.structures import Structure
+from tanlearn.table_encoder import TableEncoder
 from tanlearn.tables import TableLayout, Tables
 
 __all__ = ["BayesNetClassifier", "Classifier", "NaiveBayesClassifier", "StructureLearner"]
@@ -172,6 +178,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
         return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
 
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(features) of every row: how likely the model holds it for; missing features are summed out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The probability of the encoded row: of a continuous column, that of its interval. After training for
+            anything but likelihood it ranks rows still, but says little of their frequency.
+        """
+        return log_evidence(self.predict_joint_log_proba(X))
+
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probability of every class.
 
@@ -217,10 +239,30 @@ class Classifier(ClassifierMixin, BaseEstimator):
         scores = self.predict_joint_log_proba(X)
         return self.classes_[scores.argmax(axis=1)]
 
+    def save(self, path: Any) -> None:
+        """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; what is there is replaced. See :mod:`tanlearn.persistence` for what a file keeps, and its format.
+        """
+        save(self, path)
+
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters of the fitted model."""
         return self.tables_.n_parameters
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        return {"structure": self.structure_, "cells": self.tables_.cells}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        structure, cells = fields(state, "structure", "cells")
+        self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells)
+        self.structure_ = structure
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tables_") and hasattr(self, "encoder_")
@@ -233,7 +275,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class BayesNetClassifier(PartialFitMixin, Classifier):
+class BayesNetClassifier(PartialFitMixin, GenerativeMixin, Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -356,7 +398,7 @@ class BayesNetClassifier(PartialFitMixin, Classifier):
             self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
 
 
-class NaiveBayesClassifier(PartialFitMixin, Classifier):
+class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, Classifier):
     """Naive Bayes: features independent given the class, any parameter learner.
 
     Parameters

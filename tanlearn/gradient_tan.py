@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.border import TableEncoder, hold_out
+from tanlearn.border import hold_out
 from tanlearn.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
+from tanlearn.generation import GenerativeMixin
 from tanlearn.losses import Hybrid, Loss, check_loss
+from tanlearn.table_encoder import TableEncoder
 from tanlearn.training import EpochReport, TrainingSettings, train
 
 __all__ = ["TANClassifier"]
 
 
-class TANClassifier(Classifier):
+class TANClassifier(GenerativeMixin, Classifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
 
     Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient
@@ -242,6 +244,21 @@ class TANClassifier(Classifier):
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        return {**super()._get_state(), "structure_probabilities": self.structure_probabilities_}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        probabilities = state.pop("structure_probabilities", [])
+        super()._set_state(state)
+        legal = set(range(-1, self.structure_.n_features))
+        pairs = [pair for choices in probabilities for pair in choices.items()]
+        proper = all(type(j) is int and j in legal and type(p) is float and 0 <= p < np.inf for j, p in pairs)
+        if type(probabilities) is not list or len(probabilities) != self.structure_.n_features or not proper:
+            raise ValueError("structure_probabilities must give every feature a dict of parents and probabilities.")
+        self.structure_probabilities_ = probabilities
 
     def _check_settings(self) -> None:
         """Refuse combinations that no single parameter's range can rule out."""

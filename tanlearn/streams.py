@@ -15,12 +15,13 @@ from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import AnyArray
 from tanlearn._validation import read_columns, read_labels, read_weights
-from tanlearn.border import TableEncoder, forget
+from tanlearn.border import forget
 from tanlearn.class_weights import read_prior, weigh_classes
 from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
 from tanlearn.parameters import MaximumLikelihood
 from tanlearn.structures import Structure
+from tanlearn.table_encoder import TableEncoder
 from tanlearn.tables import TableLayout
 
 __all__ = ["FamilyCounts", "PartialFitMixin"]

@@ -42,7 +42,7 @@ def expected_counts(sample, d_scores, cells, parents, n_states, n_classes):
 
 
 def most_probable(sample, cells, parents, n_states, n_classes, y=None):
-    """Return the completion and class of largest log joint, of equals the first, and that log joint; y fixes the class."""
+    """Return the completion and class of largest log joint, of equals the first, and that; y fixes the class."""
     selected = range(len(parents))
     best = None
     for c in range(n_classes) if y is None else [y]:

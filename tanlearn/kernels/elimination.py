@@ -243,9 +243,10 @@ def _eliminate(probabilities, network, n_factors, work, row):  # type: ignore[no
             return False
         n_rows = 1
         for k in range(n_left):
-            n_rows *= network.n_states[work.union[k]]
-            if used + n_rows * n_classes > work.space.shape[0]:
-                return False
+            if used + n_rows * n_classes <= work.space.shape[0]:  # or the product might overflow
+                n_rows *= network.n_states[work.union[k]]
+        if used + n_rows * n_classes > work.space.shape[0]:
+            return False
         work.left[v] = used
         for r in range(n_rows):
             _choose(r, n_left, network, work)

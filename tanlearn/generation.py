@@ -1,0 +1,186 @@
+"""What estimators with tables can do besides classifying: draw, complete and explain rows."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._validation import read_columns, read_labels
+from tanlearn.border import encode_rows, generator
+from tanlearn.generative import explain, log_odds, most_probable_completion, sample
+from tanlearn.structures import Structure
+from tanlearn.table_encoder import TableEncoder
+from tanlearn.tables import Tables
+
+__all__ = ["GenerativeMixin"]
+
+
+class GenerativeMixin:
+    """Methods of classifiers that are Bayesian networks, of one structure and its tables."""
+
+    structure_: Structure
+    tables_: Tables
+    classes_: AnyArray
+    encoder_: TableEncoder
+    n_jobs: int | None
+    random_state: Any
+
+    def sample(self, n_samples: int = 1, *, y: Any = None, random_state: Any = None) -> tuple[AnyArray, AnyArray]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many; with ``y``, as many as it has.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are drawn, too.
+        random_state : int, RandomState, Generator or None, default=None
+            Seed; by default the estimator's ``random_state``.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), object
+            Categories; for continuous columns, of which the model knows intervals only, the mean of the training values
+            in the interval.
+        y : ndarray of shape (n_samples,)
+            Classes.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the structure has a cycle, or ``y`` holds something that is no class.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> X, y = model.sample(2, y=["home", "home"], random_state=0)
+        >>> X.shape, y.tolist()
+        ((2, 2), ['home', 'home'])
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        given = None if y is None else self._class_codes(y, len(y))
+        codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
+        return self.encoder_.inverse_transform(codes), self.classes_[drawn]
+
+    def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
+        """Fill in what rows miss, all of a row together, with the most probable values.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. NaN, None and the like are filled in; unseen categories stay, though the model takes them for
+            missing.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are found together with the values.
+
+        Returns
+        -------
+        X : DataFrame like X, or ndarray of shape (n_samples, n_features), object
+            The completed rows. Of intervals of continuous columns, the mean of the training values.
+        y : ndarray of shape (n_samples,)
+            Classes: the most probable together with the completion, which :meth:`predict` may see differently.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If missing values cannot be filled in exactly: the structure has a cycle, or too many depend on each other.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.complete([["sun", 29.0], [None, 12.0]])[0].tolist()
+        [['sun', 29.0], ['rain', 12.0]]
+        """
+        codes = encode_rows(self, X)
+        given = None if y is None else self._class_codes(y, codes.shape[1])
+        completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
+        columns = read_columns(X)
+        absent = np.zeros(codes.T.shape, bool)
+        for i, column in enumerate(columns):
+            if column.categories is not None:
+                absent[:, i] = column.values < 0
+            elif column.missing is not None:
+                absent[:, i] = column.missing
+        return _filled(X, absent, self.encoder_.inverse_transform(completed)), self.classes_[found]
+
+    def explain(self, X: Any, *, against: Any = None) -> FloatArray:
+        """Split every prediction into what each feature says.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log-odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_classes)
+            The share of every feature in log p(class, features), or in the log-odds of every class against the given
+            one; the last is that of the class prior. They add up, over the features, to
+            :meth:`predict_joint_log_proba`, or to the log-odds. A feature's share is the log-probability of its value
+            given its parents and the class, for complete rows. With missing values it is that given the class and what
+            is observed of the features before it (``structure_.order``); a missing feature has none.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is no class.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.explain([["sun", None]], against="home")[0, :, 0].round(2).tolist()  # what speaks for the beach
+        [0.98, 0.0, -0.41]
+        """
+        codes = encode_rows(self, X)
+        contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
+        if against is None:
+            return contributions
+        other = int(self._class_codes([against], 1)[0])
+        return np.stack([log_odds(contributions, c, other) for c in range(len(self.classes_))], axis=-1)
+
+    def _class_codes(self, y: Any, n_samples: int) -> AnyArray:
+        """Return the numbers of classes."""
+        number = {label: code for code, label in enumerate(self.classes_.tolist())}
+        labels = read_labels(y, n_samples).tolist()
+        for row, label in enumerate(labels):
+            if label not in number:
+                raise ValueError(f"{label!r} in row {row} is none of the classes {', '.join(map(repr, number))}.")
+        return np.array([number[label] for label in labels])
+
+
+def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:
+    """Return a table with other values in absent places; a frame stays one."""
+    for module in ("pandas", "polars"):
+        if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
+            filled = X.copy() if module == "pandas" else X.clone()
+            for i in np.flatnonzero(absent.any(axis=0)).tolist():
+                name = X.columns[i]
+                cells = zip(X[name].to_list(), values[:, i], absent[:, i], strict=True)
+                column = [new if gone else old for old, new, gone in cells]
+                if module == "pandas":
+                    filled[name] = sys.modules[module].Series(column, index=X.index)
+                else:
+                    filled = filled.with_columns(sys.modules[module].Series(name, column))
+            return filled
+    table = np.array(X, dtype=object)
+    table[absent] = values[absent]
+    return table

@@ -1,0 +1,327 @@
+"""From the columns of a table to codes, and back to typical values."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn._validation import Column, read_classes, read_columns, read_weights
+from tanlearn.discretize import MDLPDiscretizer
+from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories
+
+__all__ = ["MAX_INTEGER_CATEGORIES", "TableEncoder", "present_rows"]
+
+# An integer column with more distinct values than this is a quantity (a pixel, an age, an amount) far more
+# often than a code, and as categories so many values would leave too few rows for every cell of a table.
+MAX_INTEGER_CATEGORIES = 64
+
+
+class TableEncoder(BaseEstimator):
+    """Turn a table of categorical and continuous columns into codes.
+
+    Categorical columns are numbered as :class:`~tanlearn.encoding.CategoryEncoder` does, continuous ones are
+    discretised. It is what classifiers use inside ``fit``.
+
+    Parameters
+    ----------
+    discrete_features : "auto", bool or array-like, default="auto"
+        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
+        or names. "auto" takes columns of floating type for continuous, columns of integers too if they hold
+        more than 64 distinct training values, and all others for categorical. A column of Python numbers
+        counts as one of floating type or of integers. A column of floating type that misses values counts as
+        one of integers if all values it has are whole numbers, because one missing value is enough for pandas
+        and NumPy to make floating numbers of integers.
+    discretizer : object, optional
+        How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
+        returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
+        default :class:`~tanlearn.discretize.MDLPDiscretizer`.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What to do with a category that was not there in ``fit``: treat it as missing, or raise.
+    n_jobs : int, optional
+        Threads of the default discretizer.
+
+    Attributes
+    ----------
+    is_discrete_ : ndarray of shape (n_features_in_,), bool
+        Which columns are categorical.
+    n_states_ : ndarray of shape (n_features_in_,), intp
+        Number of states of every feature.
+    categories_ : list of (ndarray or None)
+        Categories of every categorical feature, ``None`` for the others.
+    typical_values_ : list of (ndarray of shape (n_states,) or None)
+        For every state of a continuous feature the mean of the training values in it, nan where there are none;
+        ``None`` for categorical features.
+    discretizer_ : object or None
+        The discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if the table had names.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> X = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", 10.0], ["red", 11.0], [None, 12.0]]
+    >>> encoder = TableEncoder().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> encoder.is_discrete_, encoder.n_states_
+    (array([ True, False]), array([2, 2]))
+    >>> encoder.transform(X)
+    array([[  1,   0,   1,   0,   1, 255],
+           [  0,   0,   0,   1,   1,   1]], dtype=uint8)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "discrete_features": [StrOptions({"auto"}), "boolean", "array-like"],
+        "discretizer": [HasMethods(["fit", "transform"]), None],
+        "handle_unknown": [StrOptions({"missing", "error"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        discrete_features: Any = "auto",
+        discretizer: Any = None,
+        handle_unknown: str = "missing",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.discrete_features = discrete_features
+        self.discretizer = discretizer
+        self.handle_unknown = handle_unknown
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TableEncoder:
+        """Find categories and cuts.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The table; NaN, None and the like mean missing.
+        y : array-like of shape (n_samples,)
+            Classes, at least two.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; rows of weight 0 count as absent.
+
+        Returns
+        -------
+        TableEncoder
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the table, the classes, the weights or a parameter break a rule, which the message states.
+        TypeError
+            If a column mixes strings and numbers, holds something else, or is continuous and no number.
+        """
+        self._validate_params()
+        columns = read_columns(X)
+        validate_data(self, X, y, skip_check_array=True)
+        columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
+        self._learn(columns, codes, weights)
+        return self
+
+    def transform(self, X: Any) -> Codes:
+        """Return the codes of a table.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            Feature-major and C-contiguous; ``0..n_states_[i] - 1``, or the largest value of the type for
+            "missing".
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
+            ``handle_unknown="error"``.
+        TypeError
+            If a column mixes strings and numbers, or a continuous one holds no numbers.
+        """
+        check_is_fitted(self)
+        columns = read_columns(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._encode(columns)
+
+    def inverse_transform(self, X: Codes) -> AnyArray:
+        """Return what codes stand for: categories, and of intervals the mean of the training values in them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_features, n_samples), integer
+            Codes as :meth:`transform` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+            ``None`` where a code is missing or stands for nothing that was seen.
+
+        Raises
+        ------
+        ValueError
+            If the shape or a code does not fit.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
+        >>> encoder.inverse_transform(encoder.transform([["b", 7.7], [None, 0.0]])).tolist()
+        [['b', 9.25], [None, 0.2]]
+        """
+        check_is_fitted(self)
+        codes = np.asarray(X)
+        missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
+        if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
+            raise ValueError(
+                f"X must hold integers in {len(self.n_states_)} rows, one a feature, as transform returns them; got "
+                f"shape {codes.shape} of dtype {codes.dtype}."
+            )
+        wrong = ~missing & ((codes < 0) | (codes >= self.n_states_[:, np.newaxis]))
+        if wrong.any():
+            i, row = np.argwhere(wrong)[0]
+            raise ValueError(f"code {codes[i, row]} of feature {i}, sample {row}, is none of its {self.n_states_[i]}.")
+        values = np.full(codes.T.shape, None, dtype=object)
+        for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
+            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last is what missing codes find
+            if categories is not None:
+                known[: len(categories)] = categories
+            elif typical is not None:
+                known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
+            values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
+        return values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _learn(self, columns: list[Column], y: IntArray, sample_weight: AnyArray | None) -> None:
+        """Fit to columns that are read already, after the names are known."""
+        names = getattr(self, "feature_names_in_", None)
+        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names)
+        pairs = list(zip(columns, self.is_discrete_, strict=True))
+        self.categories_ = [find_categories(column) if discrete else None for column, discrete in pairs]
+        n_categories = [0 if known is None else len(known) for known in self.categories_]
+        self.n_states_: IntArray = np.maximum(np.array(n_categories, dtype=np.intp), 1)
+        self.discretizer_ = None
+        if not self.is_discrete_.all():
+            unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
+            self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
+            self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
+        self.typical_values_ = self._typical_values(columns)
+        dtype = codes_dtype(int(self.n_states_.max()))
+        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in self.categories_]
+
+    def _encode(self, columns: list[Column], handle_unknown: str | None = None) -> Codes:
+        """Encode columns read already; held-out rows take unknown categories for missing whatever the user wants."""
+        unknown = self.handle_unknown if handle_unknown is None else handle_unknown
+        dtype = codes_dtype(int(self.n_states_.max()))
+        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
+        for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
+            if index is not None:
+                codes[i] = encode_categories(column, index, unknown)
+        if self.discretizer_ is not None:
+            found = self.discretizer_.transform(self._continuous(columns)).T
+            missing = found == missing_code(found.dtype)
+            codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
+        return codes
+
+    def _typical_values(self, columns: list[Column]) -> list[FloatArray | None]:
+        """Return the means of the training values in the states of continuous features."""
+        typical: list[FloatArray | None] = [None] * len(columns)
+        if self.discretizer_ is None:
+            return typical
+        codes = self.discretizer_.transform(self._continuous(columns)).T
+        for i, own in zip(np.flatnonzero(~self.is_discrete_), codes, strict=True):
+            present = own != missing_code(own.dtype)
+            state, values = own[present], columns[i].numbers()[present].astype(np.float64)
+            counts = np.bincount(state, minlength=int(self.n_states_[i]))
+            means = np.bincount(state, values / counts[state], len(counts))  # so that no sum overflows
+            typical[i] = np.where(counts > 0, means, np.nan)
+        return typical
+
+    def _continuous(self, columns: list[Column]) -> AnyArray:
+        """Return the continuous columns side by side, in Fortran order."""
+        chosen = np.flatnonzero(~self.is_discrete_)
+        return np.stack([columns[i].numbers() for i in chosen]).T
+
+
+def present_rows(
+    columns: list[Column], y: Any, sample_weight: Any
+) -> tuple[list[Column], IntArray, AnyArray, AnyArray | None, IntArray]:
+    """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
+
+    Parameters
+    ----------
+    columns : list of Column
+        The table.
+    y : array-like of shape (n_samples,)
+        Classes.
+    sample_weight : array-like of shape (n_samples,) or None
+        Non-negative weights.
+
+    Returns
+    -------
+    tuple
+        The columns, the codes of the classes, the classes, the weights or None, and the numbers of the rows.
+    """
+    n_samples = len(columns[0].values)
+    weights = read_weights(sample_weight, n_samples)
+    if weights is None or weights.all():
+        codes, classes = read_classes(y, n_samples)
+        return columns, codes, classes, weights, np.arange(n_samples)
+    rows = weights > 0
+    codes, classes = read_classes(y, n_samples, rows)
+    return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
+
+
+def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
+    """Return which columns are categorical."""
+    if isinstance(option, str):  # "auto", the only string that the constraints let pass
+        return np.array([_looks_categorical(column) for column in columns])
+    n_features = len(columns)
+    chosen = np.asarray(option)
+    if chosen.ndim == 0:
+        return np.full(n_features, bool(option))
+    if chosen.dtype.kind == "b" and chosen.shape == (n_features,):
+        return chosen.copy()
+    numbers = chosen
+    if chosen.dtype.kind in "UO" and names is not None:
+        place = {name: i for i, name in enumerate(names)}
+        numbers = np.array([place.get(name, -1) for name in chosen])
+    elif chosen.size == 0:
+        numbers = chosen.astype(np.intp)
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or ((numbers < 0) | (numbers >= n_features)).any():
+        known = "without names" if names is None else f"named {', '.join(map(repr, names.tolist()))}"
+        raise ValueError(
+            f"discrete_features must be 'auto', a bool, a mask of shape ({n_features},), or a list of column "
+            f"numbers from 0 to {n_features - 1} or of column names; got {option!r} for columns {known}."
+        )
+    discrete = np.zeros(n_features, dtype=np.bool_)
+    discrete[numbers] = True
+    return discrete
+
+
+def _looks_categorical(column: Column) -> bool:
+    """Return whether "auto" takes a column for categorical."""
+    kind = column.values.dtype.kind
+    if column.categories is not None or kind not in "iuf":
+        return True
+    values = column.values if column.missing is None else column.values[~column.missing]
+    # One missing value is enough for pandas and NumPy to make floating numbers of integers.
+    integral = kind != "f" or (column.missing is not None and len(values) > 0 and (values == np.floor(values)).all())
+    return bool(integral) and len(distinct(column)) <= MAX_INTEGER_CATEGORIES

@@ -1,0 +1,75 @@
+"""Fitted classifiers of all kinds, for tests of what files keep of them."""
+
+import numpy as np
+import pandas as pd
+
+from tanlearn import (
+    BayesNetClassifier,
+    CandidateSets,
+    ConditionalNLL,
+    ConjugateGradient,
+    CrossTuned,
+    Hybrid,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    StochasticGradient,
+    Structure,
+    TableEncoder,
+    TANClassifier,
+)
+from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+
+QUICK = {"n_epochs": 2, "batch_size": 20, "random_state": 0}
+CYCLE = Structure([1, 2, 0, -1, -1, -1], allow_cycles=True)
+
+
+def mixed_frame(n=60, seed=0):
+    """Return a frame of strings, bytes, floats, integers, booleans and declared categories, with values missing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice(["Graz", "Linz", "Wels"], n).astype(object),
+            "income": y * 3 + rng.normal(size=n),
+            "rooms": rng.integers(1, 6, n).astype(np.int16),
+            "owner": rng.random(n) < 0.5,
+            "grade": pd.Categorical(rng.choice(["a", "b"], n), categories=["b", "a", "c"]),
+            "key": rng.choice([b"x", b"y"], n).astype(object),
+        }
+    )
+    return frame, np.array(["low", "middle", "high"])[y]
+
+
+FRAME, Y = mixed_frame()
+#: Rows with values missing and never seen.
+HOLED = FRAME.head(20).copy()
+HOLED["town"] = ["Wien", None, np.nan, "Graz"] * 5
+HOLED["grade"] = pd.Categorical(["c", None, "a", "z"] * 5)
+HOLED.loc[::3, "income"] = np.nan
+HOLED["rooms"] = [np.nan, 99, 2, 1e12] * 5
+
+ESTIMATORS = {
+    "nb": NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0.0)),
+    "nb-cl": NaiveBayesClassifier(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=3)),
+    "nb-tuned": NaiveBayesClassifier(
+        parameters=CrossTuned(learner=ConjugateGradient(max_iter=2), param_grid={"alpha": [1.0]}, cv=2)
+    ),
+    "chow-liu": BayesNetClassifier(structure=ChowLiu(), class_prior=[0.5, 0.25, 0.25], n_jobs=1),
+    "two-parents": BayesNetClassifier(structure=KDependence(k=2), class_weight={"low": 2, "high": 0.5}),
+    "cyclic": BayesNetClassifier(structure=CYCLE, parameters=StochasticGradient(n_epochs=1)),
+    "tan": TANClassifier(loss=Hybrid(trade_off=5), temperature=(1, 0.5), ordering=np.arange(6)[::-1], **QUICK),
+    "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),
+    "tan-lists": TANClassifier(candidates=[[], (0,), [], [1], [], []], learning_rate=np.float32(0.1), **QUICK),
+    "pseudo-tan": TANClassifier(candidates="unconstrained", **QUICK),
+    "aode": AODEClassifier(encoder=TableEncoder(discrete_features=["town", "rooms", "owner", "grade", "key"])),
+}
+_FITTED = {}
+
+
+def fitted(name):
+    """Return one of the estimators, fitted once; "small" is naive Bayes of two columns."""
+    if name == "small" and name not in _FITTED:
+        _FITTED[name] = NaiveBayesClassifier().fit(FRAME[["owner", "income"]], Y)
+    if name not in _FITTED:
+        _FITTED[name] = ESTIMATORS[name].fit(FRAME, Y)
+    return _FITTED[name]

@@ -1,0 +1,124 @@
+"""Estimators that draw, complete and explain rows."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TANClassifier
+from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+
+RNG = np.random.default_rng(0)
+
+
+def table(n=300):
+    """A category, a number and a copy of the category, that tell the class."""
+    y = RNG.integers(0, 2, n)
+    town = np.array(["Graz", "Linz", "Wien"])[y + RNG.integers(0, 2, n)]
+    frame = pd.DataFrame({"town": town, "size": y + RNG.normal(size=n), "again": town})
+    return frame, np.array(["no", "yes"])[y]
+
+
+X, Y = table()
+MODELS = [
+    NaiveBayesClassifier(random_state=0),
+    BayesNetClassifier(structure=ChowLiu()),
+    BayesNetClassifier(structure=KDependence(k=2)),
+    TANClassifier(n_epochs=5, random_state=0),
+]
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: repr(model)[:60])
+def model(request):
+    return request.param.fit(X, Y)
+
+
+def test_score_samples_is_the_sum_over_classes(model):
+    joint = model.predict_joint_log_proba(X)
+    np.testing.assert_allclose(np.exp(model.score_samples(X)), np.exp(joint).sum(axis=1))
+    assert model.score_samples(pd.DataFrame([[None] * 3], columns=X.columns)) == pytest.approx(
+        0, abs=1e-12
+    )  # anything is certain
+    assert AODEClassifier().fit(X, Y).score_samples(X).shape == (300,)
+
+
+def test_samples_are_like_the_training_rows(model):
+    drawn, y = model.sample(4000, random_state=0)
+    assert drawn.shape == (4000, 3)
+    assert (y == "yes").mean() == pytest.approx((Y == "yes").mean(), abs=0.05)
+    assert set(drawn[:, 0]) <= {"Graz", "Linz", "Wien"}
+    assert np.isfinite(drawn[:, 1].astype(float)).all()
+    again, _ = model.sample(4000, random_state=0)
+    assert again.tolist() == drawn.tolist()
+    given, y = model.sample(y=["yes"] * 5 + ["no"] * 5, random_state=1)
+    assert (given.shape, y.tolist()) == ((10, 3), ["yes"] * 5 + ["no"] * 5)
+    with pytest.raises(ValueError, match="'perhaps' in row 1 is none of the classes 'no', 'yes'"):
+        model.sample(y=["yes", "perhaps"])
+
+
+def test_a_tree_draws_what_belongs_together():
+    drawn, _ = BayesNetClassifier(structure=Structure([-1, -1, 0])).fit(X, Y).sample(2000, random_state=0)
+    assert (drawn[:, 0] == drawn[:, 2]).mean() > 0.95
+    independent, _ = NaiveBayesClassifier().fit(X, Y).sample(2000, random_state=0)
+    assert (independent[:, 0] == independent[:, 2]).mean() < 0.7
+
+
+def test_completion_leaves_what_is_there_and_fills_the_rest():
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, Y)
+    gappy = X.copy()
+    gappy.loc[::3, "again"] = None
+    gappy.loc[::5, "size"] = np.nan
+    gappy.loc[1, "town"] = "Wels"  # never seen: missing to the model, but not to the user
+    full, y = model.complete(gappy)
+    assert isinstance(full, pd.DataFrame)
+    assert not full.isna().any().any()
+    there = gappy.notna().to_numpy()
+    assert (full.to_numpy()[there] == gappy.to_numpy()[there]).all()
+    assert (full["again"] == X["again"]).mean() > 0.95  # the copy comes back
+    assert set(y) == {"no", "yes"}
+    _, y = model.complete(gappy, y=np.repeat("yes", 300))
+    assert (y == "yes").all()
+    as_polars, _ = model.complete(pl.from_pandas(gappy))
+    assert isinstance(as_polars, pl.DataFrame)
+    assert as_polars["again"].to_list() == full["again"].tolist()
+    unnamed = BayesNetClassifier(structure=ChowLiu()).fit(X.to_numpy(), Y)
+    as_lists, _ = unnamed.complete(gappy.to_numpy().tolist())
+    assert as_lists[:, 2].tolist() == full["again"].tolist()
+    assert model.complete(X)[0].equals(X)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_explanations_add_up(model, missing):
+    gappy = X.astype(object).mask(RNG.random(X.shape) < missing)
+    joint = model.predict_joint_log_proba(gappy)
+    contributions = model.explain(gappy)
+    assert contributions.shape == (300, 4, 2)
+    np.testing.assert_allclose(contributions.sum(axis=1), joint, atol=1e-10)
+    assert (contributions[:, :3][gappy.isna().to_numpy()] == 0).all()
+    odds = model.explain(gappy, against="no")
+    np.testing.assert_allclose(odds.sum(axis=1), joint - joint[:, :1], atol=1e-10)
+    with pytest.raises(ValueError, match="'maybe' in row 0 is none of the classes"):
+        model.explain(gappy, against="maybe")
+
+
+def test_inverse_transform_gives_values_with_the_same_codes():
+    encoder = NaiveBayesClassifier().fit(X, Y).encoder_
+    codes = encoder.transform(X)
+    np.testing.assert_array_equal(
+        encoder.transform(pd.DataFrame(encoder.inverse_transform(codes), columns=X.columns)), codes
+    )
+    with pytest.raises(ValueError, match="code 9 of feature 0, sample 0, is none of its 3"):
+        encoder.inverse_transform(np.array([[9], [0], [0]]))
+    with pytest.raises(ValueError, match="X must hold integers in 3 rows"):
+        encoder.inverse_transform(codes[:2])
+
+
+def test_means_of_huge_values_do_not_overflow():
+    huge = np.repeat([1.7e308, -1.7e308], 20)[:, np.newaxis]
+    encoder = NaiveBayesClassifier().fit(huge, np.repeat([0, 1], 20)).encoder_
+    np.testing.assert_allclose(encoder.typical_values_[0], [-1.7e308, 1.7e308])
+
+
+def test_models_without_one_structure_have_no_such_methods():
+    for name in ("sample", "complete", "explain"):
+        assert not hasattr(AODEClassifier(), name)
