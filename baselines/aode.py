@@ -127,6 +127,10 @@ class AODEClassifier(PartialFitMixin, Classifier):
         """Count, and take logarithms."""
         self._learn_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs))
 
+    def _new_counts(self, data: EncodedData) -> CountState:
+        """Return counts of pairs."""
+        return CountState(data.n_states, data.n_classes)
+
     def _learn_counts(self, state: CountState) -> None:
         """Take logarithms, and warn if nothing is averaged."""
         self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)

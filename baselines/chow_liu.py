@@ -80,7 +80,6 @@ class ChowLiu(BaseEstimator):
         ValueError
             If ``root`` is no feature of the data.
         """
-        self._validate_params()
         state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         return self.from_counts(state)
 
@@ -96,6 +95,7 @@ class ChowLiu(BaseEstimator):
         -------
         Structure
         """
+        self._validate_params()
         if self.root >= state.n_features:
             raise ValueError(f"root must be a feature (0..{state.n_features - 1}), got {self.root}.")
         weights = state.conditional_mutual_information(n_jobs=self.n_jobs)

@@ -149,6 +149,7 @@ def read_classes(
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
     labels = read_labels(y, n_samples)
+    check_classification_targets(labels)
     if rows is not None:
         labels = labels[rows]
     classes, codes = np.unique(labels, return_inverse=True)
@@ -177,7 +178,7 @@ def read_labels(y: Any, n_samples: int) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If y has another length than the table, a class is missing, or y is continuous.
+        If y has another length than the table, or a class is missing.
     TypeError
         If y holds anything but strings or numbers, or both.
     """
@@ -191,7 +192,6 @@ def read_labels(y: Any, n_samples: int) -> NDArray[Any]:
             f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {n_samples} rows). Every row "
             f"needs a class: drop the rows without one, or make the lack a class of its own."
         )
-    check_classification_targets(labels)
     return labels
 
 

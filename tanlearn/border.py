@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tanlearn._typing import Codes, IntArray
-from tanlearn._validation import read_columns
+from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn._validation import read_columns, read_labels
 from tanlearn.class_weights import weigh_classes
 from tanlearn.encoded_data import EncodedData
 from tanlearn.table_encoder import TableEncoder, present_rows
@@ -89,6 +89,46 @@ def encode_training(
     table = encoder._encode(columns, "missing")  # rows that were learnt from hold no unknown category
     data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
+
+
+def number_classes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
+    """Return the numbers of known classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes of rows.
+    n_samples : int
+        Number of rows.
+    classes : ndarray of shape (n_classes,)
+        The known ones.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), intp
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, or a row has another class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.border import number_classes
+    >>> number_classes(["yes", "no"], 2, np.array(["no", "yes"]))
+    array([1, 0])
+    """
+    number = {label: code for code, label in enumerate(classes.tolist())}
+    labels = read_labels(y, n_samples).tolist()
+    codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+    if (codes < 0).any():
+        row = int((codes < 0).argmax())
+        raise ValueError(
+            f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
+        )
+    return codes
 
 
 def forget(estimator: Any) -> None:

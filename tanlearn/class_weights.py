@@ -33,7 +33,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
     Raises
     ------
     ValueError
-        If a weight is not positive and finite, or of something that is no class.
+        If a weight is not positive and finite, or of something that is no class, or the weights add up to too much.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
     if option is None:
         return weights
     if isinstance(option, str):  # "balanced", the only string that the constraints let pass
-        total = np.bincount(y, weights, len(classes))
-        return (1 if weights is None else weights) * (total.sum() / len(classes) / total)[y]
+        of_class = np.bincount(y, weights, len(classes))
+        return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
     known = classes.tolist()
     for label, weight in option.items():
         if label not in known or not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
@@ -54,7 +54,16 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
                 f"class_weight must give positive weights to classes, got {weight!r} for {label!r}; the classes are "
                 f"{', '.join(map(repr, known))}. To leave a class out, drop its rows."
             )
-    return (1 if weights is None else weights) * np.array([option.get(label, 1) for label in known])[y]
+    factors = [option.get(label, 1) for label in known]
+    own = np.ones(len(y), np.int64) if weights is None else weights
+    with np.errstate(over="ignore"):  # inf is what is looked for
+        total = float(own @ np.array(factors, np.float64)[y])
+    exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
+    if not total < np.iinfo(np.int64).max if exact else not np.isfinite(total):
+        raise ValueError(
+            f"class_weight makes the weights add up to {total:.3g}, which is too much. Divide them by a common factor."
+        )
+    return own * np.array(factors, np.int64 if exact else np.float64)[y]
 
 
 def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
@@ -76,11 +85,14 @@ def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
     ValueError
         If there are more or fewer, one is negative or not finite, or they do not sum to one.
     """
-    prior = np.asarray(class_prior, dtype=np.float64)
+    try:
+        prior = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError):  # words, or lists of different lengths
+        prior = np.empty(0)
     if prior.shape != (n_classes,) or not (prior >= 0).all() or not np.isclose(prior.sum(), 1):
         raise ValueError(
             f"class_prior must hold {n_classes} probabilities that sum to one, in the sorted order of the classes, got "
             f"{class_prior}."
         )
     with np.errstate(divide="ignore"):
-        return np.log(prior)
+        return np.log(prior / prior.sum())

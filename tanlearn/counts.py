@@ -363,16 +363,7 @@ class CountState:
 
     def _make_room(self, weights: AnyArray) -> None:
         """Take the type in which weights can be added, after checking that the sum of integers does not overflow."""
-        dtype = np.result_type(self.dtype, weights.dtype)
-        if dtype.kind == "i":
-            # Every count is at most the total, and neither part of it overflows by itself.
-            total, largest = int(self.class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
-            if total > largest:
-                raise ValueError(
-                    f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
-                    f"common factor, or pass them as floating numbers."
-                )
-        self._cast(dtype)
+        self._cast(type_with_room(self.class_counts, weights))
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
         """Add the pair counts of a batch: in words where both features have few values, else sample by sample."""
@@ -423,6 +414,38 @@ class CountState:
                 f"counts add up only over one and the same table: this state has {self.n_classes} classes and "
                 f"n_states {self.n_states.tolist()}, the other {n_classes} and {np.asarray(n_states).tolist()}."
             )
+
+
+def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
+    """Return the type in which weights can be added to counts.
+
+    Parameters
+    ----------
+    class_counts : ndarray of shape (n_classes,)
+        Weights of the classes so far.
+    weights : ndarray of shape (n_samples,)
+        Weights to add.
+
+    Returns
+    -------
+    dtype
+        int64, or float64 if any of them are real.
+
+    Raises
+    ------
+    ValueError
+        If the sum of all integers would overflow.
+    """
+    dtype = np.result_type(class_counts.dtype, weights.dtype)
+    if dtype.kind == "i":
+        # Every count is at most the total, and neither part of it overflows by itself.
+        total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
+        if total > largest:
+            raise ValueError(
+                f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
+                f"common factor, or pass them as floating numbers."
+            )
+    return dtype
 
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:

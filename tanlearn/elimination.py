@@ -1,13 +1,14 @@
-"""Missing features summed out exactly: log joint, its gradient, and expected counts, for any structure."""
+"""Missing features of any structure summed out exactly, the gradient of that, and the most probable completion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
-from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import elimination as kernels
 from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout
@@ -22,8 +23,6 @@ _MAX_WIDTH = 22
 _BLOCK = 128
 #: Parts that gradients are added up in, fewer if they are large.
 _PARTS = 8
-#: A probability of 1e-300, so that products of it and another one can be scaled before they are 0.
-LEAST_LOG = -690.0
 
 
 class Eliminator:
@@ -58,6 +57,11 @@ class Eliminator:
     """
 
     def __init__(self, structure: Structure, layout: TableLayout, *, is_normalized: bool = True) -> None:
+        if not structure.is_acyclic:
+            raise ValueError(
+                "values are missing, and cannot be summed out of a structure with a cycle, which is a scorer and no "
+                "network. Impute them, or use a structure that is a tree."
+            )
         self._layout = layout
         self._is_normalized = is_normalized
         order, self._max_width, self._capacity = _plan(structure, layout)
@@ -95,18 +99,12 @@ class Eliminator:
             If the factors of a sample would be too large.
         """
         scores = np.empty((len(samples), self._layout.n_classes))
-        tables = cells, to_probabilities(cells)
+        tables = cells, self._network, self._is_normalized
 
-        def score(first: int) -> None:
-            block = slice(first, first + _BLOCK)
+        def score(block: slice) -> None:
             self._run(kernels.log_joint, codes, samples[block], tables, scores[block])
 
-        starts = range(0, len(samples), _BLOCK)
-        if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
-            for first in starts:
-                score(first)
-        else:
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(score)(first) for first in starts)
+        self._each_block(score, len(samples), n_jobs)
         return scores
 
     def log_joint_adjoint(
@@ -149,7 +147,7 @@ class Eliminator:
         n_parts = min(_PARTS, len(samples) // _BLOCK + 1, max(1, 4 * _CAPACITY // self._layout.n_cells))
         parts = np.array_split(np.arange(len(samples)), n_parts)
         d_cells = np.zeros((len(parts), self._layout.n_cells))
-        tables = cells, to_probabilities(cells)
+        tables = cells, self._network, self._is_normalized
 
         def add(part: int) -> None:
             rows = parts[part]
@@ -158,48 +156,61 @@ class Eliminator:
         Parallel(n_jobs=n_jobs if len(parts) > 1 else 1, prefer="threads")(delayed(add)(k) for k in range(len(parts)))
         return d_cells.sum(axis=0)
 
+    def complete(
+        self, codes: Codes, samples: IntArray, cells: FloatArray, y: IntArray, *, n_jobs: int | None = None
+    ) -> Codes:
+        """Return codes in which some samples are filled in with their most probable values, all of a sample together.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        y : ndarray of shape (n_all,), intp
+            Classes; a -1 is replaced by the class that is most probable together with the completion.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_all)
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        completed = codes.copy()
+
+        def fill(block: slice) -> None:
+            self._run(kernels.most_probable, codes, samples[block], (cells, self._network), y, completed)
+
+        self._each_block(fill, len(samples), n_jobs)
+        return completed
+
+    def _each_block(self, work: Callable[[slice], None], n_samples: int, n_jobs: int | None) -> None:
+        """Have all samples done, block by block."""
+        blocks = [slice(first, first + _BLOCK) for first in range(0, n_samples, _BLOCK)]
+        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, prefer="threads")(delayed(work)(block) for block in blocks)
+
     def _run(
-        self,
-        kernel: Callable[..., int],
-        codes: Codes,
-        samples: IntArray,
-        tables: tuple[FloatArray, FloatArray],
-        *arrays: FloatArray,
+        self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray
     ) -> None:
         """Run a kernel; raise if a sample was too large for it."""
         missing = missing_code(codes.dtype)
-        room = self._max_width, self._capacity
-        n_done = kernel(codes, samples, *tables, self._network, self._is_normalized, missing, *room, *arrays)
+        n_done = kernel(codes, samples, *tables, missing, self._max_width, self._capacity, *arrays)
         if n_done < len(samples):
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())
             raise ValueError(
-                f"row {row} misses {n_missing} features that depend on each other through two parents, so that summing "
-                f"them out would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a structure with "
-                f"one augmenting parent."
+                f"row {row} misses {n_missing} features that depend on each other through two parents, so that doing "
+                f"without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a structure "
+                f"with one augmenting parent."
             )
-
-
-def to_probabilities(cells: FloatArray) -> FloatArray:
-    """Return probabilities that are 0 only where they are meant to be: others are raised to 1e-300.
-
-    Parameters
-    ----------
-    cells : ndarray
-        Log-probabilities.
-
-    Returns
-    -------
-    ndarray of the same shape
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.elimination import to_probabilities
-    >>> to_probabilities(np.array([0.0, -800.0, -np.inf])) > 0
-    array([ True,  True, False])
-    """
-    return np.exp(np.where(np.isneginf(cells), cells, np.maximum(cells, LEAST_LOG)))
 
 
 def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int]:

@@ -15,7 +15,6 @@ from tanlearn._typing import AnyArray, Codes, FloatArray
 from tanlearn.archive import fields
 from tanlearn.border import encode_rows, encode_training, forget, generator
 from tanlearn.class_weights import read_prior
-from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
 from tanlearn.generation import GenerativeMixin
 from tanlearn.generative import log_evidence
@@ -23,10 +22,10 @@ from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
 from tanlearn.persistence import save
 from tanlearn.serialization import restore_tables
-from tanlearn.streams import FamilyCounts, PartialFitMixin, forest_counts
+from tanlearn.streams import PartialFitMixin, check_structure
 from tanlearn.structures import Structure
 from tanlearn.table_encoder import TableEncoder
-from tanlearn.tables import TableLayout, Tables
+from tanlearn.tables import Tables
 
 __all__ = ["BayesNetClassifier", "Classifier", "NaiveBayesClassifier", "StructureLearner"]
 
@@ -97,7 +96,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ----------
         data : EncodedData
             Encoded rows and classes. Prediction from raw values needs :meth:`fit`, so what an earlier one left
-            is forgotten.
+            is forgotten. ``class_weight`` belongs to encoding: here, the weights count as they are.
         validation : EncodedData, optional
             Held-out rows for learners that watch some.
 
@@ -112,9 +111,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
         """Learn, then replace the prior if the user knows better."""
+        log_prior = None if self.class_prior is None else read_prior(self.class_prior, data.n_classes)
         self._learn(data, validation, generator(self.random_state))
-        if self.class_prior is not None:
-            self._set_log_prior(read_prior(self.class_prior, data.n_classes))
+        if log_prior is not None:
+            self._set_log_prior(log_prior)
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
@@ -357,15 +357,6 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @staticmethod
-    def _check_structure(structure: Structure, data: EncodedData) -> None:
-        """Refuse a structure of another table."""
-        if structure.n_features != data.n_features:
-            raise ValueError(
-                f"the structure is of {structure.n_features} features, but X has {data.n_features} columns. Pass the "
-                f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
-            )
-
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the structure, then the tables."""
         structure = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
@@ -373,29 +364,10 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, Classifier):
             # Learners are copied, as they may keep what they find: what the user passed stays as it was.
             self.structure_learner_ = clone(structure, safe=False)
             structure = self.structure_learner_.learn(data, rng)
-        self._check_structure(structure, data)
+        check_structure(structure, data.n_features)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         self.tables_ = self.parameters_.fit(structure, data, rng)
         self.structure_ = structure
-
-    def _new_counts(self, data: EncodedData) -> CountState | FamilyCounts:
-        """Return counts of pairs if the structure is learnt from them, of its tables if it is given."""
-        if hasattr(self.structure, "from_counts"):
-            return CountState(data.n_states, data.n_classes)
-        structure = self.structure if isinstance(self.structure, Structure) else Structure.naive_bayes(data.n_features)
-        self._check_structure(structure, data)
-        return FamilyCounts(TableLayout.of_parents(structure.parents, data.n_states, data.n_classes))
-
-    def _learn_counts(self, counts: CountState | FamilyCounts) -> None:
-        """Decide on the structure again if it is learnt, and take the smoothed frequencies."""
-        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
-        if isinstance(counts, FamilyCounts):
-            self.structure_ = Structure(counts.layout.parents)
-            self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)
-        else:
-            self.structure_learner_ = clone(self.structure)
-            self.structure_ = self.structure_learner_.from_counts(counts)
-            self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
 
 
 class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, Classifier):
@@ -471,15 +443,3 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, Classifier):
         self.structure_ = Structure.naive_bayes(data.n_features)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)
-
-    def _new_counts(self, data: EncodedData) -> FamilyCounts:
-        """Return counts of the tables."""
-        return FamilyCounts(
-            TableLayout.of_parents(Structure.naive_bayes(data.n_features).parents, data.n_states, data.n_classes)
-        )
-
-    def _learn_counts(self, counts: FamilyCounts) -> None:
-        """Take the smoothed frequencies."""
-        self.structure_ = Structure.naive_bayes(len(counts.layout.child))
-        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
-        self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)

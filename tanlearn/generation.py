@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn._validation import read_columns, read_labels
-from tanlearn.border import encode_rows, generator
+from tanlearn._validation import read_columns
+from tanlearn.border import encode_rows, generator, number_classes
 from tanlearn.generative import explain, log_odds, most_probable_completion, sample
 from tanlearn.structures import Structure
 from tanlearn.table_encoder import TableEncoder
@@ -67,7 +67,7 @@ class GenerativeMixin:
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
-        given = None if y is None else self._class_codes(y, len(y))
+        given = None if y is None else number_classes(y, len(y), self.classes_)
         codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
         return self.encoder_.inverse_transform(codes), self.classes_[drawn]
 
@@ -77,15 +77,16 @@ class GenerativeMixin:
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values. NaN, None and the like are filled in; unseen categories stay, though the model takes them for
-            missing.
+            Raw values. NaN, None and the like are filled in, but in columns of which training saw no value; unseen
+            categories stay, though the model takes them for missing.
         y : array-like of shape (n_samples,), optional
             Classes of the rows; by default they are found together with the values.
 
         Returns
         -------
-        X : DataFrame like X, or ndarray of shape (n_samples, n_features), object
-            The completed rows. Of intervals of continuous columns, the mean of the training values.
+        X : DataFrame, or ndarray of shape (n_samples, n_features), object
+            The completed rows. Of intervals of continuous columns, the mean of the training values. A frame stays one;
+            columns that something is filled into keep declared categories, and else take the type of their values.
         y : ndarray of shape (n_samples,)
             Classes: the most probable together with the completion, which :meth:`predict` may see differently.
 
@@ -105,7 +106,7 @@ class GenerativeMixin:
         [['sun', 29.0], ['rain', 12.0]]
         """
         codes = encode_rows(self, X)
-        given = None if y is None else self._class_codes(y, codes.shape[1])
+        given = None if y is None else number_classes(y, codes.shape[1], self.classes_)
         completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
         columns = read_columns(X)
         absent = np.zeros(codes.T.shape, bool)
@@ -154,32 +155,27 @@ class GenerativeMixin:
         contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
         if against is None:
             return contributions
-        other = int(self._class_codes([against], 1)[0])
+        other = int(number_classes([against], 1, self.classes_)[0])
         return np.stack([log_odds(contributions, c, other) for c in range(len(self.classes_))], axis=-1)
-
-    def _class_codes(self, y: Any, n_samples: int) -> AnyArray:
-        """Return the numbers of classes."""
-        number = {label: code for code, label in enumerate(self.classes_.tolist())}
-        labels = read_labels(y, n_samples).tolist()
-        for row, label in enumerate(labels):
-            if label not in number:
-                raise ValueError(f"{label!r} in row {row} is none of the classes {', '.join(map(repr, number))}.")
-        return np.array([number[label] for label in labels])
 
 
 def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:
     """Return a table with other values in absent places; a frame stays one."""
     for module in ("pandas", "polars"):
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
-            filled = X.copy() if module == "pandas" else X.clone()
+            library, filled = sys.modules[module], X.copy() if module == "pandas" else X.clone()
             for i in np.flatnonzero(absent.any(axis=0)).tolist():
-                name = X.columns[i]
+                name, dtype = X.columns[i], X.dtypes[i] if module == "polars" else X.dtypes.iloc[i]
                 cells = zip(X[name].to_list(), values[:, i], absent[:, i], strict=True)
                 column = [new if gone else old for old, new, gone in cells]
                 if module == "pandas":
-                    filled[name] = sys.modules[module].Series(column, index=X.index)
+                    is_declared = isinstance(dtype, library.CategoricalDtype)
+                    filled[name] = library.Series(column, X.index, dtype=dtype if is_declared else None)
                 else:
-                    filled = filled.with_columns(sys.modules[module].Series(name, column))
+                    is_declared = dtype in (library.Enum, library.Categorical)
+                    if any(isinstance(value, float) for value in column):  # means between integers
+                        column = [None if value is None else float(value) for value in column]
+                    filled = filled.with_columns(library.Series(name, column, dtype=dtype if is_declared else None))
             return filled
     table = np.array(X, dtype=object)
     table[absent] = values[absent]

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.elimination import Eliminator
 from tanlearn.inference import log_joint
-from tanlearn.kernels.completion import most_probable
 from tanlearn.kernels.scores import family_rows
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
 __all__ = ["explain", "log_evidence", "log_odds", "most_probable_completion", "sample"]
 
-#: Samples a thread completes at a time.
-_BLOCK = 128
 #: Features explained at a time that have a missing parent; of 784 features, 13 MB of codes.
 _PREFIXES = 2**14
 
@@ -118,24 +114,6 @@ def _draw(table: FloatArray, column: IntArray, rng: np.random.Generator) -> IntA
     return value
 
 
-class _Completer(Eliminator):
-    """Elimination that fills missing features in, instead of summing them out."""
-
-    def complete(self, codes: Codes, samples: IntArray, cells: FloatArray, y: IntArray, completed: Codes) -> None:
-        """Write what some samples miss, and their classes where they are -1."""
-        missing = missing_code(codes.dtype)
-        room = self._max_width, self._capacity
-        n_done = most_probable(codes, samples, cells, self._network, missing, *room, y, completed)
-        if n_done < len(samples):
-            row = int(samples[n_done])
-            n_missing = int((codes[:, row] == missing).sum())
-            raise ValueError(
-                f"row {row} misses {n_missing} features that depend on each other through two parents, so that filling "
-                f"them in together would take more than {self._capacity:,} numbers. Impute some of them, or learn a "
-                f"structure with one augmenting parent."
-            )
-
-
 def most_probable_completion(
     tables: Tables, structure: Structure, codes: Codes, y: Any = None, *, n_jobs: int | None = None
 ) -> tuple[Codes, IntArray]:
@@ -195,21 +173,17 @@ def most_probable_completion(
            [0, 1, 0]], dtype=uint8), array([0, 1, 0]))
     """
     incomplete = (codes == missing_code(codes.dtype)).any(axis=0)
-    completed = codes.copy()
     if y is None:
         classes = np.full(codes.shape[1], -1)
         complete = np.ascontiguousarray(codes[:, ~incomplete])
         classes[~incomplete] = log_joint(tables, structure, complete, n_jobs=n_jobs).argmax(axis=1)
     else:
         classes = _read_classes(y, codes.shape[1], tables.layout.n_classes)
-    samples = np.flatnonzero(incomplete)
-    if samples.size:
-        _refuse_cycle(structure, "completed by")
-        completer = _Completer(structure, tables.layout)
-        blocks = (samples[first : first + _BLOCK] for first in range(0, len(samples), _BLOCK))
-        Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(completer.complete)(codes, block, tables.cells, classes, completed) for block in blocks
-        )
+    if not incomplete.any():
+        return codes.copy(), classes
+    _refuse_cycle(structure, "completed by")
+    eliminator, samples = Eliminator(structure, tables.layout), np.flatnonzero(incomplete)
+    completed = eliminator.complete(codes, samples, tables.cells, classes, n_jobs=n_jobs)
     return completed, classes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from tanlearn._typing import Codes, FloatArray, missing_code
-from tanlearn.elimination import LEAST_LOG, Eliminator, to_probabilities
+from tanlearn.elimination import Eliminator
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as pass_kernels
 from tanlearn.structures import Structure
@@ -19,6 +19,8 @@ __all__ = ["log_joint", "log_posterior"]
 
 #: Rows a block: scores and rows of one block stay in the first-level cache.
 _BLOCK = 512
+#: The logarithm of 1e-300, a normal number.
+_LOWEST_LOG = -690.0
 
 
 def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
@@ -102,9 +104,10 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     is_hidden = (codes == missing).any(axis=1)
     probabilities = np.empty_like(tables.cells)
     for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
-        probabilities[layout.offset[i] : layout.offset[i + 1]] = to_probabilities(tables[i].ravel())
-    # Of all tables, so that a row's score does not depend on what others miss.
-    most = int(LEAST_LOG / max(tables.cells.min(initial=-1.0, where=tables.cells > -np.inf), LEAST_LOG))
+        probabilities[layout.offset[i] : layout.offset[i + 1]] = np.exp(tables[i].ravel())
+    # Of all tables, so that a row's score does not depend on what others miss. (Sums over values must not overflow.)
+    lowest = tables.cells.min(initial=-1.0 - np.log(layout.n_states.max()), where=tables.cells > -np.inf)
+    most = int(_LOWEST_LOG / lowest)
     place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
     upward = np.ascontiguousarray(structure.order[::-1])
     tree = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place, True, most, missing

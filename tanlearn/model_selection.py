@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_classes, read_weights
 from tanlearn.border import encode_held_out, encode_training, forget, hold_out
+from tanlearn.candidates import CandidateSets
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import Hybrid
@@ -218,12 +219,16 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         distributions = default_distributions(base) if given is None else given
         settings = list(ParameterSampler(distributions, self.n_iter, random_state=seed))
         for setting in settings:
-            if any(name.startswith("encoder") for name in setting):
-                raise ValueError("encoder parameters cannot be searched: every split is encoded once for all settings.")
+            if any(name.startswith(("encoder", "class_weight")) for name in setting):
+                raise ValueError(
+                    "encoder parameters and class_weight cannot be searched: every split is encoded, and its rows are "
+                    "weighed, once for all settings."
+                )
             clone(base).set_params(**clone(setting, safe=False))  # a name that does not exist is an error here
         whole = clone(base)
         data, _ = encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
-        data.require_complete("Training by gradient")
+        if not (isinstance(base.candidates, CandidateSets) and not base.candidates.has_choice):
+            data.require_complete("Structure learning by gradient")
         parts = self._parts(base, X, y, sample_weight, seed)
         runs = [
             Run(i, k, {"random_state": seed + i, **setting})
@@ -249,26 +254,26 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_samples = _num_samples(table)
         weight = read_weights(sample_weight, n_samples)
         present = np.arange(n_samples) if weight is None else np.flatnonzero(weight)
-        labels, _ = read_classes(y, n_samples)
+        codes, classes = read_classes(y, n_samples)
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             rng = np.random.default_rng(seed)
-            held_out = hold_out(labels[present], int(labels.max()) + 1, float(self.cv), rng)
+            held_out = hold_out(codes[present], len(classes), float(self.cv), rng)
             splits: Any = [(present[~held_out], present[held_out])]
         elif isinstance(self.cv, Integral):
             folds = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
-            splits = [(present[a], present[b]) for a, b in folds.split(present, labels[present])]
+            splits = [(present[a], present[b]) for a, b in folds.split(present, codes[present])]
         else:
-            splits = check_cv(self.cv, labels, classifier=True).split(table, labels)
+            splits = check_cv(self.cv, codes, classifier=True).split(table, codes)
         parts = []
         for split in splits:
             train, test = (rows[np.isin(rows, present)] for rows in map(np.asarray, split))
             weights = [None if weight is None else weight[rows] for rows in (train, test)]
             carrier = clone(base)
-            data, _ = encode_training(carrier, _safe_indexing(table, train), labels[train], weights[0])
+            data, _ = encode_training(carrier, _safe_indexing(table, train), classes[codes[train]], weights[0])
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
-            codes = np.array([known.get(label, -1) for label in labels[test].tolist()])
+            known_codes = np.array([known.get(label, -1) for label in classes[codes[test]].tolist()])
             held_out_codes = encode_held_out(carrier.encoder_, _safe_indexing(table, test))
-            parts.append(Part(data, held_out_codes, codes, weights[1]))
+            parts.append(Part(data, held_out_codes, known_codes, weights[1]))
         return parts
 
     def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:

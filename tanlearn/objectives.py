@@ -55,7 +55,7 @@ class Objective:
         order = np.argsort(is_incomplete, kind="stable")  # complete rows first, as in the scores
         self._y, weights = data.y[order], data.weights[order]
         self._share: FloatArray = weights / weights.sum()
-        self._eliminator = Eliminator(Structure(layout.parents), layout) if len(self._rows) else None
+        self._eliminator = Eliminator(Structure(layout.parents, allow_cycles=True), layout) if len(self._rows) else None
 
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""

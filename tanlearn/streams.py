@@ -6,6 +6,7 @@ model of chunks is, to the last bit, that of all rows with the same encoding.
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import AnyArray
 from tanlearn._validation import read_columns, read_labels, read_weights
-from tanlearn.border import forget
+from tanlearn.border import forget, number_classes
 from tanlearn.class_weights import read_prior, weigh_classes
-from tanlearn.counts import CountState
+from tanlearn.counts import CountState, type_with_room
 from tanlearn.encoded_data import EncodedData
 from tanlearn.parameters import MaximumLikelihood
 from tanlearn.structures import Structure
@@ -69,6 +70,28 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     return layout, np.concatenate([state.class_counts, *tables])
 
 
+def check_structure(structure: Structure, n_features: int) -> None:
+    """Refuse a structure of another table.
+
+    Parameters
+    ----------
+    structure : Structure
+        What the user gave.
+    n_features : int
+        Number of columns of the table.
+
+    Raises
+    ------
+    ValueError
+        If it is of more or fewer features.
+    """
+    if structure.n_features != n_features:
+        raise ValueError(
+            f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "
+            f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
+        )
+
+
 class FamilyCounts:
     """Counts of the tables of one structure, chunk by chunk.
 
@@ -111,8 +134,14 @@ class FamilyCounts:
         -------
         FamilyCounts
             Itself.
+
+        Raises
+        ------
+        ValueError
+            If the sum of all integer weights would overflow.
         """
-        self.cells = self.cells + self.layout.count(data.codes, data.y, data.weights)
+        dtype = type_with_room(self.cells[: self.layout.n_classes], data.weights)
+        self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights)
         return self
 
 
@@ -180,21 +209,47 @@ class PartialFitMixin:
         [2, 2, 1, 0, 1, 2]
         """
         self._validate_params()  # type: ignore[attr-defined]
-        data = _encode_chunk(self, X, y, classes, sample_weight)
-        counts = self.counts_ if hasattr(self, "counts_") else self._new_counts(data)
-        self.counts_ = counts.update(data, n_jobs=self.n_jobs)
-        self._learn_counts(self.counts_)
+        # All is done to a copy, with counts of its own, so that a chunk that breaks a rule changes nothing.
+        twin = copy(self)
+        data = _encode_chunk(twin, X, y, classes, sample_weight)
+        twin.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else twin._new_counts(data)
+        twin.counts_.update(data, n_jobs=self.n_jobs)
+        twin._learn_counts(twin.counts_)
         if self.class_prior is not None:
-            self._set_log_prior(read_prior(self.class_prior, len(self.classes_)))  # type: ignore[attr-defined]
+            twin._set_log_prior(read_prior(self.class_prior, data.n_classes))  # type: ignore[attr-defined]
+        vars(self).clear()
+        vars(self).update(vars(twin))
         return self
 
     def _new_counts(self, data: EncodedData) -> Any:
-        """Return what the counts of chunks are added to."""
-        return CountState(data.n_states, data.n_classes)
+        """Return what the counts of chunks are added to: pairs for a learner of structures, else the tables."""
+        structure = getattr(self, "structure", None)
+        if hasattr(structure, "from_counts"):
+            return CountState(data.n_states, data.n_classes)
+        given = Structure.naive_bayes(data.n_features) if structure is None else structure
+        check_structure(given, data.n_features)
+        return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
 
     def _learn_counts(self, counts: Any) -> None:
-        """Learn structure and tables from counts."""
-        raise NotImplementedError(type(self).__name__)
+        """Decide on the structure again if it is learnt, and take the smoothed frequencies."""
+        structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
+        self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
+        self.parameters_._validate_params()
+        if isinstance(counts, FamilyCounts) and not hasattr(structure, "from_counts"):
+            self.structure_ = Structure(counts.layout.parents)
+            given = Structure.naive_bayes(self.structure_.n_features) if structure is None else structure
+            if given == self.structure_:
+                self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)
+                return
+        elif isinstance(counts, CountState) and hasattr(structure, "from_counts"):
+            self.structure_learner_ = clone(structure)
+            self.structure_ = self.structure_learner_.from_counts(counts)
+            self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
+            return
+        raise ValueError(
+            f"structure is {structure!r}, but the chunks so far were counted for another one. Begin with a new "
+            f"classifier: clone(model).partial_fit(...)."
+        )
 
 
 def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
@@ -213,18 +268,10 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         )
     columns = read_columns(X)
     n_samples = len(columns[0].values)
-    labels = read_labels(y, n_samples)
     known = np.unique(read_labels(classes, len(classes))) if classes is not None else estimator.classes_
     if not is_first and not np.array_equal(known, estimator.classes_):
         raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
-    number = {label: code for code, label in enumerate(known.tolist())}
-    codes = np.array([number.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-    if (codes < 0).any():
-        row = int((codes < 0).argmax())
-        raise ValueError(
-            f"y holds {labels.tolist()[row]!r} in row {row}, which is not among the classes: "
-            f"{', '.join(map(repr, number))}. Name all classes in the first call."
-        )
+    codes = number_classes(y, n_samples, known)
     weights = read_weights(sample_weight, n_samples)
     validate_data(estimator, X, reset=is_first, skip_check_array=True)
     rows = np.arange(n_samples)
@@ -238,7 +285,7 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         validate_data(encoder, X, skip_check_array=True)
         if len(np.unique(codes)) < 2:
             raise ValueError(
-                f"the first chunk holds one class only, {labels.tolist()[rows[0]]!r}, but decides on categories and "
+                f"the first chunk holds one class only, {known.tolist()[codes[0]]!r}, but decides on categories and "
                 f"cuts. Begin with a chunk of several classes."
             )
         encoder._learn(columns, codes, weights)

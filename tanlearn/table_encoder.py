@@ -222,7 +222,7 @@ class TableEncoder(BaseEstimator):
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
             self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
-        self.typical_values_ = self._typical_values(columns)
+        self.typical_values_ = self._typical_values(columns, sample_weight)
         dtype = codes_dtype(int(self.n_states_.max()))
         self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in self.categories_]
 
@@ -240,8 +240,8 @@ class TableEncoder(BaseEstimator):
             codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
         return codes
 
-    def _typical_values(self, columns: list[Column]) -> list[FloatArray | None]:
-        """Return the means of the training values in the states of continuous features."""
+    def _typical_values(self, columns: list[Column], sample_weight: AnyArray | None) -> list[FloatArray | None]:
+        """Return the weighted means of the training values in the states of continuous features."""
         typical: list[FloatArray | None] = [None] * len(columns)
         if self.discretizer_ is None:
             return typical
@@ -249,9 +249,10 @@ class TableEncoder(BaseEstimator):
         for i, own in zip(np.flatnonzero(~self.is_discrete_), codes, strict=True):
             present = own != missing_code(own.dtype)
             state, values = own[present], columns[i].numbers()[present].astype(np.float64)
-            counts = np.bincount(state, minlength=int(self.n_states_[i]))
-            means = np.bincount(state, values / counts[state], len(counts))  # so that no sum overflows
-            typical[i] = np.where(counts > 0, means, np.nan)
+            weights = np.ones(len(state)) if sample_weight is None else sample_weight[present]
+            total = np.bincount(state, weights, int(self.n_states_[i]))
+            means = np.bincount(state, values * (weights / total[state]), len(total))  # so that no sum overflows
+            typical[i] = np.where(total > 0, means, np.nan)
         return typical
 
     def _continuous(self, columns: list[Column]) -> AnyArray:

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, NaiveBayesClassifier, TANClassifier
+from tanlearn import (
+    BayesNetClassifier,
+    ConditionalNLL,
+    ConjugateGradient,
+    NaiveBayesClassifier,
+    TANClassifier,
+    TANSearchCV,
+)
 from tanlearn.baselines import AODEClassifier, ChowLiu
 from tanlearn.class_weights import weigh_classes
 
@@ -76,3 +83,40 @@ def test_a_prior_of_zero_rules_a_class_out():
 def test_wrong_priors_are_named(prior):
     with pytest.raises(ValueError, match="class_prior must hold 3 probabilities that sum to one"):
         NaiveBayesClassifier().fit(X, Y).with_class_prior(prior)
+
+
+def test_a_prior_that_is_wrong_leaves_no_model():
+    model = NaiveBayesClassifier(class_prior=[0.5, 0.6])
+    with pytest.raises(ValueError, match="class_prior must hold 3 probabilities"):
+        model.fit(X, Y)
+    assert not hasattr(model, "tables_")
+    for prior in (["a", "b", "c"], [[0.5], [0.2, 0.3]]):
+        with pytest.raises(ValueError, match="class_prior must hold 3 probabilities"):
+            NaiveBayesClassifier(class_prior=prior).fit(X, Y)
+
+
+def test_a_prior_that_is_rounded_is_made_to_sum_to_one():
+    fitted = NaiveBayesClassifier(class_prior=[0.2, 0.3, 0.5000004]).fit(X, Y)
+    assert np.exp(fitted.tables_.log_prior).sum() == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("option", "weights"), [({"a": 10**12}, np.full(200, 10**10)), ({"a": 1e308}, None), ({"a": 10**30}, None)]
+)
+def test_class_weights_that_would_overflow_are_refused(option, weights):
+    with pytest.raises(ValueError, match="class_weight makes the weights add up to"):
+        NaiveBayesClassifier(class_weight=option).fit(X, Y, weights)
+
+
+@pytest.mark.parametrize("cv", [3, 0.3, [(np.arange(150), np.arange(150, 200))]])
+def test_a_search_weighs_the_classes_it_was_told(cv):
+    """As if the rows had been weighed by hand; classes are words, and numbers that are no codes."""
+    for labels, key in ((Y, "b"), (np.unique(Y, return_inverse=True)[1] + 1, 2)):
+        base = TANClassifier(n_epochs=3, class_weight={key: 5})
+        given = {"learning_rate": [0.01, 0.1]}
+        ours = TANSearchCV(base, given, n_iter=2, cv=cv, random_state=0).fit(X, labels)
+        by_hand = TANSearchCV(clone(base).set_params(class_weight=None), given, n_iter=2, cv=cv, random_state=0)
+        by_hand.fit(X, labels, 1 + 4 * (labels == key))
+        np.testing.assert_array_equal(ours.best_estimator_.predict_proba(X), by_hand.best_estimator_.predict_proba(X))
+    with pytest.raises(ValueError, match="class_weight cannot be searched"):
+        TANSearchCV(base, {"class_weight": [None]}, n_iter=1).fit(X, Y)

@@ -52,7 +52,7 @@ def test_samples_are_like_the_training_rows(model):
     assert again.tolist() == drawn.tolist()
     given, y = model.sample(y=["yes"] * 5 + ["no"] * 5, random_state=1)
     assert (given.shape, y.tolist()) == ((10, 3), ["yes"] * 5 + ["no"] * 5)
-    with pytest.raises(ValueError, match="'perhaps' in row 1 is none of the classes 'no', 'yes'"):
+    with pytest.raises(ValueError, match="y holds 'perhaps' in row 1, which is not among the classes: 'no', 'yes'"):
         model.sample(y=["yes", "perhaps"])
 
 
@@ -97,7 +97,7 @@ def test_explanations_add_up(model, missing):
     assert (contributions[:, :3][gappy.isna().to_numpy()] == 0).all()
     odds = model.explain(gappy, against="no")
     np.testing.assert_allclose(odds.sum(axis=1), joint - joint[:, :1], atol=1e-10)
-    with pytest.raises(ValueError, match="'maybe' in row 0 is none of the classes"):
+    with pytest.raises(ValueError, match="y holds 'maybe' in row 0, which is not among the classes"):
         model.explain(gappy, against="maybe")
 
 
@@ -122,3 +122,27 @@ def test_means_of_huge_values_do_not_overflow():
 def test_models_without_one_structure_have_no_such_methods():
     for name in ("sample", "complete", "explain"):
         assert not hasattr(AODEClassifier(), name)
+
+
+def test_what_is_filled_in_fits_its_column():
+    """Means between integers make floating numbers; declared categories stay declared."""
+    n = np.repeat(np.arange(100), 3)
+    frame = pl.DataFrame({"n": n, "town": pl.Series(np.array(["a", "b", "c"])[n % 3], dtype=pl.Enum(["a", "b", "c"]))})
+    model = NaiveBayesClassifier().fit(frame, (n > 50).astype(int))
+    gappy = frame.with_columns(
+        n=pl.when(pl.int_range(300) == 7).then(None).otherwise(pl.col("n")),
+        town=pl.when(pl.int_range(300) == 8).then(None).otherwise(pl.col("town")),
+    )
+    full, _ = model.complete(gappy)
+    assert full.null_count().row(0) == (0, 0)
+    assert full["town"].dtype == frame["town"].dtype
+    pandas = gappy.to_pandas()
+    assert model.complete(pandas)[0]["town"].dtype == pandas["town"].dtype
+
+
+def test_typical_values_weigh_rows():
+    weights = RNG.integers(0, 3, 300)
+    rows = np.repeat(np.arange(300), weights)
+    weighted = NaiveBayesClassifier().fit(X, Y, weights).encoder_.typical_values_[1]
+    repeated = NaiveBayesClassifier().fit(X.iloc[rows], Y[rows]).encoder_.typical_values_[1]
+    np.testing.assert_allclose(weighted, repeated)

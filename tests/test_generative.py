@@ -243,9 +243,9 @@ def test_two_parents_that_tie_everything_together_are_refused():
     tables, structure = model(np.stack([above.ravel(), before.ravel()], axis=1), n_states=[2] * 625)
     codes = np.zeros((625, 2), np.uint8)
     codes[:-1, 1] = MISSING
-    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* filling them in together .* Impute"):
+    with pytest.raises(ValueError, match=r"row 1 misses 624 features that depend on each other .* Impute"):
         most_probable_completion(tables, structure, codes)
-    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* summing them out"):
+    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* doing without them"):
         explain(tables, structure, codes)
 
 

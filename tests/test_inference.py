@@ -8,6 +8,7 @@ import pytest
 from tanlearn import EncodedData, MaximumLikelihood, Structure
 from tanlearn.elimination import Eliminator
 from tanlearn.inference import log_joint, log_posterior
+from tanlearn.tables import TableLayout, Tables
 
 RNG = np.random.default_rng(0)
 
@@ -81,6 +82,55 @@ def test_a_cyclic_scorer_cannot_sum_out():
     assert np.isfinite(log_joint(tables, structure, data.codes)).all()
     with pytest.raises(ValueError, match=r"row 1 misses feature 0 .* this structure has a cycle.*Impute"):
         log_joint(tables, structure, np.array([[0, 255], [0, 0], [0, 0]], np.uint8))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("children", [(500, 400), (800, 400), (3, 2)])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("low", [0.1, 1e-40, 1e-320])
+def test_values_that_trail_by_far_may_win_in_the_end(children, is_first, low, twice):
+    """A missing hub: its children speak for one value, then for the other, by more than a double can tell apart."""
+    n_for, n_against = children
+    d = 1 + n_for + n_against
+    hub = 0 if is_first else d - 1
+    parents = np.full((d, 2), -1)
+    parents[np.arange(d) != hub, 0] = hub
+    if twice:  # a second parent makes the general way of it; it is observed, and tells nothing
+        extra = 1 if is_first else 0
+        parents[np.flatnonzero((np.arange(d) != hub) & (np.arange(d) != extra)), 1] = extra
+    structure = Structure(parents)
+    layout = TableLayout.of_parents(structure.parents, np.full(d, 2), 2)
+    agreeing = np.log([[1.0, low], [low, 1.0]])  # [child][hub]; not quite normalised, which is all the same here
+    cells = [np.log([0.5, 0.5])]
+    for i in range(d):
+        shape = layout.shape(i)
+        table = np.log(0.5) * np.ones(shape) if i == hub else np.empty(shape)
+        if i != hub:
+            table[:] = agreeing.reshape(2, 2, *[1] * (len(shape) - 2))
+        cells.append(table.ravel())
+    tables = Tables(layout, np.concatenate(cells))
+    codes = np.zeros((d, 1), np.uint8)
+    order = np.flatnonzero(np.arange(d) != hub)
+    codes[order[n_for:]] = 1
+    codes[hub] = 255
+    expected = 2 * np.log(0.5) + np.logaddexp(n_against * np.log(low), n_for * np.log(low))
+    np.testing.assert_allclose(log_joint(tables, structure, codes), [[expected, expected]], rtol=1e-10)
+    found = Eliminator(structure, layout, is_normalized=False).log_joint(codes, np.array([0]), tables.cells)
+    np.testing.assert_allclose(found, [[expected, expected]], rtol=1e-10)
+
+
+def test_small_remainders_of_many_children_are_not_lost():
+    """Two missing hubs, which five missing features depend on, each with 95 uniform children of ten values."""
+    below = [[2 + k, -1] for k in range(5) for _ in range(95)]
+    structure = Structure([[-1, -1], [-1, -1]] + [[0, 1]] * 5 + below)
+    n_states = np.array([2] * 7 + [10] * len(below))
+    layout = TableLayout.of_parents(structure.parents, n_states, 2)
+    cells = [np.log([0.3, 0.7])]
+    cells += [np.full(layout.offset[i + 1] - layout.offset[i], -np.log(k)) for i, k in enumerate(n_states)]
+    codes = np.zeros((len(n_states), 1), np.uint8)
+    codes[:7] = 255
+    scores = log_joint(Tables(layout, np.concatenate(cells)), structure, codes)
+    np.testing.assert_allclose(scores, [np.log([0.3, 0.7]) - 475 * np.log(10)], rtol=1e-12)
 
 
 def test_two_parents_that_tie_everything_together_are_refused():

@@ -84,7 +84,7 @@ def test_a_chunk_that_breaks_a_rule_changes_nothing():
     model = BayesNetClassifier(structure=ChowLiu()).partial_fit(X, y, CLASSES)
     counts, tables = model.counts_.to_bytes(), model.tables_
     for arguments, message in [
-        ((X, ["maybe"] * 60), r"y holds 'maybe' in row 0, which is not among the classes: 'no', 'perhaps', 'yes'"),
+        ((X, ["maybe"] * 60), r"y holds 'maybe' in row 0, which is not among the classes: 'no', 'perhaps', 'yes'\. "),
         ((X, y, ["no", "yes"]), r"classes is \['no', 'yes'\], but the first call had"),
         ((X.iloc[:, :2], y), "feature names should match|features"),
         ((X, y, None, -np.ones(60)), "sample_weight is -1"),
@@ -139,3 +139,58 @@ def test_balanced_weights_and_two_parents_say_what_to_do():
         NaiveBayesClassifier(class_weight="balanced").partial_fit(X, y, CLASSES)
     with pytest.raises(ValueError, match="two augmenting parents need counts of three values"):
         BayesNetClassifier(structure=KDependence(k=2)).partial_fit(X, y, CLASSES)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"class_prior": [0.5, 0.6, 0.1]},
+        {"class_weight": {"maybe": 2}},
+        {"structure": Structure([-1, 0])},
+        {"structure": KDependence(k=2)},
+        {"structure": ChowLiu(penalty="zzz")},
+        {"parameters": MaximumLikelihood(alpha=-1)},
+    ],
+    ids=str,
+)
+def test_a_setting_that_breaks_a_rule_changes_nothing(wrong):
+    """Neither before the first chunk nor after it; mended, the stream goes on as if nothing had been."""
+    X, y = table(60)
+    right = BayesNetClassifier(structure=ChowLiu())
+    model = clone(right).set_params(**wrong)
+    for n_chunks in range(2):
+        model.set_params(**wrong)
+        with pytest.raises(ValueError, match=r"must|two augmenting|of 2 features|counted for another"):
+            model.partial_fit(X, y, CLASSES)
+        model.set_params(**{name: getattr(right, name) for name in wrong})
+        model.partial_fit(X, y, CLASSES)
+        assert model.counts_.class_counts.sum() == 60 * (n_chunks + 1)
+
+
+def test_another_kind_of_structure_is_refused_within_a_stream():
+    X, y = table(60)
+    for first, second in ((None, ChowLiu()), (ChowLiu(), None), (None, Structure([-1, 0, 1, 2]))):
+        model = BayesNetClassifier(structure=first).partial_fit(X, y, CLASSES).set_params(structure=second)
+        with pytest.raises(ValueError, match="the chunks so far were counted for another one"):
+            model.partial_fit(X, y, CLASSES)
+
+
+def test_a_copy_with_another_prior_streams_by_itself():
+    X, y = table(60)
+    model = NaiveBayesClassifier().partial_fit(X, y, CLASSES)
+    model.with_class_prior([0.2, 0.3, 0.5]).partial_fit(X, y)
+    assert model.counts_.cells[:3].sum() == 60
+
+
+def test_integer_weights_of_a_stream_do_not_overflow():
+    X, y = table(60)
+    model = NaiveBayesClassifier().partial_fit(X, y, CLASSES, np.full(60, 2**56))
+    model.partial_fit(X, y, None, np.full(60, 2**56))
+    with pytest.raises(ValueError, match="the integer weights add up to"):
+        model.partial_fit(X, y, None, np.full(60, 2**56))
+    assert model.counts_.cells[:3].sum() == 2 * 60 * 2**56
+
+
+def test_many_classes_make_no_noise():
+    y = np.arange(60) % 26
+    assert NaiveBayesClassifier().partial_fit(y[:, np.newaxis], y, range(26)).partial_fit([[3]] * 26, range(26))

@@ -1,16 +1,17 @@
-"""Missing features summed out exactly, one after the other, and the transpose of it.
+"""Missing features summed out exactly, or filled in, one after the other, and the transpose of summing out.
 
-The families of a sample that miss something are factors over what they miss. Eliminating a feature multiplies the
-factors that hold it and sums over its values, which leaves a factor over the others (bucket elimination, Dechter 1999).
-On a tree that is the upward pass; two augmenting parents make larger factors. The way back spreads the posterior of the
-last factor over those that it was made of, which gives the expected cells of a sample.
+The families of a sample that miss something are factors over what they miss. Eliminating a feature adds up the factors
+that hold it and sums their exponentials over its values, which leaves a factor over the others (bucket elimination,
+Dechter 1999). On a tree that is the upward pass; two augmenting parents make larger factors. The way back spreads the
+posterior of the last factor over those that it was made of, which gives the expected cells of a sample. With maxima in
+place of sums it finds the most probable completion.
 
-Factors are probabilities and not their logarithms, so that a missing value costs multiplications and no exponentials;
-what threatens to underflow is scaled, class by class.
+All factors are logarithms. A missing feature may have a thousand children: as probabilities, products of so many would
+underflow, or a value that trails at first and wins in the end would have been lost on the way.
 """
 # Shapes: d features, C classes, M cells, F = 2 d factors, W the most features that a factor may have.
-# codes (d, n_all); samples (n,): the columns to do; scores (n, C)
-# cells, probabilities (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
+# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,)
+# cells (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
 
 from __future__ import annotations
 
@@ -20,9 +21,7 @@ import numpy as np
 
 from tanlearn._jit import kernel
 
-OBSERVED, SUMMED_OUT, BARREN = 0, 1, 2
-#: Products below are scaled. A factor has to fall below 1e-207 at one stroke to be lost.
-TINY = 1e-100
+OBSERVED, ELIMINATED, BARREN = 0, 1, 2
 
 
 class Network(NamedTuple):
@@ -40,23 +39,24 @@ class Network(NamedTuple):
 class Workspace(NamedTuple):
     """What is known of the sample in hand. Factor f is over scope[f, :width[f]], features as they are eliminated."""
 
-    state: Any  # (d,): OBSERVED, SUMMED_OUT or BARREN
+    state: Any  # (d,): OBSERVED, ELIMINATED or BARREN
     is_needed: Any  # (d,): whether a child that is not barren asks for the feature
     scope: Any  # (F, W)
     stride: Any  # (F, W): of the features
     slot: Any  # (F, W): places of the features in what is left when the first is eliminated
     width: Any  # (F,)
     start: Any  # (F,): of the cells, C wide
-    in_space: Any  # (F,): whether they lie in space, or in the probabilities
+    in_space: Any  # (F,): whether they lie in space, or in the tables
     following: Any  # (F,): next factor with the same first feature, or -1
     head: Any  # (d,): first factor whose first feature is this one, or -1
     left: Any  # (d,): where what eliminating a feature leaves starts in space
     union: Any  # (W,): the features of that
     digit: Any  # (W,): values of these
-    space: Any  # beliefs, the products of all factors of one feature alone, then what eliminating left
+    space: Any  # beliefs, the sums of all factors of one feature alone, then what eliminating left
     d_space: Any  # like space: posteriors
-    product: Any  # (C,)
+    joint: Any  # (C,): of all factors of a feature
     total: Any  # (C,)
+    log_sum: Any  # (C,)
 
 
 @kernel
@@ -84,29 +84,29 @@ def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-unty
         np.empty(n_space),
         np.empty(n_classes),
         np.empty(n_classes),
+        np.empty(n_classes),
     )
 
 
 @kernel
 def log_joint(  # type: ignore[no-untyped-def]
-    codes, samples, cells, probabilities, network, is_normalized, missing, max_width, capacity, scores
+    codes, samples, cells, network, is_normalized, missing, max_width, capacity, scores
 ):
     """Write the log joint of samples that miss features; return how many could be done before one was too large.
 
     Where tables are normalised, a missing feature without observed ones below costs nothing.
     """
-    n_classes = scores.shape[1]
-    work = _workspace(network, n_classes, max_width, capacity)
+    work = _workspace(network, scores.shape[1], max_width, capacity)
     for k in range(samples.shape[0]):
-        n_factors = _open(codes, samples[k], cells, probabilities, network, is_normalized, missing, work, scores[k])
-        if not _eliminate(probabilities, network, n_factors, work, scores[k]):
+        n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
+        if not _eliminate(cells, network, False, n_factors, work, scores[k]):
             return k
     return samples.shape[0]
 
 
 @kernel
 def log_joint_adjoint(  # type: ignore[no-untyped-def]
-    codes, samples, cells, probabilities, network, is_normalized, missing, max_width, capacity, d_scores, d_cells
+    codes, samples, cells, network, is_normalized, missing, max_width, capacity, d_scores, d_cells
 ):
     """Add the gradient of :func:`log_joint` for the cells; return how many samples could be done.
 
@@ -117,17 +117,39 @@ def log_joint_adjoint(  # type: ignore[no-untyped-def]
     work = _workspace(network, n_classes, max_width, capacity)
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
-        n_factors = _open(codes, samples[k], cells, probabilities, network, is_normalized, missing, work, row)
-        if not _eliminate(probabilities, network, n_factors, work, row):
+        n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, row)
+        if not _eliminate(cells, network, False, n_factors, work, row):
             return k
-        _spread(probabilities, network, d_scores[k], work, d_cells)
+        _spread(cells, network, d_scores[k], work, d_cells)
         _close(codes, samples[k], network, d_scores[k], work, d_cells)
     return samples.shape[0]
 
 
 @kernel
-def _open(codes, n, cells, probabilities, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
-    """Find out what has to be summed out, and sort the families by what they miss; return the number of factors."""
+def most_probable(  # type: ignore[no-untyped-def]
+    codes, samples, cells, network, missing, max_width, capacity, y, completed
+):
+    """Write what samples miss, given their class, or where ``y`` is negative with the most probable class.
+
+    Returns how many could be done before one was too large. Of equal classes and values it takes the first.
+    """
+    n_classes = network.offset[0]
+    work = _workspace(network, n_classes, max_width, capacity)
+    row = np.empty(n_classes)
+    for k in range(samples.shape[0]):
+        n = samples[k]
+        n_factors = _open(codes, n, cells, network, False, missing, work, row)
+        if not _eliminate(cells, network, True, n_factors, work, row):
+            return k
+        if y[n] < 0:
+            y[n] = np.argmax(row)
+        _trace_back(cells, network, y[n], work, completed[:, n])
+    return samples.shape[0]
+
+
+@kernel
+def _open(codes, n, cells, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
+    """Find out what has to be eliminated, and sort the families by what they miss; return the number of factors."""
     d = network.parents.shape[0]
     n_classes = row.shape[0]
     work.is_needed[:] = False
@@ -139,10 +161,9 @@ def _open(codes, n, cells, probabilities, network, is_normalized, missing, work,
             work.state[i] = BARREN
             continue
         else:
-            work.state[i] = SUMMED_OUT
+            work.state[i] = ELIMINATED
             work.head[i] = -1
-            first = network.belief[i]
-            work.space[first : first + network.n_states[i] * n_classes] = 1.0
+            work.space[network.belief[i] : network.belief[i + 1]] = 0.0
         for p in range(2):
             if network.parents[i, p] >= 0:
                 work.is_needed[network.parents[i, p]] = True
@@ -158,7 +179,7 @@ def _open(codes, n, cells, probabilities, network, is_normalized, missing, work,
                 row[c] += values[c]
         elif work.width[n_factors] == 1:
             v, stride = work.scope[n_factors, 0], work.stride[n_factors, 0]
-            _multiply(probabilities, first, stride, network.n_states[v], network.belief[v], work, row)
+            _add(cells, first, stride, network.n_states[v], n_classes, work.space[network.belief[v] :])
         else:
             work.start[n_factors] = first
             work.in_space[n_factors] = False
@@ -201,42 +222,23 @@ def _file(f, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _multiply(source, first, stride, n_values, belief, work, row):  # type: ignore[no-untyped-def]
-    """Multiply a factor of one feature into its belief."""
-    n_classes = row.shape[0]
+def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no-untyped-def]
+    """Add a factor of one feature to its belief."""
     for s in range(n_values):
         values = source[first + s * stride : first + s * stride + n_classes]
-        target = work.space[belief + s * n_classes : belief + (s + 1) * n_classes]
+        target = belief[s * n_classes : (s + 1) * n_classes]
         for c in range(n_classes):
-            target[c] *= values[c]
-    _scale(belief, n_values, work, row)
+            target[c] += values[c]
 
 
 @kernel
-def _scale(first, n_rows, work, row):  # type: ignore[no-untyped-def]
-    """Move to the log joint what all rows of a factor have in common, if a class is about to underflow."""
-    n_classes = row.shape[0]
-    top = work.total
-    top[:] = 0.0
-    for r in range(n_rows):
-        values = work.space[first + r * n_classes : first + (r + 1) * n_classes]
-        for c in range(n_classes):
-            top[c] = max(top[c], values[c])
-    for c in range(n_classes):
-        if 0.0 < top[c] < TINY:
-            row[c] += np.log(top[c])
-            for r in range(n_rows):
-                work.space[first + r * n_classes + c] /= top[c]
-
-
-@kernel
-def _eliminate(probabilities, network, n_factors, work, row):  # type: ignore[no-untyped-def]
-    """Sum all missing features out; return whether there was room for it."""
+def _eliminate(cells, network, is_maximum, n_factors, work, row):  # type: ignore[no-untyped-def]
+    """Sum all missing features out, or take the maximum; return whether there was room for it."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
     for position in range(network.order.shape[0]):
         v = network.order[position]
-        if work.state[v] != SUMMED_OUT:
+        if work.state[v] != ELIMINATED:
             continue
         n_left = _unite(v, network, work)
         if n_left < 0:
@@ -250,18 +252,13 @@ def _eliminate(probabilities, network, n_factors, work, row):  # type: ignore[no
         work.left[v] = used
         for r in range(n_rows):
             _choose(r, n_left, network, work)
-            target = work.space[used + r * n_classes : used + (r + 1) * n_classes]
-            target[:] = 0.0
-            for s in range(network.n_states[v]):
-                _product(v, s, probabilities, network, work)
-                for c in range(n_classes):
-                    target[c] += work.product[c]
+            _sum_values(v, cells, network, is_maximum, work, work.space[used + r * n_classes :])
         if n_left == 0:
             for c in range(n_classes):
-                row[c] += np.log(work.space[used + c])
+                row[c] += work.space[used + c]
         elif n_left == 1:
             u = work.union[0]
-            _multiply(work.space, used, n_classes, n_rows, network.belief[u], work, row)
+            _add(work.space, used, n_classes, n_rows, n_classes, work.space[network.belief[u] :])
         else:
             stride = n_classes
             for k in range(n_left - 1, -1, -1):
@@ -272,10 +269,32 @@ def _eliminate(probabilities, network, n_factors, work, row):  # type: ignore[no
             work.start[n_factors] = used
             work.in_space[n_factors] = True
             _file(n_factors, work)
-            _scale(used, n_rows, work, row)
             n_factors += 1
             used += n_rows * n_classes
     return True
+
+
+@kernel
+def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no-untyped-def]
+    """Write the log of the sum over a feature's values, or the maximum, at the chosen values of the others."""
+    n_classes = work.joint.shape[0]
+    for c in range(n_classes):
+        target[c] = -np.inf
+    for s in range(network.n_states[v]):
+        _join(v, s, cells, network, work)
+        for c in range(n_classes):
+            target[c] = max(target[c], work.joint[c])
+    if is_maximum:
+        return
+    work.total[:] = 0.0
+    for s in range(network.n_states[v]):
+        _join(v, s, cells, network, work)
+        for c in range(n_classes):
+            if target[c] > -np.inf:
+                work.total[c] += np.exp(work.joint[c] - target[c])
+    for c in range(n_classes):
+        if target[c] > -np.inf:
+            target[c] += np.log(work.total[c])
 
 
 @kernel
@@ -330,29 +349,29 @@ def _cell(f, s, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _product(v, s, probabilities, network, work):  # type: ignore[no-untyped-def]
-    """Write the product of all factors of a feature at its value s and the chosen ones of the others."""
-    product = work.product
-    n_classes = product.shape[0]
+def _join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
+    """Write the sum of all factors of a feature at its value s and the chosen ones of the others."""
+    joint = work.joint
+    n_classes = joint.shape[0]
     first = network.belief[v] + s * n_classes
-    product[:] = work.space[first : first + n_classes]
+    joint[:] = work.space[first : first + n_classes]
     f = work.head[v]
     while f >= 0:
         cell = _cell(f, s, work)
-        values = work.space[cell : cell + n_classes] if work.in_space[f] else probabilities[cell : cell + n_classes]
+        values = work.space[cell : cell + n_classes] if work.in_space[f] else cells[cell : cell + n_classes]
         for c in range(n_classes):
-            product[c] *= values[c]
+            joint[c] += values[c]
         f = work.following[f]
 
 
 @kernel
-def _spread(probabilities, network, d_row, work, d_cells):  # type: ignore[no-untyped-def]
+def _spread(cells, network, d_row, work, d_cells):  # type: ignore[no-untyped-def]
     """Write the posteriors of all that was summed out, and add those of the factors that are tables."""
     n_classes = d_row.shape[0]
     work.d_space[:] = 0.0
     for position in range(network.order.shape[0] - 1, -1, -1):
         v = network.order[position]
-        if work.state[v] != SUMMED_OUT:
+        if work.state[v] != ELIMINATED:
             continue
         n_left = _unite(v, network, work)
         n_rows = 1
@@ -362,26 +381,41 @@ def _spread(probabilities, network, d_row, work, d_cells):  # type: ignore[no-un
         belief = network.belief[v]
         for r in range(n_rows):
             _choose(r, n_left, network, work)
-            work.total[:] = 0.0
+            _sum_values(v, cells, network, False, work, work.log_sum)
             for s in range(network.n_states[v]):
-                _product(v, s, probabilities, network, work)
+                _join(v, s, cells, network, work)
                 for c in range(n_classes):
-                    work.total[c] += work.product[c]
-            for s in range(network.n_states[v]):
-                _product(v, s, probabilities, network, work)
-                for c in range(n_classes):
-                    share = work.product[c] / work.total[c] if work.total[c] > 0.0 else 0.0
-                    work.product[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
-                    work.d_space[belief + s * n_classes + c] += work.product[c]
+                    share = np.exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
+                    work.joint[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
+                    work.d_space[belief + s * n_classes + c] += work.joint[c]
                 f = work.head[v]
                 while f >= 0:
                     cell = _cell(f, s, work)
                     for c in range(n_classes):
                         if work.in_space[f]:
-                            work.d_space[cell + c] += work.product[c]
+                            work.d_space[cell + c] += work.joint[c]
                         else:
-                            d_cells[cell + c] += work.product[c] * d_row[c]
+                            d_cells[cell + c] += work.joint[c] * d_row[c]
                     f = work.following[f]
+
+
+@kernel
+def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def]
+    """Write the best values given the class, those of the last feature to be eliminated first."""
+    for position in range(network.order.shape[0] - 1, -1, -1):
+        v = network.order[position]
+        if work.state[v] != ELIMINATED:
+            continue
+        n_left = _unite(v, network, work)
+        for k in range(n_left):
+            work.digit[k] = sample[work.union[k]]
+        best = -np.inf
+        sample[v] = 0
+        for s in range(network.n_states[v]):
+            _join(v, s, cells, network, work)
+            if work.joint[c] > best:
+                best = work.joint[c]
+                sample[v] = s
 
 
 @kernel

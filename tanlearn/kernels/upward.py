@@ -2,13 +2,14 @@
 
 A missing feature collects what its children say of each of its values, its belief, and hands the sum over its own
 values on: to a missing parent, or to the log joint. Beliefs are probabilities, so that a missing value costs
-multiplications along contiguous rows; the only logarithms are those of a sample's C products (letter, a tenth of the
-cells missing: 6.5 us a row by elimination).
+multiplications along contiguous rows. One that would be the product of more probabilities than cannot underflow turns
+into logarithms, for good: a hub may have a thousand children, and a value that trails by far may win in the end.
 """
 # Shapes: n samples, d features, C classes, M cells
 # codes (d, n); cells, probabilities (M,): table i at offset[i], laid out [child value][parent value][class]
 # parent (d,), -1 for none; upward (d,), children before parents; n_states (d,); place (d + 1,): of the beliefs
-# count (d,): how many probabilities a belief is the product of, at most; belief (place[d],); message, rows: scratch
+# count (d,): how many probabilities a belief is the product of, 0 for none yet, or IN_LOGS; belief (place[d],)
+# message (most values of a feature * C,), product (C,): scratch; scores (n, C)
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from tanlearn._jit import kernel
 from tanlearn.kernels.mathematics import log_normal
+
+IN_LOGS = -1
 
 
 @kernel
@@ -39,8 +42,8 @@ def log_joint(  # type: ignore[no-untyped-def]
 ):
     """Write the log joint of samples that may miss features.
 
-    A product of more than ``most`` probabilities might underflow, and is scaled before. Where tables are normalised, a
-    missing feature without observed ones below costs nothing.
+    Products of up to ``most`` probabilities are normal numbers or 0. Where tables are normalised, a missing feature
+    without observed ones below costs nothing.
     """
     n, n_classes = scores.shape
     for k in range(n):
@@ -55,33 +58,57 @@ def log_joint(  # type: ignore[no-untyped-def]
             i = upward[position]
             j = parent[i]
             width = n_states[j] * n_classes if j >= 0 else n_classes
+            to_parent = j >= 0 and codes[j, k] == missing
             if codes[i, k] != missing:
-                if j >= 0 and codes[j, k] == missing:
+                if to_parent:
                     first = offset[i] + codes[i, k] * width
-                    values = probabilities[first : first + width]
-                    _multiply(values, 1, belief[place[j] : place[j + 1]], j, most, count, scores[k])
+                    above = belief[place[j] : place[j + 1]]
+                    if count[j] >= 0 and count[j] < most:
+                        _multiply(probabilities[first : first + width], 1, above, j, count)
+                    else:
+                        _turn_into_logs(above, j, count)
+                        for a in range(width):
+                            above[a] += cells[first + a]
                 continue
             own = belief[place[i] : place[i + 1]]
             if count[i] == 0:
                 if is_normalized:
                     continue
                 own[:] = 1.0
-            used = count[i] + 1
+            first, last = 0, width
+            if not to_parent:
+                first = codes[j, k] * n_classes if j >= 0 else 0
+                last = first + n_classes
+            if count[i] >= 0 and count[i] < most:
+                used = count[i] + 1
+                _sum_values(probabilities[offset[i] : offset[i + 1]], own, n_classes, first, last, width, message)
+            else:
+                used = IN_LOGS
+                _turn_into_logs(own, i, count)
+                _log_sum_values(cells[offset[i] : offset[i + 1]], own, n_classes, first, last, width, message)
             count[i] = 0
-            table = probabilities[offset[i] : offset[i + 1]]
-            if j >= 0 and codes[j, k] == missing:
-                _sum_values(table, own, n_classes, 0, width, width, message)
-                _multiply(message[:width], used, belief[place[j] : place[j + 1]], j, most, count, scores[k])
+            if not to_parent:
+                if used == IN_LOGS:
+                    for c in range(n_classes):
+                        scores[k, c] += message[first + c]
+                    continue
+                if n_factors + used > most:
+                    _take_logarithm(product, scores[k])
+                    n_factors = 0
+                for c in range(n_classes):
+                    product[c] *= message[first + c]
+                n_factors += used
                 continue
-            first = codes[j, k] * n_classes if j >= 0 else 0
-            _sum_values(table, own, n_classes, first, first + n_classes, width, message)
-            if n_factors + used > most:
-                _take_logarithm(product, scores[k])
-                n_factors = 0
-            values = message[first : first + n_classes]
-            for c in range(n_classes):
-                product[c] *= values[c]
-            n_factors += used
+            above = belief[place[j] : place[j + 1]]
+            if used != IN_LOGS and count[j] >= 0 and count[j] + used <= most:
+                _multiply(message[:width], used, above, j, count)
+                continue
+            if used != IN_LOGS:
+                for a in range(width):
+                    message[a] = np.log(message[a])
+            _turn_into_logs(above, j, count)
+            for a in range(width):
+                above[a] += message[a]
         if n_factors > 0:
             _take_logarithm(product, scores[k])
 
@@ -118,32 +145,41 @@ def _sum_values(table, own, n_classes, first, last, width, out):  # type: ignore
 
 
 @kernel
-def _multiply(values, used, target, j, most, count, row):  # type: ignore[no-untyped-def]
+def _log_sum_values(table, own, n_classes, first, last, width, out):  # type: ignore[no-untyped-def]
+    """Do as :func:`_sum_values` does, with logarithms for all three."""
+    n_values = own.shape[0] // n_classes
+    for v in range(first, last, n_classes):
+        for c in range(n_classes):
+            top = -np.inf
+            for s in range(n_values):
+                top = max(top, own[s * n_classes + c] + table[s * width + v + c])
+            total = 0.0
+            if top > -np.inf:
+                for s in range(n_values):
+                    total += np.exp(own[s * n_classes + c] + table[s * width + v + c] - top)
+            out[v + c] = top + np.log(total) if top > -np.inf else top
+
+
+@kernel
+def _multiply(values, used, target, j, count):  # type: ignore[no-untyped-def]
     """Multiply something that is the product of so many probabilities into the belief of a feature."""
     if count[j] == 0:
         for a in range(target.shape[0]):
             target[a] = values[a]
     else:
-        if count[j] + used > most:
-            _scale(target, row)
-            count[j] = 0
         for a in range(target.shape[0]):
             target[a] *= values[a]
     count[j] += used
 
 
 @kernel
-def _scale(target, row):  # type: ignore[no-untyped-def]
-    """Divide a belief by its largest entry of every class, and add the logarithm of that to the log joint."""
-    n_classes = row.shape[0]
-    for c in range(n_classes):
-        top = 0.0
-        for a in range(c, target.shape[0], n_classes):
-            top = max(top, target[a])
-        if top > 0.0:
-            row[c] += np.log(top)
-            for a in range(c, target.shape[0], n_classes):
-                target[a] /= top
+def _turn_into_logs(target, j, count):  # type: ignore[no-untyped-def]
+    """Make logarithms of a belief, if it is not made of them."""
+    if count[j] == IN_LOGS:
+        return
+    for a in range(target.shape[0]):
+        target[a] = np.log(target[a]) if count[j] > 0 else 0.0
+    count[j] = IN_LOGS
 
 
 @kernel

@@ -5,27 +5,10 @@ import itertools
 import naive_elimination as naive
 import numpy as np
 import pytest
+from small_networks import CASES, MISSING, N_CLASSES, N_STATES, TREE, WIDE_LOOP, network, offsets, patterns
 
 from tanlearn.kernels import elimination as kernels
 from tanlearn.kernels import upward
-
-N_STATES = np.array([2, 3, 2, 2, 3])
-N_CLASSES = 2
-MISSING = 255
-NONE = [[-1, -1]] * 5
-TREE = [[-1, -1], [0, -1], [1, -1], [1, -1], [0, -1]]
-CHAIN_OF_TWO = [[-1, -1], [0, -1], [1, 0], [2, 1], [3, 2]]
-#: Two parents that are not joined, and a loop: in some orders, eliminating a feature leaves a factor of three.
-LOOP = [[-1, -1], [-1, -1], [0, 1], [1, 0], [2, 3]]
-CASES = [
-    pytest.param(NONE, [0, 1, 2, 3, 4], id="naive Bayes"),
-    pytest.param(TREE, [4, 3, 2, 1, 0], id="tree"),
-    pytest.param(TREE, [0, 1, 2, 3, 4], id="tree, roots first"),
-    pytest.param(CHAIN_OF_TWO, [0, 1, 2, 3, 4], id="2-tree"),
-    pytest.param(CHAIN_OF_TWO, [2, 0, 4, 1, 3], id="2-tree, mixed"),
-    pytest.param(LOOP, [4, 2, 3, 0, 1], id="loop"),
-    pytest.param(LOOP, [1, 0, 2, 3, 4], id="loop, roots first"),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -33,23 +16,6 @@ def _logarithm_of_zero():
     """Without the compiler NumPy warns of it."""
     with np.errstate(divide="ignore"):
         yield
-
-
-def offsets(parents):
-    """Return where the tables start."""
-    sizes = [
-        k * np.prod([N_STATES[j] for j in row if j >= 0], dtype=int) for k, row in zip(N_STATES, parents, strict=True)
-    ]
-    return np.append(N_CLASSES, N_CLASSES + N_CLASSES * np.cumsum(sizes))
-
-
-def network(parents, order):
-    """Return the arrays that the kernels take."""
-    belief = np.append(0, np.cumsum(N_STATES)) * N_CLASSES
-    order = np.array(order)
-    return kernels.Network(
-        np.array(parents), N_STATES, offsets(parents), order, np.argsort(order), np.arange(5), belief
-    )
 
 
 def normalized_cells(parents, rng):
@@ -65,13 +31,6 @@ def normalized_cells(parents, rng):
     return np.concatenate(cells)
 
 
-def patterns(rng):
-    """Return samples with every pattern of missing features (-1)."""
-    X = rng.integers(0, N_STATES, (32, 5))
-    X[np.arange(32)[:, np.newaxis] >> np.arange(5) & 1 == 1] = -1
-    return X, np.where(X < 0, MISSING, X).T.astype(np.uint8).copy()
-
-
 @pytest.mark.parametrize("is_normalized", [True, False])
 @pytest.mark.parametrize(("parents", "order"), CASES)
 def test_log_joint_is_the_sum_over_all_completions(parents, order, is_normalized):
@@ -81,7 +40,7 @@ def test_log_joint_is_the_sum_over_all_completions(parents, order, is_normalized
         cells += rng.normal(size=len(cells))
     X, codes = patterns(rng)
     scores = np.empty((32, N_CLASSES))
-    tables = cells, np.exp(cells), network(parents, order)
+    tables = cells, network(parents, order)
     assert kernels.log_joint(codes, np.arange(32), *tables, is_normalized, MISSING, 5, 300, scores) == 32
     expected = [naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X]
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
@@ -112,7 +71,7 @@ def test_adjoint_gives_expected_indicators(parents, order):
     rng = np.random.default_rng(1)
     cells = np.maximum(normalized_cells(parents, rng), -3.0) + rng.normal(size=offsets(parents)[-1])
     X, codes = patterns(rng)
-    tables = cells, np.exp(cells), network(parents, order)
+    tables = cells, network(parents, order)
     for n, sample in enumerate(X):
         d_scores = rng.normal(size=(1, N_CLASSES))
         d_cells = np.zeros(len(cells))
@@ -126,7 +85,7 @@ def test_impossible_samples_have_no_expected_completions():
     """They are -inf; what is observed is still there, and nothing is nan."""
     cells = normalized_cells(TREE, np.random.default_rng(5))
     codes = np.array([[0, MISSING, 0, 1, 0]], dtype=np.uint8).T.copy()  # feature 2 is never 0
-    tables = cells, np.exp(cells), network(TREE, [4, 3, 2, 1, 0])
+    tables = cells, network(TREE, [4, 3, 2, 1, 0])
     scores, d_cells = np.empty((1, N_CLASSES)), np.zeros(len(cells))
     assert kernels.log_joint(codes, np.array([0]), *tables, True, MISSING, 5, 300, scores) == 1
     assert np.isneginf(scores).all()
@@ -139,7 +98,7 @@ def test_barren_families_get_no_indicators():
     rng = np.random.default_rng(2)
     cells = normalized_cells(TREE, rng)
     codes = np.array([[0, MISSING, MISSING, 1, MISSING]], dtype=np.uint8).T.copy()
-    tables = cells, np.exp(cells), network(TREE, [4, 3, 2, 1, 0])
+    tables = cells, network(TREE, [4, 3, 2, 1, 0])
     d_cells = np.zeros(len(cells))
     one = np.ones((1, N_CLASSES))
     assert kernels.log_joint_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
@@ -148,32 +107,11 @@ def test_barren_families_get_no_indicators():
     np.testing.assert_allclose(weight, [2, 2, 0, 2, 0])  # features 2 and 4 have nothing observed below
 
 
-def test_what_would_underflow_is_scaled():
-    """A hub with observed children of probability 1e-90 each, and a factor in space of 1e-120."""
-    parents = [[-1, -1], [0, -1], [0, -1], [0, -1], [0, -1]]
-    rng = np.random.default_rng(3)
-    cells = normalized_cells(parents, rng)
-    cells[np.isneginf(cells)] = -1.0
-    for start in offsets(parents)[1:-1]:
-        cells[start : start + 4] -= 207.0
-    codes = np.zeros((5, 1), np.uint8)
-    codes[0] = MISSING
-    scores = np.empty((1, N_CLASSES))
-    tables = cells, np.exp(cells), network(parents, [4, 3, 2, 1, 0])
-    assert kernels.log_joint(codes, np.array([0]), *tables, False, MISSING, 5, 300, scores) == 1
-    below = [[sum(cells[first + v * 2 + c] for first in offsets(parents)[1:-1]) for c in (0, 1)] for v in (0, 1)]
-    own = cells[N_CLASSES : N_CLASSES + 4].reshape(2, 2)
-    expected = cells[:N_CLASSES] + np.logaddexp(*(own + below))
-    np.testing.assert_allclose(scores[0], expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(("max_width", "capacity"), [(3, 300), (5, 20)])
 def test_samples_that_would_take_too_much_are_told(max_width, capacity):
-    """With the roots first, a loop leaves factors of three features and 2 * 2 * 2 cells."""
-    parents = [[-1, -1], [0, -1], [0, 1], [0, -1], [0, 3]]
-    cells = normalized_cells(parents, np.random.default_rng(4))
+    cells = normalized_cells(WIDE_LOOP, np.random.default_rng(4))
     codes = np.array([[0] * 5, [MISSING] * 5], dtype=np.uint8).T.copy()
-    tables = cells, np.exp(cells), network(parents, [0, 1, 2, 3, 4])
+    tables = cells, network(WIDE_LOOP, [0, 1, 2, 3, 4])
     scores, d_cells = np.empty((2, N_CLASSES)), np.zeros(len(cells))
     room = max_width, capacity
     assert kernels.log_joint(codes, np.arange(2), *tables, False, MISSING, *room, scores) == 1
