@@ -40,7 +40,7 @@ def peak():
 
 
 def main():
-    """Print a line for every tenth of the rows."""
+    """Print a line after the first chunk, and for every fifth of the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--chunk", type=int, default=50_000, help="rows at a time")

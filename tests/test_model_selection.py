@@ -173,7 +173,10 @@ def test_progress_names_the_best_so_far(capsys):
     ("options", "message"),
     [
         ({"estimator": BayesNetClassifier(), "param_distributions": None}, "only TANClassifier has default"),
-        ({"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1}, "encoder parameters cannot be searched"),
+        (
+            {"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1},
+            "encoder parameters and class_weight cannot be searched",
+        ),
         ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
         ({"checkpoint": "x", "estimator__callback": print}, "cannot tell what the estimator's callback does"),
         ({"n_iter": 0}, "'n_iter' parameter"),

@@ -113,7 +113,40 @@ def test_chosen_run_has_the_lowest_validation_error_and_may_not_be_the_best_on_t
     results = sys.modules["results"]
     assert [run.run for run in runs] == [0, 1, 2]
     assert results.best_on_test(runs).test == 0.10
-    assert results.chosen_on_validation(runs).test == 0.20
+    assert results.chosen_on_validation(runs) == 0.20
+
+
+def test_every_fold_chooses_by_its_own_validation_rows(script):
+    lines = []
+    for run, errors in enumerate([((0.1, 0.5), (0.2, 0.6)), ((0.3, 0.7), (0.1, 0.3))]):
+        for fold, (validation, test) in enumerate(errors, start=1):
+            lines += [line(run, "test", test, fold=fold, n_folds=2, rows=10 * fold)]
+            lines += [line(run, "validation", validation, fold=fold, n_folds=2)]
+    runs = script.complete_runs(lines)
+    # Fold 1 takes run 0, fold 2 run 1; by the mean of both folds run 0 would have been taken for both.
+    assert sys.modules["results"].chosen_on_validation(runs) == pytest.approx((0.5 * 10 + 0.3 * 20) / 30)
+
+
+def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another(script):
+    lines = []
+    for settings, runs in (("narrow", 6), ("refined", 4), ("published", 3)):
+        for run in range(runs):
+            for part in ("test", "validation"):
+                made = line(run, part, 0.1 + 0.01 * run)
+                made["parameters"] = {"trade_off": 10.0**run, "init": ["uniform", "maximum-likelihood"][run % 2]}
+                lines.append({**made, "settings": settings})
+    runs = script.complete_runs(lines)
+    report, settings_table = sys.modules["report"], sys.modules["settings_table"]
+    rows = [row.split(" | ") for row in report.table("letter", runs).splitlines()[2:]]
+    assert [row[1] for row in rows] == ["published, 2 epochs: 3", "narrow, 2 epochs: 6; refined, 2 epochs: 4"]
+    assert rows[1][3] == "10.00 (10)"
+    table = settings_table.settings_table([run for run in runs if run.settings != "published"] * 2)
+    # Tenths of the exponents 0, 0, 1, 1, ..., 5, 5; the best three are of 1, 1 and 10.
+    assert "| NB, narrow | trade_off | 1.3 to 7.9e+04 | 1.0 67 %, 10.0 33 % |" in table
+    assert (
+        "| NB, narrow | init | maximum-likelihood 50 %, uniform 50 % | maximum-likelihood 33 %, uniform 67 % |" in table
+    )
+    assert settings_table.settings_table([]) == ""
 
 
 def test_error_of_folds_is_wrong_rows_over_rows(script):

@@ -41,7 +41,11 @@ def append(path, line):
 
 @dataclass(frozen=True)
 class CompleteRun:
-    """One draw of settings over all folds: wrong rows over rows of the test parts and of the validation parts."""
+    """One draw of settings over all folds.
+
+    ``test`` and ``validation`` are wrong rows over rows of all test parts and of all validation parts, ``folds`` has
+    for every fold the error on the validation part and the wrong rows and rows of the test part.
+    """
 
     cell: str
     settings: str
@@ -51,6 +55,7 @@ class CompleteRun:
     parameters: dict
     test: float
     validation: float | None
+    folds: tuple[tuple[float, float, int], ...]
     seconds: float
 
 
@@ -68,7 +73,12 @@ def complete_runs(lines):
         if len(test) == n_folds and (closed_form or len(validation) == n_folds):
             seconds = sum(line["seconds"] for line in test) / n_folds
             held_out = None if closed_form else _error(validation)
-            runs.append(CompleteRun(*names, test[0]["parameters"], _error(test), held_out, seconds))
+            errors = {fold: line["error"] for fold, line in parts["validation"].items()}
+            folds = tuple(
+                (errors.get(fold, 0.0), line["error"] * line["rows"], line["rows"])
+                for fold, line in sorted(parts["test"].items())
+            )
+            runs.append(CompleteRun(*names, test[0]["parameters"], _error(test), held_out, folds, seconds))
     return runs
 
 
@@ -78,8 +88,12 @@ def best_on_test(runs):
 
 
 def chosen_on_validation(runs):
-    """Return the run with the lowest validation error."""
-    return min(runs, key=lambda run: run.validation)
+    """Return the test error of the choice by validation error, made for every fold by itself.
+
+    The validation rows of a fold are test rows of other folds: one choice for all would have seen every test row.
+    """
+    chosen = [min(folds, key=lambda fold: fold[0]) for folds in zip(*(run.folds for run in runs), strict=True)]
+    return sum(wrong for _, wrong, _ in chosen) / sum(rows for _, _, rows in chosen)
 
 
 def _error(lines):
