@@ -83,3 +83,36 @@ class Predict:
 
     def time_batch(self, shape, learner):
         self.model.predict(self.X)
+
+
+class PredictGaps:
+    """``predict`` of a Chow-Liu tree on 10,000 rows of which a share of the cells is missing, beside complete ones."""
+
+    params, param_names = [["letter", "usps"], [0.0, 0.1, 0.5]], ["shape", "missing"]
+    timeout = 300
+
+    def setup(self, shape, missing):
+        data = make(shape, 10_000)
+        X = np.ascontiguousarray(data.codes.T).astype(float)
+        encoder = TableEncoder(discrete_features=True)
+        self.model = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X, data.y)
+        self.X = np.where(np.random.default_rng(0).random(X.shape) < missing, np.nan, X)
+        self.time_predict(shape, missing)
+
+    def time_predict(self, shape, missing):
+        self.model.predict(self.X)
+
+
+class Stream:
+    """``partial_fit`` of 10,000 rows of letter's shape, after a first chunk."""
+
+    params, param_names = [["naive Bayes", "Chow-Liu"]], ["learner"]
+
+    def setup(self, learner):
+        data = make("letter", 10_000)
+        self.X, self.y = np.ascontiguousarray(data.codes.T).astype(int), data.y
+        self.model = Predict.learners[learner](encoder=TableEncoder(discrete_features=True))
+        self.model.partial_fit(self.X, self.y, range(26))
+
+    def time_chunk(self, learner):
+        self.model.partial_fit(self.X, self.y)
