@@ -119,9 +119,15 @@ class EncodedData:
         return self.codes.shape[1]
 
     @property
+    def is_incomplete(self) -> AnyArray:
+        """Which rows miss something, shape (n_samples,)."""
+        incomplete: AnyArray = (self.codes == missing_code(self.codes.dtype)).any(axis=0)
+        return incomplete
+
+    @property
     def has_missing(self) -> bool:
         """Whether any code is the missing code."""
-        return bool((self.codes == missing_code(self.codes.dtype)).any())
+        return bool(self.is_incomplete.any())
 
     @property
     def weights(self) -> AnyArray:

@@ -97,7 +97,7 @@ class UnfusedEngine(Engine):
         self.rho = state.theta.copy()
         self.adam = Adam(self.rho)
         self.structure_adam = Adam(state.phi)
-        self._is_incomplete = (data.codes == missing_code(data.codes.dtype)).any(axis=0)
+        self._is_incomplete = data.is_incomplete
         if self._is_incomplete.any():  # of fixed structures only
             structure = state.candidates.structure(np.arange(data.n_features))
             self._eliminator = Eliminator(structure, state.layout)

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import FloatArray, missing_code
+from tanlearn._typing import FloatArray
 from tanlearn.elimination import Eliminator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.parameters import MaximumLikelihood
@@ -118,7 +118,7 @@ class ExpectationMaximization(BaseEstimator):
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         self.history_, self.converged_ = [], True
-        is_incomplete = (data.codes == missing_code(data.codes.dtype)).any(axis=0)
+        is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))
         if not len(rows):
             return learner.fit(structure, data, rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._typing import FloatArray, missing_code
+from tanlearn._typing import FloatArray
 from tanlearn.elimination import Eliminator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.losses import Loss, evaluate
@@ -49,7 +49,7 @@ class Objective:
         self._layout = layout
         self._loss = loss
         self._parametrization = Normalized(layout)
-        is_incomplete = (data.codes == missing_code(data.codes.dtype)).any(axis=0)
+        is_incomplete = data.is_incomplete
         self._codes, self._rows = data.codes, np.flatnonzero(is_incomplete)
         self._complete = data.take(~is_incomplete).codes if len(self._rows) else data.codes
         order = np.argsort(is_incomplete, kind="stable")  # complete rows first, as in the scores

@@ -273,6 +273,8 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
     codes = number_classes(y, n_samples, known)
     weights = read_weights(sample_weight, n_samples)
+    if is_first:
+        forget(estimator)
     validate_data(estimator, X, reset=is_first, skip_check_array=True)
     rows = np.arange(n_samples)
     if weights is not None and not weights.all():
@@ -289,8 +291,6 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
                 f"cuts. Begin with a chunk of several classes."
             )
         encoder._learn(columns, codes, weights)
-        forget(estimator)
-        validate_data(estimator, X, skip_check_array=True)
         estimator.encoder_, estimator.classes_ = encoder, known
     encoder = estimator.encoder_
     places = tuple(column.place for column in columns)
