@@ -6,6 +6,7 @@ makes a Python object of every number in it.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from dataclasses import dataclass
 from numbers import Real
@@ -70,8 +71,8 @@ class Column:
 def read_columns(X: Any) -> list[Column]:
     """Read a table column by column.
 
-    NaN, None, ``pandas.NA``, ``pandas.NaT`` and polars' null mean missing. Columns of Python objects become
-    numbers if all their values are.
+    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
+    objects become numbers if all their values are, and so does every column of a list by itself.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def read_columns(X: Any) -> list[Column]:
     Raises
     ------
     ValueError
-        If there is no row or no column, a column name occurs twice, or a number is infinite.
+        If there is no row or no column, rows differ in length, a column name occurs twice, or a number is
+        infinite or an integer of more than 64 bits.
     TypeError
         If a column holds anything but strings or numbers, or both, or the table is a polars LazyFrame.
 
@@ -106,11 +108,9 @@ def read_columns(X: Any) -> list[Column]:
             return [reader(values, f"X column {name!r}") for values, name in zip(series, names, strict=True)]
     if "polars" in sys.modules and isinstance(X, sys.modules["polars"].LazyFrame):
         raise TypeError("X is a polars LazyFrame, a query that has no rows yet. Run it first: pass X.collect().")
-    table = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
-    if table.dtype.kind in "US" and not hasattr(X, "dtype"):
-        # NumPy makes strings of numbers that stand in one list with strings.
-        table = check_array(X, dtype=object, ensure_all_finite=False, input_name="X")
-    columns = np.ascontiguousarray(table.T)
+    # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
+    table = _plain(X) if hasattr(X, "dtype") else _from_list(X)
+    columns = np.ascontiguousarray(check_array(table, dtype=None, ensure_all_finite=False, input_name="X").T)
     return [_from_array(values, f"X column {j}") for j, values in enumerate(columns)]
 
 
@@ -149,7 +149,8 @@ def read_classes(
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
     labels = read_labels(y, n_samples)
-    check_classification_targets(labels)
+    with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
+        check_classification_targets(labels)
     if rows is not None:
         labels = labels[rows]
     classes, codes = np.unique(labels, return_inverse=True)
@@ -161,15 +162,15 @@ def read_classes(
     return codes.astype(np.intp, copy=False), classes
 
 
-def read_labels(y: Any, n_samples: int) -> NDArray[Any]:
+def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
     """Read the classes as they are.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         Strings, integers, booleans or categories.
-    n_samples : int
-        Number of rows of the table.
+    n_samples : int, optional
+        Number of rows of the table, if there is one.
 
     Returns
     -------
@@ -183,13 +184,15 @@ def read_labels(y: Any, n_samples: int) -> NDArray[Any]:
         If y holds anything but strings or numbers, or both.
     """
     # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
+    y = _plain(y)
     plain = isinstance(getattr(y, "dtype", None), np.dtype)
     column = _from_array(column_or_1d(y, dtype=None if plain else object, warn=True), "y")
     labels, missing = column.values, column.missing
-    _check_length("y", len(labels), n_samples)
+    if n_samples is not None:
+        _check_length("y", len(labels), n_samples)
     if missing is not None:
         raise ValueError(
-            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {n_samples} rows). Every row "
+            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {len(labels)} rows). Every row "
             f"needs a class: drop the rows without one, or make the lack a class of its own."
         )
     return labels
@@ -213,7 +216,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     Raises
     ------
     ValueError
-        If the length is wrong, a weight is negative or not finite, all are zero, or their sum overflows.
+        If there is not one number per row, one is negative or not finite, all are zero, or their sum overflows.
 
     Examples
     --------
@@ -225,14 +228,23 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
-    weights = check_array(
-        sample_weight, ensure_2d=False, allow_nd=True, ensure_all_finite=False, input_name="sample_weight"
-    )
-    if weights.ndim != 1:
-        raise ValueError(f"sample_weight must hold one number per row, got shape {weights.shape}.")
+    try:
+        weights = check_array(_plain(sample_weight), ensure_2d=False, allow_nd=True, ensure_all_finite=False)
+        if weights.dtype.kind == "O":
+            weights = _from_objects(weights, "sample_weight").numbers()
+    except (OverflowError, TypeError, ValueError) as error:  # NumPy's own, of everything that is no number
+        raise ValueError(
+            f"sample_weight must hold one number per row, got {_shorten(sample_weight)}. Pass a list or an array "
+            f"of numbers, one for each of the {n_samples} rows."
+        ) from error
+    if weights.ndim != 1 or weights.dtype.kind not in "biuf":
+        raise ValueError(
+            f"sample_weight must hold one number per row, got shape {weights.shape} of dtype {weights.dtype}."
+        )
     _check_length("sample_weight", len(weights), n_samples)
-    if weights.dtype.kind not in "biu":
-        weights = weights.astype(np.float64)
+    if weights.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # infinite weights are refused next
+            weights = weights.astype(np.float64)
     for wrong, rule in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
         if wrong.any():
             row = wrong.argmax()
@@ -315,7 +327,7 @@ def _from_polars(series: Any, place: str) -> Column:
         return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.is_float():
         return _from_array(series.fill_null(np.nan).to_numpy(), place)
-    if dtype.is_integer() or dtype == pl.Boolean:
+    if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
         missing = _mask(series.is_null().to_numpy())
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
     if dtype == pl.Categorical:
@@ -344,8 +356,42 @@ def _from_array(values: NDArray[Any], place: str) -> Column:
     raise TypeError(f"{place} has dtype {values.dtype}, but only strings and numbers can be read.")
 
 
+def _from_list(X: Any) -> NDArray[np.object_]:
+    """Return the values of a table that is no array as they are, and raise if its rows differ in length."""
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError as error:  # arrays of several dimensions
+        raise ValueError("X has rows that differ in shape. Every row needs one value a column.") from error
+    if table.ndim == 1:
+        lengths = [len(row) if isinstance(row, list | tuple | np.ndarray) else 1 for row in table]
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                raise ValueError(
+                    f"X has rows that differ in length: {lengths[0]} value(s) in row 0, {length} in row {row}. Every "
+                    f"row needs one value a column; None stands for a missing one."
+                )
+    return table
+
+
+def _plain(values: Any) -> Any:
+    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects."""
+    if isinstance(values, np.ma.MaskedArray):
+        objects = np.ma.getdata(values).astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    return values.to_list() if _is_wide(getattr(values, "dtype", None)) else values
+
+
+def _is_wide(dtype: Any) -> bool:
+    """Return whether a type is one of polars' integers of 128 bits."""
+    return str(dtype) in ("Int128", "UInt128")
+
+
 def _from_floats(values: NDArray[Any], place: str) -> Column:
     """Read floating numbers: NaN means missing, and infinity is an error."""
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # a long double that is no double is as good as infinite
+            values = values.astype(np.float64)
     infinite = np.isinf(values)
     if infinite.any():
         row = infinite.argmax()
@@ -358,16 +404,27 @@ def _from_floats(values: NDArray[Any], place: str) -> Column:
 
 def _from_objects(values: NDArray[np.object_], place: str) -> Column:
     """Read Python objects: all strings, all bytes or all numbers."""
-    if set(map(type, values)) == {str}:
+    types = set(map(type, values))
+    if types == {str}:
         return Column(values, None, None, place)
-    missing = np.fromiter(map(_is_missing, values), np.bool_, len(values))
+    if types == {float} and values[0] == values[0]:  # an eighth of the time, where not all may be missing
+        return _from_floats(values.astype(np.float64), place)
+    may_miss = not types <= {bool, bytes, int}
+    missing = np.fromiter(map(_is_missing, values), np.bool_, len(values)) if may_miss else np.zeros_like(values, bool)
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
         return Column(values, _mask(missing), None, place)
-    if not all(issubclass(t, Real) for t in types):
+    # To NumPy, a bool of its own is no number, and a duration is one.
+    if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
         raise _mixed(values, missing, place)
     numbers = np.array(present.tolist())
+    if numbers.dtype.kind == "f" and present.size and not any(issubclass(t, (float, np.floating)) for t in types):
+        # NumPy makes floating numbers of integers beside unsigned ones, and beside those that only these can hold.
+        whole = list(map(int, present))
+        numbers = np.array(whole, np.int64 if max(whole) < 2**63 else np.uint64 if min(whole) >= 0 else object)
+    if numbers.dtype.kind == "O":
+        raise _unfit(values, missing, place)
     filled = np.zeros(len(values), numbers.dtype)
     filled[missing] = np.nan if numbers.dtype.kind == "f" else 0
     filled[~missing] = numbers
@@ -379,6 +436,14 @@ def _from_objects(values: NDArray[np.object_], place: str) -> Column:
 def _is_missing(value: Any) -> bool:
     """Return whether a Python object means "no value"."""
     return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
+
+
+def _shorten(value: Any) -> str:
+    """Return how any object looks, cut short, for messages."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # integers of more than 4,300 digits, before Python 3.12
+        return f"one {type(value).__name__}"
 
 
 def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
@@ -400,7 +465,7 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
     """Return the error for a column that holds several kinds of objects, or a kind that is none of ours."""
     examples: dict[str, str] = {}
     for row in np.flatnonzero(~missing):
-        examples.setdefault(type(values[row]).__name__, f"{values[row]!r} in row {row}")
+        examples.setdefault(type(values[row]).__name__, f"{_shorten(values[row])} in row {row}")
     found = " and ".join(f"{name} ({example})" for name, example in examples.items())
     if place == "y":
         return TypeError(
@@ -411,6 +476,17 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
     return TypeError(
         f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
         f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
+    )
+
+
+def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> ValueError:
+    """Return the error for a column of numbers that NumPy would keep as Python objects."""
+    rows = np.flatnonzero(~missing)
+    largest = max(rows, key=lambda row: values[row])
+    row = next((row for row in rows if np.array(values[row]).dtype.kind == "O"), largest)
+    return ValueError(
+        f"{place} holds {_shorten(values[row])} in row {row}, so it is a column neither of 64-bit integers nor of "
+        f"floating numbers. Cast it to float if it is a quantity, or to str if it is a name."
     )
 
 

@@ -78,15 +78,15 @@ def encode_training(
     estimator.classes_ = classes
     held_out = None
     if validation_fraction is None:
-        encoder._learn(columns, codes, weights)
+        table = encoder._learn(columns, codes, weights)
     else:
         held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
         rest = ~held_out
         encoder._learn(
             [column.take(rest) for column in columns], codes[rest], None if weights is None else weights[rest]
         )
+        table = encoder._encode(columns, "missing")
     places = tuple(column.place for column in columns)
-    table = encoder._encode(columns, "missing")  # rows that were learnt from hold no unknown category
     data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 

@@ -100,7 +100,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         weights = np.ones(n_samples) if weights is None else weights.astype(np.float64)
         rows = weights > 0
         codes, classes = read_classes(y, n_samples, rows)
-        self.cut_points_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        self.cut_points_ = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(_cut_points)(column.take(rows), codes, weights[rows], len(classes)) for column in columns
         )
         self.n_states_: IntArray = np.array([len(cuts) + 1 for cuts in self.cut_points_], dtype=np.intp)

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import AnyArray
-from tanlearn._validation import read_columns, read_labels, read_weights
+from tanlearn._validation import _shorten, read_columns, read_labels, read_weights
 from tanlearn.border import forget, number_classes
 from tanlearn.class_weights import read_prior, weigh_classes
 from tanlearn.counts import CountState, type_with_room
@@ -252,6 +252,16 @@ class PartialFitMixin:
         )
 
 
+def _read_all_classes(classes: Any) -> AnyArray:
+    """Return the classes that the user names, sorted."""
+    try:
+        return np.unique(read_labels(classes))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"classes must be a list of all classes that will ever come, got {_shorten(classes)}: {error}"
+        ) from error
+
+
 def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
     """Check what ``partial_fit`` was given, and encode it."""
     is_first = not hasattr(estimator, "counts_")
@@ -268,7 +278,7 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         )
     columns = read_columns(X)
     n_samples = len(columns[0].values)
-    known = np.unique(read_labels(classes, len(classes))) if classes is not None else estimator.classes_
+    known = estimator.classes_ if classes is None else _read_all_classes(classes)
     if not is_first and not np.array_equal(known, estimator.classes_):
         raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
     codes = number_classes(y, n_samples, known)
@@ -290,10 +300,10 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
                 f"the first chunk holds one class only, {known.tolist()[codes[0]]!r}, but decides on categories and "
                 f"cuts. Begin with a chunk of several classes."
             )
-        encoder._learn(columns, codes, weights)
+        table = encoder._learn(columns, codes, weights)
         estimator.encoder_, estimator.classes_ = encoder, known
-    encoder = estimator.encoder_
+    else:
+        table = estimator.encoder_._encode(columns)
     places = tuple(column.place for column in columns)
     weights = weigh_classes(estimator.class_weight, codes, known, weights)
-    table = encoder._encode(columns)
-    return EncodedData(table, encoder.n_states_, codes, len(known), weights, places, rows)
+    return EncodedData(table, estimator.encoder_.n_states_, codes, len(known), weights, places, rows)

@@ -102,8 +102,8 @@ def test_auto_goes_by_type_and_by_the_number_of_integers():
             "floats as objects": pd.Series([0.5, None] * (n // 2), dtype=object),
             "integers as objects": pd.Series([5, None] * (n // 2), dtype=object),
             "nothing": pd.Series([None] * n, dtype=object),
-            "few made floats by a gap": [*range(64), None, None],
-            "many made floats by a gap": [*range(65), None],
+            "few made floats by a gap": [*range(10)] * 6 + [None] * (n - 60),
+            "many made floats by a gap": [*range(11)] * 5 + [None] * (n - 55),
             "float with a gap": [0.5, *range(64), None],
             "float without a value": [np.nan] * n,
         }

@@ -3,6 +3,7 @@
 import io
 import itertools
 import zipfile
+from dataclasses import replace
 
 import naive
 import numpy as np
@@ -106,10 +107,20 @@ def test_any_partition_merges_to_the_same_bytes(cuts, seed):
     assert merged.to_bytes() == state(data).to_bytes()
 
 
-def test_total_minus_fold_is_the_rest():
-    data = random_data(1)
-    fold, rest = data.take(np.arange(20)), data.take(np.arange(20, 60))
-    assert state(data).subtract(state(fold)) == state(rest)
+@given(st.sets(st.integers(0, 59)), st.integers(0, 99), st.sampled_from([None, "integer"]))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_total_minus_any_fold_is_the_rest(fold, seed, weight):
+    data = random_data(seed, weight=weight)
+    inside = np.isin(np.arange(60), list(fold))
+    assert state(data).subtract(state(data.take(inside))).to_bytes() == state(data.take(~inside)).to_bytes()
+
+
+@given(st.lists(st.integers(0, 4), min_size=60, max_size=60), st.integers(0, 99))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_weights_are_repetitions(weights, seed):
+    data = random_data(seed)
+    weighted = replace(data, sample_weight=np.array(weights))
+    assert state(weighted).to_bytes() == state(data.take(np.repeat(np.arange(60), weights))).to_bytes()
 
 
 def test_subtracting_rows_that_are_not_there_changes_nothing():

@@ -1,4 +1,4 @@
-"""CategoryEncoder: every way to hold a category, unseen and missing ones, and the way back."""
+"""Encoders: every way to hold a category, unseen and missing ones, and the way back."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tanlearn import CategoryEncoder
+from tanlearn import CategoryEncoder, TableEncoder
 
 MISSING = 255
 
@@ -213,6 +213,41 @@ def test_inverse_transform_gives_the_table_back(rows):
     table[:] = rows
     encoder = CategoryEncoder()
     assert encoder.inverse_transform(encoder.fit_transform(table)).tolist() == table.tolist()
+
+
+def columns_of(n):
+    """Return a strategy of columns that all containers read alike."""
+    kinds = (
+        st.sampled_from(["a", "b", "", None]),
+        st.sampled_from([1, 2, -7, None]),
+        st.sampled_from([True, False, None]),
+        st.sampled_from([0.5, -1.25, 2.0, 1e300]),
+        st.sampled_from([0.5, 2.0, None]),
+    )
+    return st.sampled_from(kinds).flatmap(lambda kind: st.lists(kind, min_size=n, max_size=n))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(columns_of(10), min_size=1, max_size=4), st.lists(st.booleans(), min_size=10, max_size=10))
+def test_any_container_gives_the_same_codes_and_values(columns, y):
+    y[:2] = False, True
+    named = {f"c{j}": values for j, values in enumerate(columns)}
+    rows = list(map(list, zip(*columns, strict=True)))
+    array = np.empty((10, len(columns)), dtype=object)
+    array[:] = rows
+    encoder = TableEncoder().fit(rows, y)
+    codes = encoder.transform(rows)
+    for table in (array, pd.DataFrame(named), pd.DataFrame(named).astype(object),
+                  pl.DataFrame(named)):  # fmt: skip
+        other = TableEncoder().fit(table, y)
+        assert other.is_discrete_.tolist() == encoder.is_discrete_.tolist()
+        np.testing.assert_array_equal(other.transform(table), codes)
+    back = encoder.inverse_transform(codes)
+    np.testing.assert_array_equal(encoder.transform(back), codes)
+    assert back[:, encoder.is_discrete_].tolist() == array[:, encoder.is_discrete_].tolist()
+    unseen = [[None if value is None else "zzz" if isinstance(value, str) else value for value in row] for row in rows]
+    gone = [[None if isinstance(value, str) else value for value in row] for row in rows]
+    np.testing.assert_array_equal(encoder.transform(unseen), encoder.transform(gone))
 
 
 def test_inverse_transform_refuses_what_are_no_codes():

@@ -258,6 +258,10 @@ def test_contributions_add_up_to_the_log_joint(net, missing, seed):
     assert contributions.shape == (len(X), 6, N_CLASSES)
     np.testing.assert_allclose(contributions.sum(axis=1), log_joint(tables, structure, codes), rtol=1e-12, atol=1e-12)
     assert (contributions[:, :5][X < 0] == 0).all()
+    scores = log_joint(tables, structure, codes)
+    possible = np.isfinite(scores).all(axis=1)
+    odds, scores = log_odds(contributions[possible], 2, 0), scores[possible]
+    np.testing.assert_allclose(odds.sum(axis=1), scores[:, 2] - scores[:, 0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("parent", STRUCTURES)

@@ -4,6 +4,8 @@ import naive
 import naive_elimination
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tanlearn import EncodedData, MaximumLikelihood, Structure
 from tanlearn.elimination import Eliminator
@@ -13,10 +15,10 @@ from tanlearn.tables import TableLayout, Tables
 RNG = np.random.default_rng(0)
 
 
-def model(parent, n=1500, n_states=(2, 3, 4), n_classes=3, allow_cycles=False):
-    rng = np.random.default_rng(0)
+def model(parent, n=1500, n_states=(2, 3, 4), n_classes=3, allow_cycles=False, seed=0):
+    rng = np.random.default_rng(seed)
     X = np.stack([rng.integers(0, k, n) for k in n_states], axis=1)
-    data = EncodedData.from_codes(X, rng.integers(0, n_classes, n), n_states=n_states)
+    data = EncodedData.from_codes(X, rng.integers(0, n_classes, n), n_states=n_states, n_classes=n_classes)
     structure = Structure(parent, allow_cycles=allow_cycles)
     return MaximumLikelihood(alpha=1).fit(structure, data, RNG), structure, data
 
@@ -51,6 +53,30 @@ def test_missing_features_are_summed_out(parent):
     scores = log_joint(tables, structure, codes)
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
     np.testing.assert_allclose(scores[-1], tables.log_prior, rtol=1e-12)  # nothing known: the prior
+
+
+@st.composite
+def parents_of_four(draw):
+    """Draw parents of four features, two at most, in any order."""
+    order, parents = draw(st.permutations(range(4))), np.full((4, 2), -1)
+    for place, i in enumerate(order):
+        chosen = draw(st.lists(st.sampled_from(order[:place]), max_size=2, unique=True)) if place else []
+        parents[i, : len(chosen)] = chosen
+    return parents
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(parents_of_four(), st.integers(0, 10**6), st.lists(st.integers(0, 15), min_size=8, max_size=8))
+def test_scores_equal_enumeration_whatever_is_missing(parents, seed, missing):
+    """Complete rows too, and rows by themselves."""
+    n_states = [2, 3, 1, 4]
+    tables, structure, data = model(parents, n=40, n_states=n_states, seed=seed)
+    samples = np.where(np.array(missing)[:, np.newaxis] >> np.arange(4) & 1 == 1, -1, data.codes.T[:8].astype(int))
+    codes = np.where(samples < 0, 255, samples).T.astype(np.uint8).copy()
+    scores = log_joint(tables, structure, codes)
+    expected = [naive_elimination.log_joint(row, tables.cells, parents.tolist(), n_states, 3) for row in samples]
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(log_joint(tables, structure, codes[:, 3:4].copy()), scores[3:4])
 
 
 @pytest.mark.parametrize("missing", [0.1, 0.6])
