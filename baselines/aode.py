@@ -300,7 +300,7 @@ class OneDependenceEnsemble:
         scores = np.empty((codes.shape[1], self.n_classes))
         blocks = [slice(first, first + _BLOCK) for first in range(0, len(scores), _BLOCK)]
         n_threads = min(effective_n_jobs(n_jobs), len(blocks))
-        Parallel(n_jobs=n_threads, prefer="threads")(
+        Parallel(n_jobs=n_threads, require="sharedmem")(
             delayed(self._score)(codes[:, block], scores[block]) for block in blocks
         )
         return scores
