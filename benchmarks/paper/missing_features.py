@@ -118,11 +118,12 @@ def run(arguments):
     with interruptible(path):
         for problem in (Letter(arguments.data), mnist(arguments.data)):
             n_features = problem.part.data.n_features
+            numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
             for name in [*learners(n_features), *IMPUTERS]:
                 starts = [
-                    {"set": problem.name, "learner": name, "n_missing": round(share * n_features), "draw": draw}
-                    for share in FRACTIONS
-                    for draw in range(arguments.draws if share else 1)
+                    {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
+                    for n_missing in numbers
+                    for draw in range(arguments.draws if n_missing else 1)
                 ]
                 todo = [start for start in starts if key(start) not in lines]
                 predict = (machine if name in IMPUTERS else network)(problem, name) if todo else None
