@@ -1,7 +1,8 @@
 """Sealed archives of a JSON manifest and arrays: written whole or not at all, and read with every limit checked.
 
-The format is that of :mod:`tanlearn.persistence`. Nothing is unpickled or evaluated, and no size that a file claims is
-believed before it is compared with the bytes that are there.
+The format is that of :mod:`tanlearn.persistence`; a checkpoint differs from a model in what stands in the manifest.
+Nothing is unpickled or evaluated, and no size that a file claims is believed before it is compared with the bytes that
+are there.
 """
 
 from __future__ import annotations
@@ -18,17 +19,31 @@ import reprlib
 import secrets
 import stat
 import zipfile
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tanlearn._typing import AnyArray
 
-__all__ = ["ExplainedError", "fields", "pack", "read_file", "seal", "unpack", "write_file"]
+__all__ = [
+    "CHECKPOINT",
+    "MODEL",
+    "ExplainedError",
+    "Kind",
+    "explain_failure",
+    "fields",
+    "pack",
+    "read_archive",
+    "read_file",
+    "seal",
+    "unpack",
+    "write_file",
+]
 
-_FORMAT = "tanlearn model"
+T = TypeVar("T")
 _VERSION = 1
 _MANIFEST = "tanlearn.json"
 _SEAL = 64
@@ -42,6 +57,33 @@ _REMEDIES = {
     errno.ENOENT: "Make the folder first, or correct the path.",
     errno.EISDIR: "Name a file in it.",
 }
+
+
+class Kind(NamedTuple):
+    """What a file is, and what messages propose.
+
+    Parameters
+    ----------
+    name : str
+        What messages and manifests call it.
+    other : str
+        What to do about a file of another kind.
+    damaged : str
+        What to do about a damaged one.
+    """
+
+    name: str
+    other: str
+    damaged: str
+
+    @property
+    def format(self) -> str:
+        """What a manifest says that the file is."""
+        return f"tanlearn {self.name}"
+
+
+MODEL = Kind("model", "Name a file that tanlearn's save has written", "Take a copy of it, or save the model again")
+CHECKPOINT = Kind("checkpoint", "Name another file", "Take a copy of it, or remove it to start anew")
 
 
 class ExplainedError(ValueError):
@@ -88,15 +130,17 @@ def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
     return tuple(mapping[name] for name in names)
 
 
-def pack(model: dict[str, Any], arrays: dict[str, AnyArray]) -> bytes:
+def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
     """Return the content of a file.
 
     Parameters
     ----------
-    model : dict
-        What the manifest says of the model, as JSON.
+    description : dict
+        What the manifest says of the model or checkpoint, as JSON.
     arrays : dict of str to ndarray
         Arrays by the names of their members: C-contiguous, little-endian, without objects.
+    kind : Kind, default=MODEL
+        What the file is.
 
     Returns
     -------
@@ -111,11 +155,11 @@ def pack(model: dict[str, Any], arrays: dict[str, AnyArray]) -> bytes:
     """
     members = {name: _npy(array) for name, array in arrays.items()}
     manifest = {
-        "format": _FORMAT,
+        "format": kind.format,
         "version": _VERSION,
         "tanlearn": version("tanlearn"),
         "members": [{"name": name, "sha256": _digest(content)} for name, content in members.items()],
-        "model": model,
+        kind.name: description,
     }
     return seal({_MANIFEST: json.dumps(manifest, allow_nan=False).encode(), **members})
 
@@ -149,18 +193,20 @@ def seal(members: dict[str, bytes]) -> bytes:
     return body + _digest(body).encode()
 
 
-def unpack(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
+def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]]:
     """Return what :func:`pack` packed.
 
     Parameters
     ----------
     content : bytes
         The content of a file.
+    kind : Kind, default=MODEL
+        What the file should be.
 
     Returns
     -------
-    model : object
-        What the manifest says of the model.
+    description : object
+        What the manifest says of the model or checkpoint.
     arrays : dict of str to ndarray
         The arrays by the names of their members.
 
@@ -173,14 +219,14 @@ def unpack(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
     """
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
         if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
-            raise ExplainedError("it is damaged: cut off or altered. Take a copy of it, or save the model again.")
-        raise ExplainedError("it is no model of tanlearn. Name a file that tanlearn's save has written.")
+            raise ExplainedError(f"it is damaged: cut off or altered. {kind.damaged}.")
+        raise ExplainedError(f"it is no {kind.name} of tanlearn. {kind.other}.")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         if not entries or entries[0].filename != _MANIFEST or entries[0].compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"the first member must be {_MANIFEST}, not compressed.")
         manifest = json.loads(archive.read(entries[0]), object_pairs_hook=_unique, parse_constant=_refuse)
-        members, model = _read_manifest(manifest)
+        members, description = _read_manifest(manifest, kind)
         names = [_MANIFEST, *(f"{i}.npy" for i in range(len(members)))]
         if [entry.filename for entry in entries] != names or [_MANIFEST, *members] != names:
             raise ValueError("the members must be those of the manifest: 0.npy, 1.npy and so on.")
@@ -194,29 +240,83 @@ def unpack(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
             if _digest(member) != digest:
                 raise ValueError(f"the content of {name} does not have the SHA-256 of the manifest.")
             arrays[name] = _read_npy(name, member)
-    return model, arrays
+    return description, arrays
 
 
-def _read_manifest(manifest: Any) -> tuple[dict[Any, Any], Any]:
-    """Return the digests of the members by name, and what is said of the model."""
-    if type(manifest) is not dict or manifest.get("format") != _FORMAT or type(manifest.get("version")) is not int:
-        raise ValueError(f"{_MANIFEST} must be an object with format {_FORMAT!r} and a version.")
+def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
+    """Return the digests of the members by name, and what is said of the model or checkpoint."""
+    if type(manifest) is not dict or type(manifest.get("version")) is not int:
+        raise ValueError(f"{_MANIFEST} must be an object with format {kind.format!r} and a version.")
+    if manifest.get("format") != kind.format:
+        found = reprlib.repr(manifest.get("format"))
+        raise ExplainedError(f"it has format {found} instead of format {kind.format!r}. {kind.other}.")
     if manifest["version"] != _VERSION:
         raise ExplainedError(
             f"it has format {manifest['version']} of tanlearn {manifest.get('tanlearn')}, and this version reads "
             f"format {_VERSION}: upgrade tanlearn."
         )
-    _, _, _, members, model = fields(manifest, "format", "version", "tanlearn", "members", "model")
-    return _unique([fields(member, "name", "sha256") for member in members]), model
+    _, _, _, members, description = fields(manifest, "format", "version", "tanlearn", "members", kind.name)
+    return _unique([fields(member, "name", "sha256") for member in members]), description
 
 
-def read_file(path: str | os.PathLike[str]) -> bytes:
+def read_archive(
+    path: str | os.PathLike[str], restore: Callable[[Any, dict[str, AnyArray]], T], kind: Kind = MODEL
+) -> T:
+    """Return what is made of a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    restore : callable
+        Takes the description and the arrays; may raise anything if they break a rule.
+    kind : Kind, default=MODEL
+        What the file should be.
+
+    Returns
+    -------
+    object
+        What ``restore`` returned.
+
+    Raises
+    ------
+    ValueError
+        If the file is of another kind, damaged, altered or of a newer version.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.archive import pack, read_archive, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/note", pack({"text": "content"}, {}))
+    ...     read_archive(f"{folder}/note", lambda description, arrays: description["text"])
+    'content'
+    """
+    content = read_file(path, kind)
+    try:
+        return restore(*unpack(content, kind))
+    except MemoryError:
+        raise
+    except ExplainedError as error:
+        raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
+    except Exception as error:  # whatever a forged file brings about
+        reason = error if isinstance(error, ValueError) else repr(error)
+        raise ValueError(
+            f"{os.fspath(path)!r} cannot be loaded, as it breaks a rule of the format: {reason} {kind.damaged}."
+        ) from error
+
+
+def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
     """Return the content of a file.
 
     Parameters
     ----------
     path : str or path
         The file.
+    kind : Kind, default=MODEL
+        What messages call it.
 
     Returns
     -------
@@ -228,16 +328,45 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         If it cannot be read, with the number that the system gave.
     """
     try:
-        kind = os.stat(path).st_mode
-        if not stat.S_ISREG(kind):  # a pipe may never end
-            raise OSError(errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL, "it is no file")
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # a pipe may never end
+            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no file")
         return Path(path).read_bytes()
     except OSError as error:
-        message = f"the model cannot be read ({error.strerror or error}). Name a file that tanlearn's save has written"
+        message = f"the {kind.name} cannot be read ({error.strerror or error}). {kind.other}"
         raise OSError(error.errno, message, os.fspath(path)) from error
 
 
-def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+@contextlib.contextmanager
+def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
+    """Give the errors of writing a file their remedies.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, which a failure must leave as it was.
+    kind : Kind
+        What messages call it.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    OSError
+        If one is raised inside, with its number.
+    """
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
+        reason = error.strerror or error
+        message = f"the {kind.name} cannot be written, what was there is unchanged ({reason}). {remedy}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
     """Put a file in its place: whole, or not at all.
 
     Parameters
@@ -246,6 +375,8 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         Where; of a link, what it leads to is replaced.
     content : bytes
         What.
+    kind : Kind, default=MODEL
+        What messages call it.
 
     Raises
     ------
@@ -261,7 +392,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     ...     read_file(f"{folder}/note")
     b'content'
     """
-    try:
+    with explain_failure(path, kind):
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -276,10 +407,17 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
-        message = f"the model cannot be written, what was there is unchanged ({error.strerror or error}). {remedy}"
-        raise OSError(error.errno, message, os.fspath(path)) from error
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new name to the disk, where folders can be opened (Windows) and synchronised (some network drives)."""
+    with contextlib.suppress(OSError):  # the file is in its place already
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def _npy(array: AnyArray) -> bytes:

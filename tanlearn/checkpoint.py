@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import pickle
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from tanlearn.archive import CHECKPOINT, explain_failure, read_file
+from tanlearn.fingerprints import digest
 from tanlearn.population import Part, Run, RunResult
 
 __all__ = ["SearchCheckpoint", "fingerprint"]
 
 _FORMAT = 1
 #: Parameters that change nothing about the outcome of a training.
-_IRRELEVANT = {"n_jobs", "verbose"}
+_IRRELEVANT = {"checkpoint", "n_jobs", "verbose"}
 
 
 def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> str:
@@ -45,40 +42,8 @@ def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> s
     ValueError
         If a parameter, such as a lambda, has no content that could be written down.
     """
-    digest = hashlib.sha256(version("tanlearn").encode())
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    _feed(digest, [type(estimator).__qualname__, parameters, list(runs), list(parts)])
-    return digest.hexdigest()
-
-
-def _feed(digest: Any, value: Any) -> None:
-    """Add a value to a digest by its content: representations abbreviate, and name addresses."""
-    digest.update(f"<{type(value).__module__}.{type(value).__qualname__}".encode())
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        digest.update(repr(value).encode())
-    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
-        digest.update(f"{value.dtype}{np.shape(value)}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        for item in value:
-            _feed(digest, item)
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            _feed(digest, key)
-            _feed(digest, value[key])
-    elif hasattr(value, "get_params"):
-        _feed(digest, value.get_params(deep=False))
-    elif hasattr(value, "__dict__") and not callable(value):
-        _feed(digest, vars(value))
-    else:
-        try:
-            digest.update(pickle.dumps(value))
-        except Exception as error:
-            raise ValueError(
-                f"a checkpoint cannot tell this search from another, because {value!r} cannot be written down "
-                f"({error}). Leave the checkpoint out, or define it at the top of a module."
-            ) from error
-    digest.update(b">")
+    return digest("search", [type(estimator).__qualname__, parameters, list(runs), list(parts)])
 
 
 class SearchCheckpoint:
@@ -120,15 +85,14 @@ class SearchCheckpoint:
         self.path = Path(path)
         self.finished: list[RunResult] = []
         header = {"tanlearn_search": _FORMAT, "fingerprint": digest}
-        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        if (json.dumps(header) + "\n").startswith(text) and not text.endswith("\n"):  # new, or stopped at once
-            self.path.write_text("", encoding="utf-8")
-            self._write(header)
+        content = read_file(path, CHECKPOINT) if self.path.exists() else b""
+        if _line(header).startswith(content) and not content.endswith(b"\n"):  # new, or stopped at once
+            self._write(header, "wb")
             return
-        whole, _, unfinished = text.rpartition("\n")
+        whole, _, unfinished = content.rpartition(b"\n")
         try:
-            first, *lines = [json.loads(line) for line in whole.split("\n")]
-            found = first["tanlearn_search"], first["fingerprint"]
+            first, *lines = [json.loads(line) for line in whole.split(b"\n")]
+            found = int(first["tanlearn_search"]), first["fingerprint"]
             results = [RunResult(**line) for line in lines]
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
@@ -145,7 +109,7 @@ class SearchCheckpoint:
             )
         self.finished = results
         if unfinished:
-            os.truncate(self.path, len((whole + "\n").encode()))
+            os.truncate(self.path, len(whole) + 1)
 
     def append(self, result: RunResult) -> None:
         """Write a finished training, and see that it reaches the disk.
@@ -157,9 +121,14 @@ class SearchCheckpoint:
         """
         self._write(asdict(result))
 
-    def _write(self, line: dict[str, Any]) -> None:
-        """Append one line."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+    def _write(self, line: dict[str, Any], mode: str = "ab") -> None:
+        """Write one line, by default behind the others."""
+        with explain_failure(self.path, CHECKPOINT), self.path.open(mode) as file:
+            file.write(_line(line))
             file.flush()
             os.fsync(file.fileno())
+
+
+def _line(content: dict[str, Any]) -> bytes:
+    """Return a line of the file."""
+    return f"{json.dumps(content)}\n".encode()

@@ -1,4 +1,4 @@
-"""Missing features of any structure summed out exactly, the gradient of that, and the most probable completion."""
+"""Missing features of any structure summed out exactly, the gradient of that, and completions: probable, and drawn."""
 
 from __future__ import annotations
 
@@ -153,7 +153,8 @@ class Eliminator:
             rows = parts[part]
             self._run(kernels.log_joint_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
 
-        Parallel(n_jobs=n_jobs if len(parts) > 1 else 1, prefer="threads")(delayed(add)(k) for k in range(len(parts)))
+        n_threads = n_jobs if len(parts) > 1 else 1
+        Parallel(n_jobs=n_threads, require="sharedmem")(delayed(add)(k) for k in range(len(parts)))
         return d_cells.sum(axis=0)
 
     def complete(
@@ -192,10 +193,39 @@ class Eliminator:
         self._each_block(fill, len(samples), n_jobs)
         return completed
 
+    def sample(self, codes: Codes, samples: IntArray, cells: FloatArray, rng: np.random.Generator) -> Codes:
+        """Draw what some samples miss from its posterior, once for every class.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        rng : numpy.random.Generator
+            Where randomness comes from; the classes share it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples, n_classes)
+            Complete codes.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        drawn = np.empty((codes.shape[0], len(samples), self._layout.n_classes), codes.dtype)
+        uniform = rng.random((len(samples), codes.shape[0]))
+        self._run(kernels.sample_completions, codes, samples, (cells, self._network), uniform, drawn)
+        return drawn
+
     def _each_block(self, work: Callable[[slice], None], n_samples: int, n_jobs: int | None) -> None:
         """Have all samples done, block by block."""
         blocks = [slice(first, first + _BLOCK) for first in range(0, n_samples, _BLOCK)]
-        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, prefer="threads")(delayed(work)(block) for block in blocks)
+        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, require="sharedmem")(delayed(work)(block) for block in blocks)
 
     def _run(
         self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray

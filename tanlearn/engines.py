@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from tanlearn._lanes import LANES, padded
-from tanlearn._typing import FloatArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.archive import fields
 from tanlearn.elimination import Eliminator
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import scores as score_kernels
@@ -21,6 +22,7 @@ from tanlearn.kernels import train, trees
 from tanlearn.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.optimizers import Adam
 from tanlearn.parametrizations import Normalized
+from tanlearn.serialization import check_array
 from tanlearn.state import Plan, State
 
 __all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
@@ -48,6 +50,9 @@ class Engine(ABC):
         Complete rows.
     """
 
+    adam: Adam
+    structure_adam: Adam
+
     def __init__(self, state: State, data: EncodedData) -> None:
         self.state, self.data = state, data
 
@@ -70,13 +75,53 @@ class Engine(ABC):
         """
         return self._total_loss(plan, rates, temperature) / len(plan[0])
 
+    def get_state(self) -> dict[str, AnyArray]:
+        """Return a copy of what an epoch leaves to the next one.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        n_steps = np.array([self.adam.t, self.structure_adam.t], np.int64)
+        return {"n_steps": n_steps, **{name: array.copy() for name, array in self._arrays().items()}}
+
+    def set_state(self, state: Any) -> None:
+        """Go on where an engine of the same problem was.
+
+        Parameters
+        ----------
+        state : dict of str to ndarray
+            What its :meth:`get_state` returned.
+
+        Raises
+        ------
+        ValueError
+            If that is of another problem.
+        """
+        n_steps = np.zeros(2, np.int64)
+        own = {"n_steps": n_steps, **self._arrays()}
+        for (name, array), found in zip(own.items(), fields(state, *own), strict=True):
+            check_array(name, found, array.dtype, array.shape)
+            if array.dtype.kind == "i" and (found < 0).any():
+                raise ValueError(f"{name} counts steps, and cannot be negative.")
+            array[:] = found
+        self.adam.t, self.structure_adam.t = n_steps.tolist()
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, AnyArray]:
+        """Return the arrays, by name, that an epoch leaves to the next one."""
+
     @abstractmethod
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         """Train one epoch, and return the sum of the batches' mean losses."""
 
 
 class UnfusedEngine(Engine):
-    """One kernel an equation; any loss, any type, and for fixed structures rows with missing features.
+    """One kernel an equation; any loss, any type, and rows with missing features.
+
+    Of incomplete rows the scores, and the gradient of the drawn tables, are those with missing features summed out
+    under the drawn structure. What candidates would say of a missing feature is asked of one completion, drawn from its
+    posterior under that structure; on average that is the gradient.
 
     Parameters
     ----------
@@ -98,15 +143,18 @@ class UnfusedEngine(Engine):
         self.adam = Adam(self.rho)
         self.structure_adam = Adam(state.phi)
         self._is_incomplete = data.is_incomplete
-        if self._is_incomplete.any():  # of fixed structures only
-            structure = state.candidates.structure(np.arange(data.n_features))
-            self._eliminator = Eliminator(structure, state.layout)
+        self._gaps = _Gaps(state, data.codes)
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        moments = {"m": self.adam.m, "v": self.adam.v, "phi_m": self.structure_adam.m, "phi_v": self.structure_adam.v}
+        return {"theta": self.state.cells, "rho": self.rho, "phi": self.state.phi, **moments}
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         order, uniform = plan
         state, data = self.state, self.data
         noise = np.empty_like(uniform)
         trees.gumbel(uniform.ravel(), noise.ravel())
+        completion_rng = np.random.default_rng(order[0])  # the plan is all that is random
         arrays = state.layout.arrays()
         missing = missing_code(data.codes.dtype)
         scores = np.empty((order.shape[1], data.n_classes), self.rho.dtype)
@@ -121,25 +169,59 @@ class UnfusedEngine(Engine):
             n_complete = len(batch) - np.count_nonzero(self._is_incomplete[batch])
             codes, rows = np.take(data.codes, batch[:n_complete], axis=1), np.empty(n_complete, np.intp)
             score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores[:n_complete])
-            if n_complete < len(batch):
-                incomplete = data.codes, batch[n_complete:], state.theta.astype(np.float64)
-                scores[n_complete:] = self._eliminator.log_joint(*incomplete)
+            incomplete = batch[n_complete:]
+            if incomplete.size:
+                scores[n_complete:] = self._gaps.log_joint(incomplete)
             losses, d_scores = evaluate(self.loss, scores, data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
             total += float(losses @ share)
             d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=self.rho.dtype)
+            d_complete, d_incomplete = d_scores[:n_complete], d_scores[n_complete:]
             d_cells[:] = 0.0
-            score_kernels.log_joint_adjoint(codes, 0, d_scores[:n_complete], *arrays, selected, missing, rows, d_cells)
-            if n_complete < len(batch):
-                d_cells += self._eliminator.log_joint_adjoint(*incomplete, d_scores[n_complete:].astype(np.float64))
+            score_kernels.log_joint_adjoint(codes, 0, d_complete, *arrays, selected, missing, rows, d_cells)
+            if incomplete.size:
+                self._gaps.add_gradient(incomplete, d_incomplete, d_cells)
             self.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
             self.adam.step(self.rho, d_cells, rates[0])
             if state.candidates.has_choice:
-                score_kernels.choice_gradient(codes, 0, d_scores, state.theta, *arrays, missing, rows, d_choice)
+                score_kernels.choice_gradient(codes, 0, d_complete, state.theta, *arrays, missing, rows, d_choice)
+                if incomplete.size:
+                    self._gaps.add_choice_gradient(incomplete, d_incomplete, completion_rng, d_choice)
                 trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
                 self.structure_adam.step(state.phi, d_phi, rates[1])
             self.parametrization.forward(self.rho, out=state.theta)
         return total
+
+
+class _Gaps:
+    """What incomplete rows add to a step: scores and gradients under the drawn structure."""
+
+    def __init__(self, state: State, codes: Codes) -> None:
+        self._state, self._codes = state, codes
+        self._selected = np.full(state.candidates.n_features, -1)
+
+    def log_joint(self, samples: IntArray) -> FloatArray:
+        """Return the scores of some rows; the other methods are of the structure and parameters of this call."""
+        state = self._state
+        if not np.array_equal(self._selected, state.selected):  # planning the elimination costs a fraction of a step
+            self._selected = state.selected.copy()
+            structure = state.candidates.structure(self._selected)
+            self._eliminator = Eliminator(structure, state.layout.select(self._selected))
+        self._cells = state.layout.select_cells(state.theta, self._selected).astype(np.float64)
+        return self._eliminator.log_joint(self._codes, samples, self._cells)
+
+    def add_gradient(self, samples: IntArray, d_scores: FloatArray, d_cells: FloatArray) -> None:
+        """Add the gradient for the cells of the drawn tables."""
+        d_scores = d_scores.astype(np.float64)
+        gradient = self._eliminator.log_joint_adjoint(self._codes, samples, self._cells, d_scores)
+        self._state.layout.add_cells(d_cells, self._selected, gradient)
+
+    def add_choice_gradient(
+        self, samples: IntArray, d_scores: FloatArray, rng: np.random.Generator, d_choice: FloatArray
+    ) -> None:
+        """Add what completions say of every candidate."""
+        drawn = self._eliminator.sample(self._codes, samples, self._cells, rng)
+        score_kernels.add_choice_gradient(drawn, d_scores, self._state.theta, *self._state.layout.arrays(), d_choice)
 
 
 class FusedEngine(Engine):
@@ -222,6 +304,9 @@ class FusedEngine(Engine):
             np.zeros((n_threads, longest), real),
             np.zeros((n_threads, longest), real),
         )
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        return self.parameters._asdict()
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         order, uniform = plan

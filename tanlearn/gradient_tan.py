@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -92,6 +93,12 @@ class TANClassifier(GenerativeMixin, Classifier):
         1 prints about ten lines of progress, 2 a line an epoch.
     callback : callable, optional
         Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training.
+    checkpoint : str or path, optional
+        A file that finished epochs are written to: before the first one, every ten seconds, and at the end, by Ctrl-C
+        or an error too. Another ``fit`` with the same rows, parameters and int ``random_state`` goes on from there, to
+        the model of a training without a break, bit for bit; the file of one that is over yields its model at once.
+        What a ``callback`` has stopped is not over. The file of any other training is refused: name one a training,
+        and none in cross-validation. (A loss of your own is known by its name and attributes, not by its code.)
 
     Attributes
     ----------
@@ -151,6 +158,7 @@ class TANClassifier(GenerativeMixin, Classifier):
         "device": [str],
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "callback": [None, callable],
+        "checkpoint": [None, str, os.PathLike],
     }
 
     def __init__(
@@ -178,6 +186,7 @@ class TANClassifier(GenerativeMixin, Classifier):
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[[EpochReport], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.candidates = candidates
         self.n_candidates = n_candidates
@@ -201,6 +210,7 @@ class TANClassifier(GenerativeMixin, Classifier):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
@@ -239,6 +249,7 @@ class TANClassifier(GenerativeMixin, Classifier):
             validation=validation,
             callback=self._report,
             n_jobs=self.n_jobs,
+            checkpoint=self.checkpoint,
         )
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
@@ -267,6 +278,11 @@ class TANClassifier(GenerativeMixin, Classifier):
         numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
         if len(self.temperature) != 2 or not numbers:
             raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
+        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other starts the same training "
+                f"twice."
+            )
 
     def _report(self, report: EpochReport) -> Any:
         """Print progress and ask the user's callback."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,6 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_classes, read_weights
 from tanlearn.border import encode_held_out, encode_training, forget, hold_out
-from tanlearn.candidates import CandidateSets
 from tanlearn.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.gradient_tan import TANClassifier
 from tanlearn.losses import Hybrid
@@ -212,6 +212,11 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "a checkpoint cannot tell what the estimator's callback does, and it may stop trainings: leave one out."
             )
+        if getattr(base, "checkpoint", None) is not None:
+            raise ValueError(
+                "the estimator's checkpoint is a file of one training, and a search has many: set the checkpoint of "
+                "the search instead."
+            )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
         from sklearn.model_selection import ParameterSampler  # 0.14 s of an import that most processes can do without
 
@@ -226,9 +231,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 )
             clone(base).set_params(**clone(setting, safe=False))  # a name that does not exist is an error here
         whole = clone(base)
-        data, _ = encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
-        if not (isinstance(base.candidates, CandidateSets) and not base.candidates.has_choice):
-            data.require_complete("Structure learning by gradient")
+        encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
         parts = self._parts(base, X, y, sample_weight, seed)
         runs = [
             Run(i, k, {"random_state": seed + i, **setting})
@@ -273,7 +276,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             known_codes = np.array([known.get(label, -1) for label in classes[codes[test]].tolist()])
             held_out_codes = encode_held_out(carrier.encoder_, _safe_indexing(table, test))
-            parts.append(Part(data, held_out_codes, known_codes, weights[1]))
+            numbered = replace(data, row_numbers=train[data.row_numbers])  # messages name rows of the user's table
+            parts.append(Part(numbered, held_out_codes, known_codes, weights[1]))
         return parts
 
     def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:

@@ -6,8 +6,9 @@ predicts: ``structure_`` and ``tables_``, ``structure_probabilities_`` of :class
 ``ensemble_`` of AODE. Predictions are the same to the last bit.
 
 What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
-``history_``) and counts of a stream (``counts_``), so that a loaded classifier cannot go on with ``partial_fit``;
-random generators, callbacks, and objects of classes that are not tanlearn's own, which :func:`save` refuses.
+``history_``) and counts of a stream (``counts_``), so that a loaded classifier cannot go on with ``partial_fit``; the
+path of a checkpoint; random generators, callbacks, and objects of classes that are not tanlearn's own, which
+:func:`save` refuses.
 
 Notes
 -----
@@ -78,7 +79,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, codes_dtype
-from tanlearn.archive import ExplainedError, fields, pack, read_file, unpack, write_file
+from tanlearn.archive import ExplainedError, fields, pack, read_archive, unpack, write_file
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoding import LARGEST_N_STATES, CategoryIndex
 from tanlearn.serialization import Reader, Writer, is_registered
@@ -175,19 +176,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(f"{folder}/model.tan")
     TANClassifier(batch_size=2, n_epochs=1, random_state=0)
     """
-    content = read_file(path)
-    try:
-        return _restore(*unpack(content))
-    except MemoryError:
-        raise
-    except ExplainedError as error:
-        raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
-    except Exception as error:  # whatever a forged file brings about
-        reason = error if isinstance(error, ValueError) else repr(error)
-        raise ValueError(
-            f"{os.fspath(path)!r} cannot be loaded, as it breaks a rule of the format: {reason} Take a copy of the "
-            f"file as save has written it, or save the model again."
-        ) from error
+    return read_archive(path, _restore)
 
 
 def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:

@@ -5,6 +5,7 @@ Reading runs no code but the constructors of registered classes, which only stor
 
 from __future__ import annotations
 
+import inspect
 import math
 import reprlib
 from collections.abc import Callable, Iterable
@@ -34,6 +35,8 @@ _SCALARS: dict[str, Any] = {
     "bytes": np.bytes_,
     **{name: np.dtype(name).type for name in _NUMBERS},
 }
+#: Parameters that are of a machine and no part of a model.
+_UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
 #: The classes that a file may name.
 _CLASSES: dict[str, Any] = {}
@@ -178,7 +181,9 @@ class Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, AnyArray] = {}
 
-    def encode(self, value: Any, owner: str, path: str) -> Any:
+    def encode(
+        self, value: Any, owner: str, path: str, remedy: str = "Convert it to one of these, and fit again."
+    ) -> Any:
         """Return a value as JSON.
 
         Parameters
@@ -189,6 +194,8 @@ class Writer:
             What messages call the object that the value belongs to.
         path : str
             The value's name there, in the manner of ``set_params``.
+        remedy : str, optional
+            What a message proposes.
 
         Returns
         -------
@@ -207,13 +214,13 @@ class Writer:
         if kind is bytes:
             return {"kind": "bytes", "hex": value.hex()}
         if kind is list:
-            return [self.encode(item, owner, path) for item in value]
+            return [self.encode(item, owner, path, remedy) for item in value]
         if kind is tuple:
-            return {"kind": "tuple", "items": self.encode(list(value), owner, path)}
+            return {"kind": "tuple", "items": self.encode(list(value), owner, path, remedy)}
         if kind is dict:
-            return {"kind": "dict", "items": [self.encode([*item], owner, path) for item in value.items()]}
+            return {"kind": "dict", "items": [self.encode([*item], owner, path, remedy) for item in value.items()]}
         if kind is np.ndarray and value.dtype.kind == "O" and value.ndim == 1:
-            return {"kind": "objects", "items": self.encode(value.tolist(), owner, path)}
+            return {"kind": "objects", "items": self.encode(value.tolist(), owner, path, remedy)}
         if kind is np.ndarray and _name_of(value.dtype) in _SCALARS:
             return {"kind": "array", "member": self._keep(value)}
         if isinstance(value, np.generic) and _name_of(value.dtype) in _SCALARS and kind is value.dtype.type:
@@ -233,7 +240,7 @@ class Writer:
         raise ExplainedError(
             f"{owner} cannot be saved with {path}={reprlib.repr(value)}: a file holds numbers, strings, None, lists, "
             f"tuples, dictionaries, arrays, structures, and learners and losses of tanlearn, but no {kind.__name__}. "
-            f"Replace it first, as with {owner}.set_params({path}=None), which leaves predictions as they are."
+            f"{remedy}"
         )
 
     def parameters(self, estimator: Any, owner: str, prefix: str = "") -> dict[str, Any]:
@@ -252,7 +259,13 @@ class Writer:
         -------
         dict
         """
-        return {k: self.encode(v, owner, prefix + k) for k, v in sorted(estimator.get_params(deep=False).items())}
+        defaults, encoded = inspect.signature(type(estimator)).parameters, {}
+        for name, value in sorted(estimator.get_params(deep=False).items()):
+            if name not in _UNSAVED:
+                change = f"set_params({prefix}{name}={defaults[name].default!r})"
+                remedy = f"Replace it first, as with {owner}.{change}, which leaves predictions as they are."
+                encoded[name] = self.encode(value, owner, f"{prefix}{name}", remedy)
+        return encoded
 
     def _keep(self, array: AnyArray) -> str:
         """Keep an array, and return the name of its member."""

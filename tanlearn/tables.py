@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,6 +85,13 @@ class TableLayout:
         """Return the cells that :meth:`select` lays out: the prior and those tables."""
         pieces = [cells[self.offset[t] : self.offset[t + 1]] for t in tables]
         return np.concatenate([cells[: self.n_classes], *pieces])
+
+    def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
+        """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`."""
+        layout = self.select(tables)
+        cells[: self.n_classes] += selected[: self.n_classes]
+        for t, (first, last) in zip(tables, itertools.pairwise(layout.offset), strict=True):
+            cells[self.offset[t] : self.offset[t + 1]] += selected[first:last]
 
     def groups(self) -> tuple[IntArray, IntArray]:
         """Return number of child values and offset of everything that sums to one: the prior, then the tables."""

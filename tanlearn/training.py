@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from tanlearn._typing import FloatArray
+from tanlearn.archive import fields
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
 from tanlearn.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
+from tanlearn.fingerprints import digest
 from tanlearn.inference import log_joint
 from tanlearn.losses import Loss
+from tanlearn.serialization import restore_tables
 from tanlearn.state import State, plan_epoch
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
+from tanlearn.training_checkpoint import TrainingCheckpoint
 
 __all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings", "train"]
 
@@ -134,14 +139,15 @@ def train(
     validation: EncodedData | None = None,
     callback: Callable[[EpochReport], Any] | None = None,
     n_jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient.
 
     Parameters
     ----------
     data : EncodedData
-        Rows, complete if there is a choice of candidates; otherwise what they miss is summed out. Weights multiply the
-        loss, relative to their mean.
+        Rows. What they miss is summed out under the structures drawn (complete ones only, if cycles are allowed).
+        Weights multiply the loss, relative to their mean.
     candidates : CandidateSets
         What every feature may choose from; sets without a choice train a fixed structure.
     loss : Loss
@@ -157,6 +163,10 @@ def train(
         Called with an :class:`EpochReport` after every epoch; a true answer stops the training.
     n_jobs : int, optional
         Threads, as in joblib; they are used where a step is long enough to be shared. The outcome is the same.
+    checkpoint : str or path, optional
+        A file to go on from, if it is there, and to write finished epochs to: before the first one, then every ten
+        seconds, and whatever ends the training. All other arguments but ``callback`` and ``n_jobs`` must be those that
+        the file was made with, the state of ``rng`` included.
 
     Returns
     -------
@@ -165,7 +175,10 @@ def train(
     Raises
     ------
     ValueError
-        If a value is missing and the structure is to be learnt, or there is only one class.
+        If a value is missing and the structure may have cycles, there is only one class, or the checkpoint is of
+        another training, damaged, or of a newer version.
+    OSError
+        If the checkpoint cannot be read or written. What stood there before is unchanged.
     FloatingPointError
         If the loss or a gradient is no longer finite.
 
@@ -182,47 +195,126 @@ def train(
     >>> outcome.structure.parent.tolist()
     [-1, 0]
     """
-    if candidates.has_choice:
-        data.require_complete("Structure learning by gradient")
+    if candidates.allow_cycles:
+        data.require_complete("A pseudo-TAN, whose structure may have cycles,")
     if data.n_classes < 2:
         raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
-    state = State(data, candidates, settings.init, settings.dtype, rng)
-    weights = (data.weights / data.weights.mean()).astype(np.float32)
-    rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
-    temperatures = settings.schedule(*settings.temperature)
-    engine: Engine
-    if is_fusible(loss, settings.dtype) and not data.has_missing:
-        engine = FusedEngine(state, data, weights, loss, settings.batch_size, effective_n_jobs(n_jobs))
-    else:
-        engine = UnfusedEngine(state, data, weights, loss)
-    history: list[EpochReport] = []
-    best: tuple[float, int, tuple[Structure, Tables], list[dict[int, float]]] | None = None
-    for epoch, (rate, temperature) in enumerate(zip(rates.tolist(), temperatures.tolist(), strict=True), start=1):
-        plan = plan_epoch(data.n_samples, settings.batch_size, candidates.n_tables, rng)
-        mean_loss = engine.epoch(plan, (rate, settings.structure_learning_rate), temperature)
+    file = None
+    if checkpoint is not None:
+        arguments = [data, candidates, loss, settings, rng.bit_generator.state, validation]
+        file = TrainingCheckpoint(checkpoint, digest("training", arguments))
+    training = _Training(data, candidates, loss, settings, rng, validation, n_jobs)
+    if file is not None:
+        file.restore(training.set_state)
+        if not training.is_over:
+            file.keep(training.get_state())  # a path that cannot be written to is an error now, and not in ten minutes
+    try:
+        while not training.is_over:
+            report = training.epoch()
+            if file is not None:
+                file.keep(training.get_state())
+            if callback is not None and callback(report):
+                break
+    finally:
+        if file is not None:
+            file.flush()
+    return training.outcome()
+
+
+class _Best(NamedTuple):
+    """The best epoch so far on validation rows."""
+
+    error: float
+    #: The first epoch with this error; the model is that of the last.
+    since: int
+    structure: Structure
+    tables: Tables
+    probabilities: list[dict[int, float]]
+
+
+class _Training:
+    """A training under way, between two epochs."""
+
+    def __init__(
+        self,
+        data: EncodedData,
+        candidates: CandidateSets,
+        loss: Loss,
+        settings: TrainingSettings,
+        rng: np.random.Generator,
+        validation: EncodedData | None,
+        n_jobs: int | None,
+    ) -> None:
+        self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
+        self.state = State(data, candidates, settings.init, settings.dtype, rng)
+        weights = (data.weights / data.weights.mean()).astype(np.float32)
+        self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
+        self.temperatures = settings.schedule(*settings.temperature).tolist()
+        self.engine: Engine
+        if is_fusible(loss, settings.dtype) and not data.has_missing:
+            n_threads = effective_n_jobs(n_jobs)
+            self.engine = FusedEngine(self.state, data, weights, loss, settings.batch_size, n_threads)
+        else:
+            self.engine = UnfusedEngine(self.state, data, weights, loss)
+        self.history: list[EpochReport] = []
+        self.best: _Best | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or patience is at its end."""
+        n_done, patience = len(self.history), self.settings.patience
+        impatient = patience is not None and self.best is not None and n_done - self.best.since >= patience
+        return impatient or n_done >= self.settings.n_epochs
+
+    def epoch(self) -> EpochReport:
+        """Train one epoch."""
+        settings, state = self.settings, self.state
+        rate, temperature = self.rates[len(self.history)], self.temperatures[len(self.history)]
+        epoch = len(self.history) + 1
+        plan = plan_epoch(self.data.n_samples, settings.batch_size, state.candidates.n_tables, self.rng)
+        mean_loss = self.engine.epoch(plan, (rate, settings.structure_learning_rate), temperature)
         if not np.isfinite(mean_loss) or not np.isfinite(state.theta).all():
             raise FloatingPointError(
                 f"training diverged in epoch {epoch}: the loss is {mean_loss}. Lower learning_rate "
-                f"({settings.learning_rate}) or the weight of the loss ({loss})."
+                f"({settings.learning_rate}) or the weight of the loss ({self.loss})."
             )
         error = None
-        if validation is not None:
+        if self.validation is not None:
             model = state.most_probable()
-            error = _error(model, validation)
-            if best is None or error <= best[0]:
-                since = epoch if best is None or error < best[0] else best[1]
-                best = (error, since, model, state.probabilities())
+            error = _error(model, self.validation)
+            if self.best is None or error <= self.best.error:
+                since = epoch if self.best is None or error < self.best.error else self.best.since
+                self.best = _Best(error, since, *model, state.probabilities())
         report = EpochReport(epoch, settings.n_epochs, mean_loss, rate, temperature, state.structure_entropy(), error)
-        history.append(report)
-        stop = callback is not None and callback(report)
-        out_of_patience = settings.patience is not None and best is not None and epoch - best[1] >= settings.patience
-        if stop or out_of_patience:
-            break
-    if best is not None:
-        (structure, tables), probabilities = best[2], best[3]
-    else:
-        (structure, tables), probabilities = state.most_probable(), state.probabilities()
-    return TrainingOutcome(structure, tables, probabilities, history)
+        self.history.append(report)
+        return report
+
+    def outcome(self) -> TrainingOutcome:
+        """Return the model of the best epoch, or without validation rows, of the last."""
+        if self.best is not None:
+            return TrainingOutcome(*self.best[2:], self.history)
+        return TrainingOutcome(*self.state.most_probable(), self.state.probabilities(), self.history)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return a copy of all that the rest of the training depends on, as values that a file can hold."""
+        best = self.best
+        return {
+            "engine": self.engine.get_state(),
+            "rng": self.rng.bit_generator.state,
+            "history": [vars(report) for report in self.history],
+            "best": None if best is None else {**best._asdict(), "tables": best.tables.cells},
+        }
+
+    def set_state(self, state: Any) -> None:
+        """Go on where a training with the same arguments was."""
+        engine, rng, history, best = fields(state, "engine", "rng", "history", "best")
+        self.engine.set_state(engine)
+        self.rng.bit_generator.state = rng
+        self.history = [EpochReport(**report) for report in history]
+        if best is not None:
+            error, since, structure, cells, probabilities = fields(best, *_Best._fields)
+            tables = restore_tables(structure, self.data.n_states, self.data.n_classes, cells)
+            self.best = _Best(error, since, structure, tables, probabilities)
 
 
 def _error(model: tuple[Structure, Tables], data: EncodedData) -> float:

@@ -132,7 +132,7 @@ def test_what_cannot_be_compared_is_refused(weather, y, learners, message):
 def test_a_failing_learner_leaves_its_reason_and_the_others_go_on(weather):
     X = weather.X.astype(float)
     X[::5, 0] = np.nan
-    learners = ["TAN All HYB", failing(RuntimeError("no luck")), "NB ML"]
+    learners = ["Pseudo-TAN HYB", failing(RuntimeError("no luck")), "NB ML"]
     hybrid, broken, bayes = compare(replace(weather, X=X, discrete_features=True), learners, n_epochs=2)
     assert "complete rows only" in hybrid.failure
     assert broken.failure == "RuntimeError: no luck"

@@ -2,8 +2,11 @@
 
 import copy
 
+import naive
+import naive_elimination
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from tanlearn import (
     CandidateSets,
@@ -215,3 +218,66 @@ def test_rows_that_miss_values_are_trained_as_the_objective_says(parents):
     plan = plan_epoch(data.n_samples, data.n_samples, sets.n_tables, np.random.default_rng(1))
     assert engine.epoch(plan, (0.01, 0.0), 1.0) == pytest.approx(value, rel=1e-6)  # weights are float32
     np.testing.assert_allclose(state.theta, objective.theta(rho), atol=1e-6)
+
+
+def gappy_problem(kind, share):
+    """Return rows that miss a share of their values, and candidates."""
+    data, sets = problem(kind, weighted=True)
+    table = data.codes.T.astype(int)
+    table[np.random.default_rng(5).random(table.shape) < share] = -1
+    return EncodedData.from_codes(table, data.y, n_states=N_STATES, sample_weight=data.weights), table, sets
+
+
+@pytest.mark.parametrize("kind", ["all", "order-free"])
+def test_completions_give_the_gradient_of_the_choice_on_average(kind):
+    """d log p(class, observed) / d (a table counts once more) is what it says on average, given class and observed."""
+    data, table, sets = gappy_problem(kind, 0.4)
+    state = State(data, sets, "uniform", "float64", np.random.default_rng(0))
+    cells = state.theta.copy() * 5  # far from the uniform distribution
+    Normalized(state.layout, "float64").forward(cells, out=state.theta)
+    engine = make_engine(UnfusedEngine, state, data, Hybrid())
+    selected = state.draw(state.perturb(np.random.default_rng(2).gumbel(size=sets.n_tables))).tolist()
+    assert (sets.parents[selected, 0] >= 0).sum() > 1
+    rows, rng = np.arange(12), np.random.default_rng(3)
+    d_scores = rng.normal(size=(12, 3))
+    gaps = engine._gaps
+    gaps.log_joint(rows)
+    draws = []
+    for _ in range(2000):
+        draws.append(np.zeros(sets.n_tables))
+        gaps.add_choice_gradient(rows, d_scores, rng, draws[-1])
+    draws = np.array(draws)
+    chosen = naive_cells(state, selected)
+    expected = np.zeros(sets.n_tables)
+    for row, d_row in zip(table[rows].tolist(), d_scores, strict=True):
+        observed = naive_elimination.log_joint(row, chosen, sets.parents[selected], N_STATES, 3)
+        for x in naive_elimination.completions(row, N_STATES):
+            joint = naive.log_joint([x], chosen, range(5), sets.parents[selected], N_STATES, 3, range(5))[0]
+            posterior = np.exp(joint - observed)
+            for t in range(sets.n_tables):
+                says = naive.log_joint([x], state.theta, sets.child, sets.parents, N_STATES, 3, [t])[0]
+                expected[t] += (d_row * posterior * (says - state.theta[:3])).sum()
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (error > 0).any()
+    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - expected), 4.5 * error + 1e-9)
+
+
+def naive_cells(state, selected):
+    """Return the prior and the drawn tables in the order of the features."""
+    offset = state.layout.offset
+    return np.concatenate([state.theta[:3], *(state.theta[offset[t] : offset[t + 1]] for t in selected)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_structure_is_found_where_values_are_missing(dtype):
+    """Every feature copies the one before it, or the class: a chain that naive Bayes cannot see."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1500)
+    X = rng.integers(0, 2, (1500, 5))
+    for i in range(1, 5):
+        X[:, i] = np.where(rng.random(1500) < 0.9, X[:, i - 1] ^ y, X[:, i])
+    whole = EncodedData.from_codes(X.copy(), y)
+    X[rng.random(X.shape) < 0.2] = -1
+    model = TANClassifier(candidates="all", ordering=np.arange(5), n_epochs=20, dtype=dtype, random_state=0)
+    for data in (whole, EncodedData.from_codes(X, y)):
+        assert clone(model).fit_encoded(data).structure_.parent.tolist() == [-1, 0, 1, 2, 3]

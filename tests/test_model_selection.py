@@ -261,11 +261,14 @@ def test_a_rare_category_does_not_end_a_search():
     assert np.isfinite(scores["mean_test_score"]).all()
 
 
-def test_missing_values_are_named_by_the_row_of_the_users_table():
+def test_missing_values_are_summed_out_or_named_by_the_row_of_the_users_table():
     table = X.copy()
-    table[140, 2] = np.nan
-    with pytest.raises(ValueError, match="first of X column 2 in row 140"):
-        search(cv=[(np.arange(149, 49, -1), np.arange(50))]).fit(table, Y)
+    table[::7, 2] = np.nan
+    assert search().fit(table, Y).best_score_ > 0.8
+    cyclic = clone(BASE).set_params(candidates="unconstrained")
+    backwards = [(np.arange(149, 49, -1), np.arange(50))]
+    with pytest.raises(ValueError, match=r"A pseudo-TAN.* first of X column 2 in row 147"):
+        TANSearchCV(cyclic, {"learning_rate": [0.01, 0.1]}, n_iter=2, cv=backwards).fit(table, Y)
 
 
 def test_fingerprints_see_content_and_not_representations():

@@ -200,10 +200,11 @@ def test_divergence_is_an_error_and_leaves_no_model():
         fit(xor_data(), candidates("all"), learning_rate=1e39)
 
 
-def test_missing_values_are_refused():
+def test_missing_values_are_refused_where_draws_may_have_cycles():
     data = EncodedData.from_codes([[0, -1], [1, 1]], [0, 1], n_states=[2, 2])
-    with pytest.raises(ValueError, match="Structure learning by gradient learns from complete rows only"):
-        fit(data, candidates("all", n_features=2))
+    cyclic = CandidateSets.from_lists([[1], [0]], allow_cycles=True)
+    with pytest.raises(ValueError, match=r"A pseudo-TAN.* learns from complete rows only"):
+        fit(data, cyclic)
 
 
 def test_outcome_survives_pickling():

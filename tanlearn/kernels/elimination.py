@@ -3,14 +3,14 @@
 The families of a sample that miss something are factors over what they miss. Eliminating a feature adds up the factors
 that hold it and sums their exponentials over its values, which leaves a factor over the others (bucket elimination,
 Dechter 1999). On a tree that is the upward pass; two augmenting parents make larger factors. The way back spreads the
-posterior of the last factor over those that it was made of, which gives the expected cells of a sample. With maxima in
-place of sums it finds the most probable completion.
+posterior of the last factor over those that it was made of, which gives the expected cells of a sample; or values are
+drawn on it. With maxima in place of sums it finds the most probable completion.
 
 All factors are logarithms. A missing feature may have a thousand children: as probabilities, products of so many would
 underflow, or a value that trails at first and wins in the end would have been lost on the way.
 """
 # Shapes: d features, C classes, M cells, F = 2 d factors, W the most features that a factor may have.
-# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,)
+# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,); uniform (n, d); drawn (d, n, C)
 # cells (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
 
 from __future__ import annotations
@@ -144,6 +144,27 @@ def most_probable(  # type: ignore[no-untyped-def]
         if y[n] < 0:
             y[n] = np.argmax(row)
         _trace_back(cells, network, y[n], work, completed[:, n])
+    return samples.shape[0]
+
+
+@kernel
+def sample_completions(  # type: ignore[no-untyped-def]
+    codes, samples, cells, network, missing, max_width, capacity, uniform, drawn
+):
+    """Draw what samples miss, for every class from the posterior given that class, and copy what they have.
+
+    The classes share the uniform numbers. Returns how many samples could be done before one was too large.
+    """
+    n_classes = drawn.shape[2]
+    work = _workspace(network, n_classes, max_width, capacity)
+    row = np.empty(n_classes)
+    for k in range(samples.shape[0]):
+        n_factors = _open(codes, samples[k], cells, network, False, missing, work, row)
+        if not _eliminate(cells, network, False, n_factors, work, row):
+            return k
+        for i in range(drawn.shape[0]):
+            drawn[i, k] = codes[i, samples[k]]
+        _draw_back(cells, network, uniform[k], work, drawn[:, k])
     return samples.shape[0]
 
 
@@ -416,6 +437,42 @@ def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def
             if work.joint[c] > best:
                 best = work.joint[c]
                 sample[v] = s
+
+
+@kernel
+def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped-def]
+    """Draw values given every class, those of the last feature to be eliminated first."""
+    for position in range(network.order.shape[0] - 1, -1, -1):
+        v = network.order[position]
+        if work.state[v] != ELIMINATED:
+            continue
+        n_left = _unite(v, network, work)
+        weights = work.d_space[network.belief[v] : network.belief[v] + network.n_states[v]]
+        for c in range(drawn.shape[1]):
+            for k in range(n_left):
+                work.digit[k] = drawn[work.union[k], c]
+            _weigh(v, c, cells, network, work, weights)
+            left = uniform[v] * weights.sum()
+            drawn[v, c] = 0
+            for s in range(weights.shape[0]):
+                if weights[s] > 0.0 and left >= 0.0:  # of what is impossible nothing is drawn
+                    drawn[v, c] = s
+                left -= weights[s]
+
+
+@kernel
+def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
+    """Write how probable a feature's values are, the best one 1, given a class and the chosen values of the others."""
+    for s in range(weights.shape[0]):
+        weights[s] = work.space[network.belief[v] + s * work.joint.shape[0] + c]
+        f = work.head[v]
+        while f >= 0:
+            cell = _cell(f, s, work) + c
+            weights[s] += work.space[cell] if work.in_space[f] else cells[cell]
+            f = work.following[f]
+    top = weights.max()
+    for s in range(weights.shape[0]):
+        weights[s] = np.exp(weights[s] - top) if top > -np.inf else 0.0
 
 
 @kernel

@@ -7,8 +7,11 @@ The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chose
 # codes (d, n_all), read from sample `first` on; child (T,); parents (T, 2), -1 for none; n_states (d,)
 # offset (T + 1,): table t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)], C wide
 # cells (M,): the class prior is cells[:C]; selected (S,): the tables in use; rows (n,): scratch
+# drawn (d, n, C): complete codes, one version for every class
 
 from __future__ import annotations
+
+import numpy as np
 
 from tanlearn._jit import kernel
 
@@ -98,3 +101,26 @@ def choice_gradient(  # type: ignore[no-untyped-def]
             for c in range(n_classes):
                 total += row[c] * values[c]
         d_choice[t] = total
+
+
+@kernel
+def add_choice_gradient(  # type: ignore[no-untyped-def]
+    drawn, d_scores, cells, child, parents, n_states, offset, d_choice
+):
+    """Add what samples say whose features differ between classes: completions, drawn for each of them.
+
+    With completions of incomplete samples from their posteriors under the tables in use, this is on average the
+    derivative of the loss with the missing features summed out (Fisher's identity).
+    """
+    n, n_classes = d_scores.shape
+    for t in range(child.shape[0]):
+        x = drawn[child[t]]
+        total = 0.0
+        for k in range(n):
+            for c in range(n_classes):
+                row = np.intp(x[k, c])
+                for p in range(parents.shape[1]):
+                    if parents[t, p] >= 0:
+                        row = row * n_states[parents[t, p]] + drawn[parents[t, p], k, c]
+                total += d_scores[k, c] * cells[offset[t] + row * n_classes + c]
+        d_choice[t] += total

@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[2]
 # One row a rank, lowest first; a package stands for all its modules. A new module joins a row above all it imports,
 # here and in CONTRIBUTING.md. `__init__` is tanlearn's own: it gathers what lies below it, and no baselines.
 RANKS = (
-    {"_jit", "_typing", "_validation"},
+    {"_jit", "_typing", "_validation", "fingerprints"},
     {"_lanes", "archive"},
     {"kernels"},
     {"class_weights", "discretize", "encoded_data", "encoding", "optimizers", "orderings", "tables"},
     {"counts", "losses", "parametrizations", "structures", "table_encoder"},
     {"border", "candidates", "convex_relaxation", "datasets", "elimination"},
     {"inference", "objectives", "serialization", "state"},
-    {"engines", "generative", "persistence"},
+    {"engines", "generative", "persistence", "training_checkpoint"},
     {"generation", "training"},
     {"parameters"},
     {"cross_tuning", "expectation_maximization", "extended_baum_welch", "streams"},

@@ -73,3 +73,17 @@ def test_family_rows_marks_incomplete_families():
     rows = np.empty(3, np.intp)
     kernels.family_rows(codes, 0, 0, np.array([1, -1]), np.array([2, 3]), MISSING, rows)
     assert rows.tolist() == [2, -1, -1]
+
+
+def test_samples_that_differ_between_classes_add_their_contributions():
+    rng, child, parents, _, _, offset = random_problem(4)
+    cells, G = rng.normal(size=offset[-1]), rng.normal(size=(7, N_CLASSES))
+    drawn = np.stack([rng.integers(0, k, (7, N_CLASSES)) for k in N_STATES]).astype(np.uint8)
+    d_choice = np.ones(len(child))
+    kernels.add_choice_gradient(drawn, G, cells, child, parents, N_STATES, offset, d_choice)
+    for t in range(len(child)):
+        expected = 1.0
+        for c in range(N_CLASSES):
+            alone = naive.log_joint(drawn[:, :, c].T, cells, child, parents, N_STATES, N_CLASSES, [t])
+            expected += (G * (alone - cells[:N_CLASSES]))[:, c].sum()
+        assert d_choice[t] == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,487 @@
+"""A training that is interrupted, anywhere, and goes on: the model of an uninterrupted one, bit for bit."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tanlearn import CandidateSets, EncodedData, Hybrid, Structure, TANClassifier, TANSearchCV, archive, load
+from tanlearn import training_checkpoint as module
+from tanlearn.checkpoint import SearchCheckpoint
+from tanlearn.kernels import train as kernels
+from tanlearn.population import RunResult
+from tanlearn.training import TrainingSettings, _Training
+
+N_EPOCHS, N_STEPS = 5, 6
+
+
+class SquaredLoss:
+    """A user's own loss."""
+
+    def value_and_gradient(self, scores, y):
+        d_scores = scores - 3.0 * (np.arange(scores.shape[1]) == y[:, np.newaxis])
+        return 0.5 * (d_scores**2).sum(axis=1), d_scores
+
+
+def problem(missing=False, seed=0, n=20 * N_STEPS + 7):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = np.stack([(y * rng.integers(0, 2, n) + rng.integers(0, k, n)) % k for k in (3, 2, 4, 3)], axis=1)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = -1
+    return EncodedData.from_codes(X, y, n_states=[3, 2, 4, 3], sample_weight=rng.uniform(0.5, 2, n))
+
+
+def classifier(**changes):
+    return TANClassifier(**{"n_epochs": N_EPOCHS, "batch_size": 20, "random_state": 0, **changes})
+
+
+#: Parameters by the name of what trains: the compiled epoch, steps shared by threads, and steps of kernels.
+ENGINES = {
+    "fused": {},
+    "fused, trees": {"candidates": "order-free", "init": "uniform"},
+    "shared": {"n_jobs": 2},
+    "own loss": {"loss": SquaredLoss(), "learning_rate": 0.1},
+    "float64": {"dtype": "float64", "candidates": "all"},
+    "gaps": {},
+    "gaps, fixed": {"candidates": CandidateSets.of_structure(Structure([-1, 0, 1, 0]))},
+}
+
+
+@pytest.fixture(params=list(ENGINES))
+def engine(request, monkeypatch):
+    monkeypatch.setattr("tanlearn.engines.SHARED_ROWS", 1)  # so that two jobs share even these steps
+    return request.param
+
+
+def fit(engine="fused", **changes):
+    return classifier(**{**ENGINES[engine], **changes}).fit_encoded(problem("gaps" in engine))
+
+
+def assert_same_model(found, expected):
+    np.testing.assert_array_equal(found.tables_.cells, expected.tables_.cells)
+    assert found.structure_ == expected.structure_
+    assert found.structure_probabilities_ == expected.structure_probabilities_
+    assert found.history_ == expected.history_
+
+
+def interrupt_at(epoch, seen=None):
+    def callback(report):
+        if seen is not None:
+            seen.append(report.epoch)
+        if report.epoch == epoch:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def on_call(number, function, error=KeyboardInterrupt, after=False):
+    """Return a function that fails once, before or after it has done what it does."""
+    calls = []
+
+    def wrapped(*arguments):
+        calls.append(arguments)
+        if len(calls) == number and not after:
+            raise error
+        answer = function(*arguments)
+        if len(calls) == number:
+            raise error
+        return answer
+
+    return wrapped
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# Going on ---------------------------------------------------------------------------------------------------
+
+
+def test_training_interrupted_after_every_epoch_is_that_without_a_break(engine, tmp_path):
+    whole = fit(engine)
+    for epoch in range(1, N_EPOCHS + 1):
+        seen = []
+        with pytest.raises(KeyboardInterrupt):
+            fit(engine, checkpoint=tmp_path / "training", callback=interrupt_at(epoch, seen))
+        assert seen == [epoch]
+    seen = []
+    assert_same_model(fit(engine, checkpoint=tmp_path / "training", callback=seen.append), whole)
+    assert seen == []
+    assert list(files(tmp_path)) == ["training"]
+
+
+#: Where an interruption may find each engine: what is called there, how often an epoch, and whether it has returned.
+PLACES = {
+    "fused": ("train_epoch", 1, True),  # Python raises when the compiled epoch returns
+    "fused, trees": ("train_epoch", 1, True),
+    "shared": ("finish_step", N_STEPS, False),
+    "own loss": ("evaluate", N_STEPS, False),
+    "float64": ("evaluate", N_STEPS, True),
+    "gaps": ("evaluate", N_STEPS, False),
+    "gaps, fixed": ("evaluate", N_STEPS, True),
+}
+
+
+def test_training_interrupted_within_an_epoch_keeps_the_last_one_that_is_finished(engine, tmp_path, monkeypatch):
+    name, calls, after = PLACES[engine]
+    owner = "tanlearn.engines" if name == "evaluate" else "tanlearn.kernels.train"
+    whole, path = fit(engine), tmp_path / "training"
+    with monkeypatch.context() as patch:
+        original = getattr(sys.modules[owner], name)
+        patch.setattr(f"{owner}.{name}", on_call(2 * calls + max(1, calls // 2), original, after=after))
+        with pytest.raises(KeyboardInterrupt):
+            fit(engine, checkpoint=path)
+    seen = []
+    assert_same_model(fit(engine, checkpoint=path, callback=seen.append), whole)
+    assert [report.epoch for report in seen] == [3, 4, 5]
+
+
+def raw_table(n=150):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0], X[:, 1], X[:, 2] = y + rng.normal(size=n), rng.choice(["a", "b"], n), rng.integers(0, 3, n) * y
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.mark.parametrize("patience", [None, 3])
+def test_validation_and_patience_go_on_where_they_were(patience, tmp_path):
+    X, y = raw_table()
+    base = classifier(
+        validation_fraction=0.3,
+        patience=patience,
+        n_epochs=40,
+        class_weight="balanced",
+        learning_rate=0.03,
+        init="uniform",
+        random_state=1,
+    )
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    whole = clone(base).fit(X, y, weight)
+    n_epochs = len(whole.history_)
+    assert n_epochs == (8 if patience else 40)
+    resumed = clone(base).set_params(checkpoint=str(tmp_path / "training"))
+    for epoch in (1, n_epochs // 2, n_epochs - 1, n_epochs):
+        with pytest.raises(KeyboardInterrupt):
+            resumed.set_params(callback=interrupt_at(epoch)).fit(X, y, weight)
+    assert_same_model(resumed.set_params(callback=None).fit(X, y, weight), whole)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_engine_takes_over_all_that_another_leaves(dtype):
+    """Even what a short training leaves at nothing, such as ways that are too short to be gone."""
+    sets = CandidateSets.from_lists([[], [0], [0, 1], [2]])
+    settings = TrainingSettings(dtype=dtype)
+    one, other = (
+        _Training(problem(), sets, Hybrid(), settings, np.random.default_rng(0), None, 1).engine for _ in range(2)
+    )
+    state = {name: np.full_like(array, number) for number, (name, array) in enumerate(one.get_state().items())}
+    other.set_state(state)
+    for name, array in other.get_state().items():
+        np.testing.assert_array_equal(array, state[name])
+    assert not np.array_equal(one.get_state()["theta"], state["theta"])
+
+
+def test_checkpoint_of_a_finished_training_is_its_model_and_stays_as_it_is(tmp_path, monkeypatch):
+    whole = fit(checkpoint=tmp_path / "training")
+    before = files(tmp_path)
+    monkeypatch.setattr(kernels, "train_epoch", on_call(1, print, error=AssertionError))
+    monkeypatch.setattr(module, "write_file", on_call(1, print, error=AssertionError))
+    assert_same_model(fit(checkpoint=tmp_path / "training"), whole)
+    assert files(tmp_path) == before
+
+
+def test_training_that_a_callback_stopped_goes_on(tmp_path):
+    part = fit(checkpoint=tmp_path / "training", callback=lambda report: report.epoch == 2)
+    assert len(part.history_) == 2
+    assert_same_model(fit(checkpoint=tmp_path / "training"), fit())
+
+
+def test_what_changes_no_model_may_change_in_between(tmp_path, monkeypatch):
+    monkeypatch.setattr("tanlearn.engines.SHARED_ROWS", 1)
+    with pytest.raises(KeyboardInterrupt):
+        fit(checkpoint=tmp_path / "training", callback=interrupt_at(2), n_jobs=1)
+    (tmp_path / "training").rename(tmp_path / "moved")
+    prior = [0.2, 0.3, 0.5]
+    resumed = fit(checkpoint=tmp_path / "moved", n_jobs=2, class_prior=prior)
+    assert_same_model(resumed, fit(class_prior=prior))
+
+
+# What is written when ---------------------------------------------------------------------------------------
+
+
+def count_writings(monkeypatch, interval):
+    written = []
+    monkeypatch.setattr(module, "INTERVAL", interval)
+    monkeypatch.setattr(module, "PAUSE", 0)
+    write = module.write_file
+    monkeypatch.setattr(module, "write_file", lambda *arguments: written.append(write(*arguments)))
+    return written
+
+
+@pytest.mark.parametrize(("interval", "n_written"), [(0.0, 1 + N_EPOCHS), (3600.0, 2)])
+def test_epochs_are_written_from_time_to_time_and_the_last_always(interval, n_written, tmp_path, monkeypatch):
+    written = count_writings(monkeypatch, interval)
+    fit(checkpoint=tmp_path / "training")
+    assert len(written) == n_written
+
+
+def test_slow_disks_are_written_to_less_often(tmp_path, monkeypatch):
+    now = iter(
+        [0.0, 10.0, 12.0, 100.0, 111.9, 112.0, 112.0, 112.0]
+    )  # first writing from 10 to 12: the next from 112 on
+    checkpoint = module.TrainingCheckpoint(tmp_path / "training", "fingerprint")
+    monkeypatch.setattr(module.time, "monotonic", now.__next__)
+    found = []
+    for epoch in range(4):
+        checkpoint.keep(epoch)
+        module.TrainingCheckpoint(tmp_path / "training", "fingerprint").restore(found.append)
+    assert found == [0, 0, 0, 3]
+
+
+def test_interruption_of_a_writing_costs_nothing(tmp_path, monkeypatch):
+    count_writings(monkeypatch, 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(archive.os, "replace", on_call(3, os.replace))
+        with pytest.raises(KeyboardInterrupt):
+            fit(checkpoint=tmp_path / "training")
+    seen = []
+    assert_same_model(fit(checkpoint=tmp_path / "training", callback=seen.append), fit())
+    assert seen[0].epoch == 3
+    assert list(files(tmp_path)) == ["training"]
+
+
+def train_slowly(path):
+    """Train two epochs, say so, and wait for somebody to make an end of it."""
+    module.INTERVAL = module.PAUSE = 0
+
+    def callback(report):
+        if report.epoch == 2:
+            sys.stdout.write("two\n")
+            sys.stdout.flush()
+            time.sleep(60)
+
+    fit(checkpoint=path, callback=callback)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_process_that_is_ended_from_outside_leaves_a_checkpoint(number, tmp_path):
+    path = tmp_path / "training"
+    with subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == b"two\n"
+            child.send_signal(number)
+            error = child.communicate(timeout=60)[1]
+        finally:
+            child.kill()
+    assert child.returncode == -number
+    assert (b"KeyboardInterrupt" in error) is (number == signal.SIGINT)
+    seen = []
+    assert_same_model(fit(checkpoint=path, callback=seen.append), fit())
+    assert [report.epoch for report in seen] == [3, 4, 5]
+    assert list(files(tmp_path)) == ["training"]
+
+
+# What is refused --------------------------------------------------------------------------------------------
+
+
+OTHER = {
+    "seed": {"random_state": 1},
+    "rate": {"learning_rate": 0.02},
+    "epochs": {"n_epochs": N_EPOCHS + 1},
+    "loss": {"loss": Hybrid(gamma=3)},
+    "type": {"dtype": "float64"},
+    "candidates": {"candidates": "unconstrained"},
+    "validation": {"validation_fraction": 0.2},
+}
+
+
+def assert_refused(path, message, data=None, **changes):
+    """Fit to a file that must be refused, and be as before."""
+    before = files(path.parent)
+    with pytest.raises(ValueError, match=message) as caught:
+        classifier(checkpoint=path, **changes).fit_encoded(problem() if data is None else data)
+    assert repr(str(path)) in str(caught.value)
+    assert files(path.parent) == before
+
+
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    fit(checkpoint=tmp_path / "training", callback=lambda report: True)
+    refused = partial(assert_refused, tmp_path / "training", "of a training with other data, settings or seed")
+    for changes in OTHER.values():
+        refused(**changes)
+    data = problem()
+    fewer, unweighted = data.take(np.arange(20)), EncodedData.from_codes(data.codes.T, data.y, n_states=[3, 2, 4, 3])
+    for other in (problem(seed=1), fewer, unweighted):
+        refused(other)
+    X, y = raw_table()
+    path = tmp_path / "raw"
+    classifier(checkpoint=path).fit(X, y)
+    for changed in (np.where(np.arange(3) == 2, 0, X), np.flip(X, axis=0)):
+        with pytest.raises(ValueError, match="other data, settings or seed"):
+            classifier(checkpoint=path).fit(changed, y)
+    with pytest.raises(ValueError, match="other data, settings or seed"):
+        classifier(checkpoint=path).fit(X, y, np.arange(1.0, 151.0))
+
+
+def test_damaged_checkpoint_is_refused(tmp_path):
+    path, rng = tmp_path / "training", np.random.default_rng(0)
+    fit(checkpoint=path, callback=lambda report: report.epoch == 2)
+    content = path.read_bytes()
+    for length in rng.integers(0, len(content), 20):
+        path.write_bytes(content[:length])
+        assert_refused(path, "damaged: cut off or altered|no checkpoint of tanlearn")
+    for place in rng.integers(50, len(content), 60):
+        altered = bytearray(content)
+        altered[place] ^= 1 << rng.integers(8)
+        path.write_bytes(altered)
+        assert_refused(path, "damaged: cut off or altered. Take a copy of it, or remove it to start anew")
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "training"
+    for content in (b"", b"notes", b'{"tanlearn_search": 1, "fingerprint": "d"}\n'):
+        path.write_bytes(content)
+        assert_refused(path, "no checkpoint of tanlearn. Name another file")
+    model = classifier().fit(*raw_table())
+    model.save(path)
+    assert_refused(path, "format 'tanlearn model' instead of format 'tanlearn checkpoint'. Name another file")
+    path.unlink()
+    fit(checkpoint=path)
+    with pytest.raises(ValueError, match=r"format 'tanlearn checkpoint' instead of .*Name a file that tanlearn's save"):
+        load(path)
+
+
+def test_newer_and_forged_checkpoints_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "training"
+    fit(checkpoint=path, callback=lambda report: report.epoch == 2)
+    description, arrays = archive.unpack(path.read_bytes(), archive.CHECKPOINT)
+    for name, array in arrays.items():
+        for forged in (array[:-1], array.astype(np.float16), -1 - array if array.dtype.kind == "i" else array * np.nan):
+            path.write_bytes(archive.pack(description, {**arrays, name: forged}, archive.CHECKPOINT))
+            assert_refused(path, "breaks a rule of the format")
+    for forged in ({**description, "state": 1}, {**description, "more": 1}, {}):
+        path.write_bytes(archive.pack(forged, arrays, archive.CHECKPOINT))
+        assert_refused(path, "breaks a rule of the format")
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "_VERSION", 2)
+        path.write_bytes(archive.pack(description, arrays, archive.CHECKPOINT))
+    assert_refused(path, "format 2 of tanlearn .*: upgrade tanlearn")
+
+
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0), np.random.default_rng(0)])
+def test_random_state_must_be_a_number(seed, tmp_path):
+    with pytest.raises(ValueError, match="a checkpoint needs an int random_state, got"):
+        fit(checkpoint=tmp_path / "training", random_state=seed)
+    assert files(tmp_path) == {}
+
+
+def test_loss_that_cannot_be_told_from_others_is_refused(tmp_path):
+    loss = SquaredLoss()
+    loss.weight = lambda y: 1.0
+    with pytest.raises(ValueError, match=r"a checkpoint cannot tell this training from another.*Leave the checkpoint"):
+        fit(checkpoint=tmp_path / "training", loss=loss)
+
+
+def test_checkpoint_of_one_training_is_none_of_a_search(tmp_path):
+    search = TANSearchCV(classifier(checkpoint=tmp_path / "training"), n_iter=1, random_state=0)
+    with pytest.raises(ValueError, match="set the checkpoint of the search instead"):
+        search.fit(*raw_table())
+
+
+# Failures while writing -------------------------------------------------------------------------------------
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_paths_that_cannot_be_written_are_errors_before_the_first_epoch(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setattr(kernels, "train_epoch", on_call(1, print, error=AssertionError))
+    cases = [
+        (tmp_path / "none" / "training", FileNotFoundError, "the checkpoint cannot be written.*Make the folder first"),
+        (tmp_path / "file" / "training", NotADirectoryError, "Name a file in a folder that you may write to"),
+        (tmp_path, IsADirectoryError, "the checkpoint cannot be read.*Name another file"),
+    ]
+    for path, kind, message in cases:
+        with pytest.raises(kind, match=message) as caught:
+            fit(checkpoint=path)
+        assert caught.value.filename == str(path)
+    monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
+    with pytest.raises(OSError, match=r"No space left.*Free some space") as caught:
+        fit(checkpoint=tmp_path / "training")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "training"))
+    assert list(files(tmp_path)) == ["file"]
+
+
+def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    count_writings(monkeypatch, 0.0)
+    path = tmp_path / "training"
+    with monkeypatch.context() as patch:
+        patch.setattr(archive.os, "replace", on_call(4, os.replace, error=FULL))
+        with pytest.raises(
+            OSError, match=r"the checkpoint cannot be written, what was there is unchanged.*No space"
+        ) as e:
+            fit(checkpoint=path)
+    assert e.value.filename == str(path)
+    assert list(files(tmp_path)) == ["training"]
+    seen = []
+    assert_same_model(fit(checkpoint=path, callback=seen.append), fit())
+    assert seen[0].epoch == 3  # the fourth writing was that of the third epoch
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_new_name_of_a_file_is_brought_to_the_disk_where_that_can_be_done(fails, tmp_path, monkeypatch):
+    synchronised = []
+    monkeypatch.setattr(
+        archive.os, "fsync", lambda number: synchronised.append(os.path.isdir(f"/proc/self/fd/{number}"))
+    )
+    if fails:
+        monkeypatch.setattr(archive.os, "open", on_call(1, os.open, error=PermissionError))
+    archive.write_file(tmp_path / "file", b"content")
+    assert files(tmp_path) == {"file": b"content"}
+    assert synchronised == ([False] if fails else [False, True])
+
+
+def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"the checkpoint cannot be written.*Make the folder first"):
+        SearchCheckpoint(tmp_path / "none" / "search", "d")
+    with pytest.raises(IsADirectoryError, match=r"the checkpoint cannot be read.*Name another file"):
+        SearchCheckpoint(tmp_path, "d")
+    checkpoint = SearchCheckpoint(tmp_path / "search", "d")
+    monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
+    with pytest.raises(OSError, match=r"No space left.*Free some space"):
+        checkpoint.append(RunResult(0, 0, 0.5, 1, 1.0))
+    for content in (b"\xff\n", b'{"tanlearn_search": "x", "fingerprint": "d"}\n'):
+        (tmp_path / "search").write_bytes(content)
+        with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
+            SearchCheckpoint(tmp_path / "search", "d")
+
+
+# The parameter ----------------------------------------------------------------------------------------------
+
+
+def test_copies_keep_the_path_and_files_of_models_do_not(tmp_path):
+    path = tmp_path / "training"
+    model = classifier(checkpoint=path).fit(*raw_table())
+    assert clone(model).get_params()["checkpoint"] == path
+    assert classifier(checkpoint=str(path)).fit(*raw_table()).history_ == model.history_
+    model.save(tmp_path / "model.tan")
+    again = load(tmp_path / "model.tan")
+    assert again.get_params() == {**model.get_params(), "checkpoint": None}
+    with pytest.raises(ValueError, match="'checkpoint' parameter"):
+        fit(checkpoint=3)
+
+
+if __name__ == "__main__":
+    train_slowly(Path(sys.argv[1]))
