@@ -11,10 +11,12 @@ from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.expectation_maximization import ExpectationMaximization
 from tanlearn.extended_baum_welch import ExtendedBaumWelch
 from tanlearn.gradient_tan import TANClassifier
+from tanlearn.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
 from tanlearn.model_selection import TANSearchCV
 from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
 from tanlearn.persistence import load, save
+from tanlearn.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.serialization import register
 from tanlearn.structures import Structure
 from tanlearn.table_encoder import TableEncoder
@@ -37,8 +39,10 @@ __all__ = [
     "EpochReport",
     "ExpectationMaximization",
     "ExtendedBaumWelch",
+    "FixedPoint",
     "HingeMargin",
     "Hybrid",
+    "IntegerTables",
     "JointNLL",
     "MDLPDiscretizer",
     "Margin",
@@ -51,7 +55,12 @@ __all__ = [
     "TableEncoder",
     "Tables",
     "load",
+    "read_bif",
+    "read_xmlbif",
+    "round_tables",
     "save",
+    "write_bif",
+    "write_xmlbif",
 ]
 
 register(globals()[name] for name in __all__)  # files of models may name these classes

@@ -37,6 +37,7 @@ __all__ = [
     "load",
     "magnitude",
     "mantissa",
+    "nearest",
     "padded",
     "root",
     "scale",
@@ -232,6 +233,12 @@ def magnitude(lanes: Any) -> Any:
 def floor(lanes: Any) -> Any:
     """Return the next integer below."""
     return np.floor(lanes)
+
+
+@_instruction(lanes_type, _emit_call("rint"))
+def nearest(lanes: Any) -> Any:
+    """Return the nearest integer, of two the even one."""
+    return np.rint(lanes)
 
 
 @_instruction(lanes_type, _emit_larger)

@@ -168,10 +168,11 @@ class UnfusedEngine(Engine):
             batch = batch[np.argsort(self._is_incomplete[batch], kind="stable")]
             n_complete = len(batch) - np.count_nonzero(self._is_incomplete[batch])
             codes, rows = np.take(data.codes, batch[:n_complete], axis=1), np.empty(n_complete, np.intp)
-            score_kernels.log_joint(codes, 0, state.theta, *arrays, selected, missing, rows, scores[:n_complete])
+            cells = state.scoring_cells()
+            score_kernels.log_joint(codes, 0, cells, *arrays, selected, missing, rows, scores[:n_complete])
             incomplete = batch[n_complete:]
             if incomplete.size:
-                scores[n_complete:] = self._gaps.log_joint(incomplete)
+                scores[n_complete:] = self._gaps.log_joint(incomplete, cells)
             losses, d_scores = evaluate(self.loss, scores, data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
             total += float(losses @ share)
@@ -184,10 +185,12 @@ class UnfusedEngine(Engine):
             self.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
             self.adam.step(self.rho, d_cells, rates[0])
             if state.candidates.has_choice:
-                score_kernels.choice_gradient(codes, 0, d_complete, state.theta, *arrays, missing, rows, d_choice)
+                score_kernels.choice_gradient(codes, 0, d_complete, cells, *arrays, missing, rows, d_choice)
                 if incomplete.size:
-                    self._gaps.add_choice_gradient(incomplete, d_incomplete, completion_rng, d_choice)
+                    self._gaps.add_choice_gradient(incomplete, d_incomplete, cells, completion_rng, d_choice)
                 trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
+                if state.price.size:
+                    trees.price_gradient(perturbed, batch_noise, state.candidates.group, state.price, d_phi)
                 self.structure_adam.step(state.phi, d_phi, rates[1])
             self.parametrization.forward(self.rho, out=state.theta)
         return total
@@ -200,14 +203,15 @@ class _Gaps:
         self._state, self._codes = state, codes
         self._selected = np.full(state.candidates.n_features, -1)
 
-    def log_joint(self, samples: IntArray) -> FloatArray:
-        """Return the scores of some rows; the other methods are of the structure and parameters of this call."""
+    def log_joint(self, samples: IntArray, cells: FloatArray) -> FloatArray:
+        """Return the scores of some rows; the other methods are of the structure and cells of this call."""
         state = self._state
         if not np.array_equal(self._selected, state.selected):  # planning the elimination costs a fraction of a step
             self._selected = state.selected.copy()
             structure = state.candidates.structure(self._selected)
-            self._eliminator = Eliminator(structure, state.layout.select(self._selected))
-        self._cells = state.layout.select_cells(state.theta, self._selected).astype(np.float64)
+            layout = state.layout.select(self._selected)
+            self._eliminator = Eliminator(structure, layout, is_normalized=state.fixed_point is None)
+        self._cells = state.layout.select_cells(cells, self._selected).astype(np.float64)
         return self._eliminator.log_joint(self._codes, samples, self._cells)
 
     def add_gradient(self, samples: IntArray, d_scores: FloatArray, d_cells: FloatArray) -> None:
@@ -217,11 +221,16 @@ class _Gaps:
         self._state.layout.add_cells(d_cells, self._selected, gradient)
 
     def add_choice_gradient(
-        self, samples: IntArray, d_scores: FloatArray, rng: np.random.Generator, d_choice: FloatArray
+        self,
+        samples: IntArray,
+        d_scores: FloatArray,
+        cells: FloatArray,
+        rng: np.random.Generator,
+        d_choice: FloatArray,
     ) -> None:
         """Add what completions say of every candidate."""
         drawn = self._eliminator.sample(self._codes, samples, self._cells, rng)
-        score_kernels.add_choice_gradient(drawn, d_scores, self._state.theta, *self._state.layout.arrays(), d_choice)
+        score_kernels.add_choice_gradient(drawn, d_scores, cells, *self._state.layout.arrays(), d_choice)
 
 
 class FusedEngine(Engine):
@@ -257,6 +266,7 @@ class FusedEngine(Engine):
         size = min(batch_size, data.n_samples)
         lanes = padded(data.n_classes)
         n_tables = len(state.phi)
+        form = state.fixed_point
         self.adam = Adam(np.empty(0, real))
         self.structure_adam = Adam(state.phi)
         ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
@@ -277,6 +287,8 @@ class FusedEngine(Engine):
             state.candidates.arborescence,
             loss.kind,
             np.array(loss.kernel_parameters(), real),
+            np.zeros(2, real) if form is None else np.array([form.step, 2**form.n_bits - 1], real),
+            state.price,
         )
         self.parameters = train.Parameters(
             state.cells,

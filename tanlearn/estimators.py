@@ -11,16 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn._typing import AnyArray, Codes, FloatArray
+from tanlearn._typing import AnyArray, Codes, FloatArray, codes_dtype, missing_code
 from tanlearn.archive import fields
 from tanlearn.border import encode_rows, encode_training, forget, generator
 from tanlearn.class_weights import read_prior
+from tanlearn.devices import DeviceMixin
 from tanlearn.encoded_data import EncodedData
 from tanlearn.generation import GenerativeMixin
 from tanlearn.generative import log_evidence
 from tanlearn.inference import log_joint, log_posterior
 from tanlearn.parameters import MaximumLikelihood, ParameterLearner
 from tanlearn.persistence import save
+from tanlearn.quantization import FixedPoint, IntegerTables
 from tanlearn.serialization import restore_tables
 from tanlearn.streams import PartialFitMixin, check_structure
 from tanlearn.structures import Structure
@@ -119,9 +121,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
         """Take other class probabilities; models without ``tables_`` have their own way."""
-        cells = self.tables_.cells.copy()
-        cells[: len(log_prior)] = log_prior
-        self.tables_ = Tables(self.tables_.layout, cells)
+        self.tables_ = self.tables_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Any:
         """Return a copy of the fitted classifier for a place where classes are more or less frequent.
@@ -192,7 +192,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The probability of the encoded row: of a continuous column, that of its interval. After training for
             anything but likelihood it ranks rows still, but says little of their frequency.
         """
-        return log_evidence(self.predict_joint_log_proba(X))
+        evidence = log_evidence(self.predict_joint_log_proba(X))
+        tables = getattr(self, "tables_", None)
+        if isinstance(tables, IntegerTables):  # they are not normalised
+            codes = codes_dtype(int(tables.layout.n_states.max()))
+            nothing = np.full((len(tables), 1), missing_code(codes), codes)
+            evidence -= log_evidence(log_joint(tables, self.structure_, nothing))
+        return evidence
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probability of every class.
@@ -256,12 +262,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
+        if isinstance(self.tables_, IntegerTables):
+            bits = self.tables_.fixed_point.integer_bits, self.tables_.fixed_point.fraction_bits
+            return {"structure": self.structure_, "cells": self.tables_.packed, "bits": bits}
         return {"structure": self.structure_, "cells": self.tables_.cells}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
+        fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
         structure, cells = fields(state, "structure", "cells")
-        self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells)
+        self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
         self.structure_ = structure
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -275,7 +285,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class BayesNetClassifier(PartialFitMixin, GenerativeMixin, Classifier):
+class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -370,7 +380,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, Classifier):
         self.structure_ = structure
 
 
-class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, Classifier):
+class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
     """Naive Bayes: features independent given the class, any parameter learner.
 
     Parameters

@@ -1,9 +1,9 @@
-"""What estimators with tables can do besides classifying: draw, complete and explain rows."""
+"""What estimators with tables can do besides classifying: draw, complete and explain rows, and describe themselves."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,10 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._validation import read_columns
 from tanlearn.border import encode_rows, generator, number_classes
+from tanlearn.description import describe, feature_names
 from tanlearn.generative import explain, log_odds, most_probable_completion, sample
 from tanlearn.structures import Structure
 from tanlearn.table_encoder import TableEncoder
 from tanlearn.tables import Tables
+
+if TYPE_CHECKING:
+    import networkx
 
 __all__ = ["GenerativeMixin"]
 
@@ -157,6 +161,63 @@ class GenerativeMixin:
             return contributions
         other = int(number_classes([against], 1, self.classes_)[0])
         return np.stack([log_odds(contributions, c, other) for c in range(len(self.classes_))], axis=-1)
+
+    def describe(self) -> dict[str, Any]:
+        """Return all of the model as a dictionary for JSON, to be read without tanlearn.
+
+        Returns
+        -------
+        dict
+            The learner, the classes, and of every feature its categories or cut points, its parents and its
+            probabilities. See :mod:`tanlearn.description` for the keys.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a category is neither string nor number, or a discretizer not tanlearn's.
+
+        Examples
+        --------
+        >>> import json
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["beach", "home"])
+        >>> text = json.dumps(model.describe(), indent=2)
+        >>> json.loads(text)["classes"]
+        ['beach', 'home']
+        """
+        return describe(self)
+
+    def to_networkx(self, *, class_name: str = "class") -> networkx.DiGraph:
+        """Return the network as a directed graph of names.
+
+        Parameters
+        ----------
+        class_name : str, default="class"
+            Name of the class.
+
+        Returns
+        -------
+        networkx.DiGraph
+            The class, then the features by their names, or x0, x1 and so on; an edge from parent to child.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the name of the class is that of a feature.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesNetClassifier, Structure
+        >>> model = BayesNetClassifier(structure=Structure([-1, 0])).fit([["a", "b"], ["b", "b"]], [0, 1])
+        >>> list(model.to_networkx().edges)
+        [('class', 'x0'), ('class', 'x1'), ('x0', 'x1')]
+        """
+        check_is_fitted(self)
+        return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
 
 
 def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:

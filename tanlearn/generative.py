@@ -87,6 +87,8 @@ def sample(
     """
     _refuse_cycle(structure, "drawn from")
     layout = tables.layout
+    if not tables.is_normalized:
+        return _sample_rounded(tables, structure, n_samples, rng, y)
     if y is None:
         classes = _draw(tables.log_prior[:, np.newaxis], np.zeros(n_samples, np.intp), rng)
     else:
@@ -98,6 +100,26 @@ def sample(
             column = column * layout.n_states[j] + codes[j]
         table = tables[i].reshape(layout.n_states[i], -1)
         codes[i] = _draw(table, column * layout.n_classes + classes, rng)
+    return codes, classes
+
+
+def _sample_rounded(
+    tables: Tables, structure: Structure, n_samples: int, rng: np.random.Generator, y: Any
+) -> tuple[Codes, IntArray]:
+    """Draw samples from tables that are not normalised: parents first would be another distribution."""
+    layout = tables.layout
+    codes: Codes = np.full((len(tables), n_samples), 0, codes_dtype(int(layout.n_states.max())))
+    codes[:] = missing_code(codes.dtype)
+    if y is None:
+        log_classes = log_joint(tables, structure, codes[:, :1]).T
+        classes = _draw(log_classes, np.zeros(n_samples, np.intp), rng)
+    else:
+        classes = _read_classes(y, n_samples, layout.n_classes)
+    eliminator = Eliminator(structure, layout, is_normalized=False)
+    for first in range(0, n_samples, _PREFIXES):
+        rows = np.arange(first, min(first + _PREFIXES, n_samples))
+        drawn = eliminator.sample(codes, rows, tables.cells, rng)
+        codes[:, rows] = drawn[:, np.arange(len(rows)), classes[rows]]
     return codes, classes
 
 
@@ -218,7 +240,8 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     Raises
     ------
     ValueError
-        As :func:`tanlearn.inference.log_joint`, for rows that miss features.
+        As :func:`tanlearn.inference.log_joint`, for rows that miss features; and for any such row, if the tables are
+        rounded to a few bits.
 
     Examples
     --------
@@ -243,6 +266,12 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         known = family >= 0
         contributions[known, i] = tables[i].reshape(-1, layout.n_classes)[family[known]]
         lacks_parent[:, i] = ~known & (codes[i] != missing)
+    if not tables.is_normalized and (codes == missing).any():
+        raise ValueError(
+            f"row {np.flatnonzero((codes == missing).any(axis=0))[0]} misses a feature, and rounded tables explain "
+            f"complete rows only: without normalised probabilities no feature's share is its own. Impute it, or "
+            f"explain the model before it is rounded."
+        )
     if not lacks_parent.any():
         return contributions
     log_joint(tables, structure, codes, n_jobs=n_jobs)  # refuses what cannot be summed out, with the number of the row

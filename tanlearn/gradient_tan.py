@@ -12,17 +12,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.border import hold_out
 from tanlearn.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.devices import DeviceMixin
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
+from tanlearn.few_bits import train_in_bits
 from tanlearn.generation import GenerativeMixin
 from tanlearn.losses import Hybrid, Loss, check_loss
 from tanlearn.table_encoder import TableEncoder
-from tanlearn.training import EpochReport, TrainingSettings, train
+from tanlearn.training import EpochReport, TrainingSettings
 
 __all__ = ["TANClassifier"]
 
 
-class TANClassifier(GenerativeMixin, Classifier):
+class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
 
     Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient
@@ -75,7 +77,14 @@ class TANClassifier(GenerativeMixin, Classifier):
     patience : int, optional
         With ``validation_fraction``: stop after that many epochs without a better validation error.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the parameters while training; the fitted tables are float64.
+        Type of the parameters while training; the fitted tables are float64, or with ``bits`` integers.
+    bits : int or tuple of (int, int), optional
+        Train for tables of so few bits a number ([RE] III): integer and fraction bits, of which either may be negative,
+        or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
+        if there are any.
+    size_weight : float, default=0.0
+        Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV): from 0, any tree, to
+        naive Bayes where it is large (0.001 and more, as a rule).
     class_weight : None, "balanced" or dict, default=None
         Factors of the rows' weights by class; "balanced" gives all classes the same weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -128,6 +137,9 @@ class TANClassifier(GenerativeMixin, Classifier):
     ----------
     Roth, Pernkopf: Differentiable TAN structure learning for Bayesian network classifiers. PGM 2020.
 
+    [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
+    networks. ICPR 2020.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -155,6 +167,8 @@ class TANClassifier(GenerativeMixin, Classifier):
         "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
         "patience": [None, Interval(Integral, 1, None, closed="left")],
         "dtype": [StrOptions({"float32", "float64"})],
+        "bits": "no_validation",
+        "size_weight": [Interval(Real, 0, None, closed="left")],
         "device": [str],
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "callback": [None, callable],
@@ -178,6 +192,8 @@ class TANClassifier(GenerativeMixin, Classifier):
         validation_fraction: float | None = None,
         patience: int | None = None,
         dtype: str = "float32",
+        bits: Any = None,
+        size_weight: float = 0.0,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -202,6 +218,8 @@ class TANClassifier(GenerativeMixin, Classifier):
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.dtype = dtype
+        self.bits = bits
+        self.size_weight = size_weight
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -238,9 +256,11 @@ class TANClassifier(GenerativeMixin, Classifier):
             init=self.init,
             dtype=self.dtype,
             patience=self.patience,
+            size_weight=self.size_weight,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        outcome = train(
+        outcome = train_in_bits(
+            self.bits,
             data,
             self.candidates_,
             loss,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from tanlearn._typing import Codes, FloatArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.elimination import Eliminator
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as pass_kernels
+from tanlearn.quantization import IntegerTables
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -26,8 +28,8 @@ _LOWEST_LOG = -690.0
 def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Return log p(class, observed features) of every row.
 
-    Missing features are summed out exactly: in one pass up the tree, or by elimination where features have two
-    augmenting parents. Only rows that miss something pay for it.
+    Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
+    elimination where features have two augmenting parents. Only rows that miss something pay for it.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs)
     if (structure.parents[:, 1] >= 0).any():
-        eliminator = Eliminator(structure, tables.layout)
+        eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
         scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
     else:
         scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs)
@@ -83,18 +85,24 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
 
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
-    """Return the log joint of complete rows."""
-    scores = np.empty((codes.shape[1], tables.layout.n_classes))
+    """Return the log joint of complete rows; where the tables hold integers, by adding these."""
+    cells: AnyArray
+    dtype: Any
+    if isinstance(tables, IntegerTables):
+        cells, dtype = tables.magnitudes, tables.sum_dtype
+    else:
+        cells, dtype = tables.cells, np.float64
+    scores = np.empty((codes.shape[1], tables.layout.n_classes), dtype)
     arguments = (*tables.layout.arrays(), np.arange(len(tables)), missing_code(codes.dtype))
 
     def score(first: int, last: int) -> None:
         rows = np.empty(_BLOCK, np.intp)
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
-            kernels.log_joint(codes, start, tables.cells, *arguments, rows[: stop - start], scores[start:stop])
+            kernels.log_joint(codes, start, cells, *arguments, rows[: stop - start], scores[start:stop])
 
     _share(score, len(scores), n_jobs)
-    return scores
+    return tables.fixed_point.decode(scores) if isinstance(tables, IntegerTables) else scores
 
 
 def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None) -> FloatArray:
@@ -110,7 +118,8 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     most = int(_LOWEST_LOG / lowest)
     place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
     upward = np.ascontiguousarray(structure.order[::-1])
-    tree = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place, True, most, missing
+    shape = layout.n_states, layout.offset, place
+    tree = tables.cells, probabilities, parent, upward, *shape, tables.is_normalized, most, missing
 
     def score(first: int, last: int) -> None:
         count = np.empty(len(parent), np.intp)

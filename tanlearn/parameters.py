@@ -13,12 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._typing import FloatArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
+from tanlearn.few_bits import train_in_bits
 from tanlearn.losses import Hybrid, Loss, Margin, check_loss
 from tanlearn.objectives import Objective
 from tanlearn.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
 from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout, Tables
-from tanlearn.training import TrainingSettings, train
+from tanlearn.training import TrainingSettings
 
 __all__ = ["LBFGS", "BatchLearner", "ConjugateGradient", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
 
@@ -314,6 +315,9 @@ class StochasticGradient(BaseEstimator):
         Where the parameters start.
     dtype : {"float32", "float64"}, default="float32"
         Type of the parameters while training.
+    bits : int or tuple of (int, int), optional
+        Train for tables of so few bits a number (resource-efficient BNs, III), as for
+        :class:`~tanlearn.TANClassifier`.
 
     Examples
     --------
@@ -332,6 +336,7 @@ class StochasticGradient(BaseEstimator):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"uniform", "maximum-likelihood"})],
         "dtype": [StrOptions({"float32", "float64"})],
+        "bits": "no_validation",  # type: ignore[dict-item]
     }
 
     def __init__(
@@ -343,6 +348,7 @@ class StochasticGradient(BaseEstimator):
         batch_size: int = 100,
         init: str = "maximum-likelihood",
         dtype: str = "float32",
+        bits: Any = None,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -350,6 +356,7 @@ class StochasticGradient(BaseEstimator):
         self.batch_size = batch_size
         self.init = init
         self.dtype = dtype
+        self.bits = bits
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.
@@ -383,4 +390,4 @@ class StochasticGradient(BaseEstimator):
             dtype=self.dtype,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        return train(data, CandidateSets.of_structure(structure), loss, settings, rng).tables
+        return train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng).tables

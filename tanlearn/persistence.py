@@ -85,7 +85,7 @@ from tanlearn.encoding import LARGEST_N_STATES, CategoryIndex
 from tanlearn.serialization import Reader, Writer, is_registered
 from tanlearn.table_encoder import TableEncoder
 
-__all__ = ["load", "save"]
+__all__ = ["encoder_columns", "load", "restore_encoder", "save"]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -184,20 +184,10 @@ def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     writer, encoder = Writer(), model.encoder_
     names = getattr(model, "feature_names_in_", None)
     discretizer = encoder.discretizer_
-    for part, known in ((encoder, TableEncoder), (discretizer, MDLPDiscretizer)):
-        if part is not None and type(part) is not known:
-            raise ExplainedError(
-                f"encoder_ encodes with {type(part).__name__}, but a file holds {known.__name__} only. Fit with that, "
-                f"or pickle the model."
-            )
-    columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
-    for i, categories in enumerate(encoder.categories_):
-        if categories is None:
-            learnt = {"cut_points": next(cuts), "typical_values": encoder.typical_values_[i]}
-            columns.append({name: writer.encode(found, "encoder_", f"{name}_") for name, found in learnt.items()})
-        else:
-            _check_categories(i, categories)
-            columns.append({"categories": writer.encode(categories, "encoder_", "categories_")})
+    columns = [
+        {name: writer.encode(found, "encoder_", f"{name}_") for name, found in column.items()}
+        for column in encoder_columns(encoder)
+    ]
     description = {
         "class": type(model).__name__,
         "parameters": writer.parameters(model, "model"),
@@ -230,7 +220,7 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
             raise ValueError(f"feature_names must be a list of {n_features} different strings.")
         model.feature_names_in_ = np.array(names, dtype=object)
         model.encoder_.feature_names_in_ = model.feature_names_in_.copy()
-    model.n_features_in_ = model.encoder_.n_features_in_ = n_features
+    model.n_features_in_ = n_features
     model._set_state({key: reader.decode(value) for key, value in state.items()})
     reader.finish()
     return model
@@ -240,32 +230,110 @@ def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     """Return the fitted encoder."""
     parameters, discretizer, columns = fields(description, "parameters", "discretizer", "columns")
     encoder: TableEncoder = reader.restore("TableEncoder", parameters)
+    unfitted = None if discretizer is None else reader.restore("MDLPDiscretizer", discretizer)
     if type(columns) is not list or not columns:
         raise ValueError("columns must be a list of at least one.")
+    known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
+    if (unfitted is None) is not all(column.keys() == {"categories"} for column in known):
+        raise ValueError("there must be a discretizer where columns have cuts, and nowhere else.")
+    return restore_encoder(encoder, unfitted, known)
+
+
+def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
+    """Return what an encoder has learnt of every column.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted.
+
+    Returns
+    -------
+    list of dict
+        Of every column ``categories``, or ``cut_points`` and ``typical_values``.
+
+    Raises
+    ------
+    ExplainedError
+        If it encodes with something else than tanlearn's, or a category is neither string nor number.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.persistence import encoder_columns
+    >>> encoder_columns(TableEncoder().fit([[0.1], [9.0], [9.0], [0.3]], [0, 1, 1, 0]))
+    [{'cut_points': array([4.65]), 'typical_values': array([0.2, 9. ])}]
+    """
+    discretizer = encoder.discretizer_
+    for part, known in ((encoder, TableEncoder), (discretizer, MDLPDiscretizer)):
+        if part is not None and type(part) is not known:
+            raise ExplainedError(
+                f"encoder_ encodes with {type(part).__name__}, but a file holds {known.__name__} only. Fit with that, "
+                f"or pickle the model."
+            )
+    columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
+    for i, (categories, typical) in enumerate(zip(encoder.categories_, encoder.typical_values_, strict=True)):
+        if categories is None:
+            columns.append({"cut_points": next(cuts), "typical_values": typical})
+        else:
+            columns.append({"categories": _check_categories(i, categories)})
+    return columns
+
+
+def restore_encoder(
+    encoder: TableEncoder, discretizer: MDLPDiscretizer | None, columns: list[dict[str, Any]]
+) -> TableEncoder:
+    """Fit an encoder to columns of which everything is known.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Not fitted, with its parameters.
+    discretizer : MDLPDiscretizer or None
+        Not fitted; ``None`` if no column has cuts.
+    columns : list of dict
+        As :func:`encoder_columns` returns them; at least one.
+
+    Returns
+    -------
+    TableEncoder
+        The encoder itself.
+
+    Raises
+    ------
+    ValueError
+        If something breaks a rule of the format.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.persistence import restore_encoder
+    >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).transform([[7], [3]])
+    array([[1, 0]], dtype=uint8)
+    """
     encoder.is_discrete_ = np.array([column.keys() == {"categories"} for column in columns])
     encoder.categories_, encoder.typical_values_, cut_points = [], [], []
     for i, column in enumerate(columns):
         if encoder.is_discrete_[i]:
-            encoder.categories_.append(_check_categories(i, reader.decode(column["categories"])))
+            encoder.categories_.append(_check_categories(i, column["categories"]))
             encoder.typical_values_.append(None)
         else:
             encoder.categories_.append(None)
             cuts, typical = fields(column, "cut_points", "typical_values")
-            cut_points.append(_check_cuts(i, reader.decode(cuts)))
-            encoder.typical_values_.append(_check_typical(i, reader.decode(typical), len(cut_points[-1]) + 1))
+            cut_points.append(_check_cuts(i, cuts))
+            encoder.typical_values_.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     encoder.n_states_ = np.array([1 if known is None else max(len(known), 1) for known in encoder.categories_], np.intp)
     encoder.discretizer_ = None
-    if (discretizer is None) is not (not cut_points):
-        raise ValueError("there must be a discretizer where columns have cuts, and nowhere else.")
     if discretizer is not None:
-        fitted: MDLPDiscretizer = reader.restore("MDLPDiscretizer", discretizer)
-        fitted.cut_points_ = cut_points
-        fitted.n_features_in_ = len(cut_points)
-        fitted.n_states_ = np.array([len(cuts) + 1 for cuts in cut_points], np.intp)
-        encoder.n_states_[~encoder.is_discrete_] = fitted.n_states_
-        encoder.discretizer_ = fitted
+        discretizer.cut_points_ = cut_points
+        discretizer.n_features_in_ = len(cut_points)
+        discretizer.n_states_ = np.array([len(cuts) + 1 for cuts in cut_points], np.intp)
+        encoder.n_states_[~encoder.is_discrete_] = discretizer.n_states_
+        encoder.discretizer_ = discretizer
     dtype = codes_dtype(int(encoder.n_states_.max()))
     encoder._indexes = [None if known is None else CategoryIndex(known, dtype) for known in encoder.categories_]
+    encoder.n_features_in_ = len(columns)
     return encoder
 
 

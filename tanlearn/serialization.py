@@ -16,6 +16,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.archive import ExplainedError, fields
 from tanlearn.candidates import CandidateSets
+from tanlearn.quantization import FixedPoint, IntegerTables
 from tanlearn.structures import Structure
 from tanlearn.tables import MAX_PARENTS, TableLayout, Tables
 
@@ -122,7 +123,9 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
     return array
 
 
-def restore_tables(structure: Any, n_states: IntArray, n_classes: int, cells: Any) -> Tables:
+def restore_tables(
+    structure: Any, n_states: IntArray, n_classes: int, cells: Any, fixed_point: FixedPoint | None = None
+) -> Tables:
     """Return the tables of a structure, after checking that everything fits together.
 
     Parameters
@@ -134,7 +137,9 @@ def restore_tables(structure: Any, n_states: IntArray, n_classes: int, cells: An
     n_classes : int
         Number of classes.
     cells : object
-        What should be the log-probabilities, of shape (n_cells,), float64.
+        What should be the log-probabilities, of shape (n_cells,), float64; of rounded tables, the packed magnitudes.
+    fixed_point : FixedPoint, optional
+        The format of rounded tables.
 
     Returns
     -------
@@ -159,7 +164,12 @@ def restore_tables(structure: Any, n_states: IntArray, n_classes: int, cells: An
     states = n_states.tolist()
     families = enumerate(structure.parents.tolist())
     sizes = [states[i] * math.prod(states[j] for j in parents if j >= 0) for i, parents in families]
-    check_array("cells", cells, np.float64, (n_classes * (1 + sum(sizes)),))
+    n_cells = n_classes * (1 + sum(sizes))
+    if fixed_point is not None:
+        check_array("cells", cells, np.uint8, (-(-n_cells * fixed_point.n_bits // 8),))
+        layout = TableLayout.of_parents(structure.parents, n_states, n_classes)
+        return IntegerTables(layout, fixed_point.unpack(cells, n_cells), fixed_point)
+    check_array("cells", cells, np.float64, (n_cells,))
     return Tables(TableLayout.of_parents(structure.parents, n_states, n_classes), cells)
 
 

@@ -13,6 +13,7 @@ from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import trees
 from tanlearn.parametrizations import Normalized
+from tanlearn.quantization import FixedPoint, round_tables
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -33,6 +34,9 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 class State:
     """Tables and structure logits while they are learnt.
 
+    With ``fixed_point`` the scores are those of rounded tables, and so are the tables of the outcome; gradients go
+    straight through the rounding ([RE] eq. 8).
+
     Parameters
     ----------
     data : EncodedData
@@ -45,6 +49,10 @@ class State:
         Their type.
     rng : numpy.random.Generator
         Where a random start comes from.
+    fixed_point : FixedPoint, optional
+        The format that log-probabilities are rounded to.
+    size_weight : float, default=0.0
+        Price of a cell in the structure's part of the loss ([RE] eq. 17).
 
     Attributes
     ----------
@@ -53,14 +61,24 @@ class State:
         may read behind the last.
     phi : ndarray of shape (n_tables,), float64
         Structure logits.
+    price : ndarray of shape (n_tables,)
+        Of every table; empty where nothing has one.
     selected : ndarray of shape (n_features,)
         The tables last drawn.
     """
 
     def __init__(
-        self, data: EncodedData, candidates: CandidateSets, init: str, dtype: str, rng: np.random.Generator
+        self,
+        data: EncodedData,
+        candidates: CandidateSets,
+        init: str,
+        dtype: str,
+        rng: np.random.Generator,
+        fixed_point: FixedPoint | None = None,
+        size_weight: float = 0.0,
     ) -> None:
         self.candidates = candidates
+        self.fixed_point = fixed_point
         self.layout = candidates.layout(data.n_states, data.n_classes)
         if init == "maximum-likelihood":
             rho = np.log(self.layout.count(data.codes, data.y, data.weights) + 1.0)
@@ -69,6 +87,7 @@ class State:
         self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
         self.phi: FloatArray = np.zeros(candidates.n_tables)
+        self.price: FloatArray = size_weight * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
         self.table_parent = candidates.parents[:, 0]
         self.selected: IntArray = np.empty(candidates.n_features, np.intp)
         nodes = 2 * candidates.n_features + 1 if candidates.arborescence else 0
@@ -79,6 +98,10 @@ class State:
     def theta(self) -> FloatArray:
         """The normalised log-probabilities of all tables."""
         return self.cells[: self.layout.n_cells]
+
+    def scoring_cells(self) -> FloatArray:
+        """Return what rows are scored with: theta, or theta rounded."""
+        return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
     def perturb(self, noise: FloatArray) -> FloatArray:
         """Return log softmax(phi) + noise."""
@@ -100,7 +123,10 @@ class State:
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         layout = self.layout.select(selected)
         rho = self.layout.select_cells(self.theta, selected).astype(np.float64)
-        return self.candidates.structure(selected), Tables(layout, Normalized(layout).forward(rho))
+        tables = Tables(layout, Normalized(layout).forward(rho))
+        if self.fixed_point is not None:
+            tables = round_tables(tables, self.fixed_point)
+        return self.candidates.structure(selected), tables
 
     def probabilities(self) -> list[dict[int, float]]:
         """Return softmax(phi), feature by feature."""

@@ -200,6 +200,22 @@ class Tables:
         """Log-probability of every class, shape (n_classes,)."""
         return self.cells[: self.layout.n_classes]
 
+    def with_log_prior(self, log_prior: FloatArray) -> Tables:
+        """Return tables with other class probabilities.
+
+        Parameters
+        ----------
+        log_prior : ndarray of shape (n_classes,)
+            Their logarithms.
+
+        Returns
+        -------
+        Tables
+        """
+        cells = self.cells.copy()
+        cells[: len(log_prior)] = log_prior
+        return Tables(self.layout, cells)
+
     def __getitem__(self, feature: int) -> FloatArray:
         """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
         # A negative number would pick no run of cells; and IndexError is what ends a loop over the tables.
@@ -229,6 +245,16 @@ class Tables:
             If there is no such feature.
         """
         return np.exp(self[feature])
+
+    @property
+    def is_normalized(self) -> bool:
+        """Whether the probabilities of every distribution add up to one."""
+        return True
+
+    @property
+    def bits_per_cell(self) -> int:
+        """Bits that a device needs for a number: 32, a single-precision float."""
+        return 32
 
     @property
     def n_parameters(self) -> int:

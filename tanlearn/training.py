@@ -18,13 +18,14 @@ from tanlearn.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.fingerprints import digest
 from tanlearn.inference import log_joint
 from tanlearn.losses import Loss
+from tanlearn.quantization import FixedPoint, round_tables
 from tanlearn.serialization import restore_tables
 from tanlearn.state import State, plan_epoch
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 from tanlearn.training_checkpoint import TrainingCheckpoint
 
-__all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings", "train"]
+__all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings", "error_rate", "train"]
 
 #: The learning rate of the tables and the temperature fall exponentially, epoch by epoch ([DT] 4.2).
 DECAY = 1e-3
@@ -52,6 +53,10 @@ class TrainingSettings:
         Type of parameters and scores while training.
     patience : int or None
         With validation data: stop after that many epochs without a better validation error.
+    fixed_point : FixedPoint or None
+        The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
+    size_weight : float
+        Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17).
     """
 
     learning_rate: float = 3e-2
@@ -62,6 +67,8 @@ class TrainingSettings:
     init: str = "uniform"
     dtype: str = "float32"
     patience: int | None = None
+    fixed_point: FixedPoint | None = None
+    size_weight: float = 0.0
 
     def schedule(self, start: float, stop: float) -> FloatArray:
         """Return one value an epoch, exponentially from ``start`` to ``stop``."""
@@ -246,7 +253,9 @@ class _Training:
         n_jobs: int | None,
     ) -> None:
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
-        self.state = State(data, candidates, settings.init, settings.dtype, rng)
+        self.state = State(
+            data, candidates, settings.init, settings.dtype, rng, settings.fixed_point, settings.size_weight
+        )
         weights = (data.weights / data.weights.mean()).astype(np.float32)
         self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
         self.temperatures = settings.schedule(*settings.temperature).tolist()
@@ -281,7 +290,7 @@ class _Training:
         error = None
         if self.validation is not None:
             model = state.most_probable()
-            error = _error(model, self.validation)
+            error = error_rate(*model, self.validation)
             if self.best is None or error <= self.best.error:
                 since = epoch if self.best is None or error < self.best.error else self.best.since
                 self.best = _Best(error, since, *model, state.probabilities())
@@ -314,11 +323,36 @@ class _Training:
         if best is not None:
             error, since, structure, cells, probabilities = fields(best, *_Best._fields)
             tables = restore_tables(structure, self.data.n_states, self.data.n_classes, cells)
+            if self.settings.fixed_point is not None:
+                tables = round_tables(tables, self.settings.fixed_point)
             self.best = _Best(error, since, structure, tables, probabilities)
 
 
-def _error(model: tuple[Structure, Tables], data: EncodedData) -> float:
-    """Return the weighted share of rows that a model gets wrong."""
-    structure, tables = model
+def error_rate(structure: Structure, tables: Tables, data: EncodedData) -> float:
+    """Return the weighted share of rows that a model gets wrong.
+
+    Parameters
+    ----------
+    structure : Structure
+        The model's parents.
+    tables : Tables
+        Their tables.
+    data : EncodedData
+        Rows; what they miss is summed out.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.training import error_rate
+    >>> data = EncodedData.from_codes([[0], [1], [1], [1]], [0, 1, 1, 0])
+    >>> tables = MaximumLikelihood().fit(Structure([-1]), data, np.random.default_rng(0))
+    >>> error_rate(Structure([-1]), tables, data)
+    0.25
+    """
     wrong = log_joint(tables, structure, data.codes).argmax(axis=1) != data.y
     return float(np.average(wrong, weights=data.sample_weight))

@@ -133,3 +133,20 @@ def structure_gradient(perturbed, group, temperature, d_choice):
         size = last - first
         out += [sum(s[u] * ((u == t) - s[t]) * d[u] for u in range(size)) / temperature for t in range(size)]
     return out
+
+
+def round_to_bits(theta, integer_bits, fraction_bits):
+    """Return the number nearest to theta among 0, -step, -2 step ..., of equally near ones an even multiple."""
+    step = 2.0**-fraction_bits
+    numbers = [(k, -k * step) for k in range(2 ** (integer_bits + fraction_bits))]
+    return min(numbers, key=lambda pair: (abs(theta - pair[1]), pair[0] % 2))[1]
+
+
+def expected_price(phi, group, price):
+    """Return the sum over features of the softmax of their logits times the prices of their tables."""
+    total = 0.0
+    for i in range(len(group) - 1):
+        tables = range(group[i], group[i + 1])
+        shares = [math.exp(phi[t]) for t in tables]
+        total += sum(share / sum(shares) * price[t] for share, t in zip(shares, tables, strict=True))
+    return total

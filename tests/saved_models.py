@@ -73,3 +73,46 @@ def fitted(name):
     if name not in _FITTED:
         _FITTED[name] = ESTIMATORS[name].fit(FRAME, Y)
     return _FITTED[name]
+
+
+ODD_NAMES = [
+    "table 5",
+    "Table 5",
+    "defaulted",
+    "größe",
+    "größe ",
+    'x;=/"<&>\n}{',
+    "network",
+    "1st",
+    "class_",
+    "-",
+    "//",
+    "",
+]
+ODD_VALUES = [
+    "a b",
+    "a_b",
+    "<5",
+    ">5",
+    "5",
+    "table",
+    "1e5",
+    "1.5",
+    "",
+    " ",
+    "größe",
+    "-3",
+    "-3-4",
+    "a,b;c}/*",
+    "\0",
+    "北京",
+]
+
+
+def odd_model():
+    """Return a model of columns and categories with odd names, and its rows."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({name: rng.choice(np.array(ODD_VALUES, dtype=object), 200) for name in ODD_NAMES})
+    frame["half"] = rng.choice([0.5, -1.5, 1e-7, 1e22], 200)
+    model = BayesNetClassifier(structure=Structure(np.arange(13) - 1), encoder=TableEncoder(discrete_features=True))
+    return model.fit(frame, rng.choice(["yes / no; maybe", "<&>"], 200)), frame

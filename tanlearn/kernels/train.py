@@ -5,6 +5,8 @@
   chosen, and its step of Adam (``sweep.py``).
 * A candidate far behind the best one has no share in the softmax, so it needs no gradient; late in training, when the
   temperature is low, that goes for most.
+* Where log-probabilities are to have few bits, a table is rounded while it is there, for the scores only; its gradient
+  goes straight through ([RE] eq. 8).
 * A table that is not drawn moves on for a while, along a direction that stays as it is. How far is added up
   (``pending``), and the table catches up when it is next looked at.
 
@@ -22,9 +24,17 @@ import numpy as np
 from tanlearn._jit import kernel
 from tanlearn.kernels.adam import adam_step
 from tanlearn.kernels.losses import row_loss
+from tanlearn.kernels.quantization import round_cells
 from tanlearn.kernels.rows import add_rows, dot_rows, gather_rows
 from tanlearn.kernels.sweep import sweep_drawn, sweep_undrawn
-from tanlearn.kernels.trees import draw_arborescence, draw_independent, gumbel, perturb, structure_gradient
+from tanlearn.kernels.trees import (
+    draw_arborescence,
+    draw_independent,
+    gumbel,
+    perturb,
+    price_gradient,
+    structure_gradient,
+)
 
 _ZERO = np.float32(0.0)
 #: A way so short along a direction of Adam's (at most 7.3 for decays of 0.9 and 0.999) moves a cell by less than 3e-8,
@@ -49,6 +59,8 @@ class Problem(NamedTuple):
     arborescence: Any  # bool: draw whole trees
     loss: Any  # number of a built-in loss
     loss_parameters: Any  # (3,)
+    rounding: Any  # (2,): step and most steps of fixed-point numbers, or zeros
+    price: Any  # (T,): of every table, or nothing
 
 
 class Parameters(NamedTuple):
@@ -133,6 +145,7 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
     parents, direction, theta, pending = problem.parents, parameters.direction, parameters.theta, parameters.pending
     scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
     flat_scores = scores.ravel()
+    step, most = problem.rounding[0], problem.rounding[1]
     batch = steps.order[s]
     size, n_classes = batch.shape[0], offset[0]
     for i in range(n_states.shape[0]):
@@ -154,15 +167,23 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         )
     else:
         draw_independent(scratch.perturbed, problem.group, scratch.selected)
+    prior = theta
+    if step > 0:
+        prior = shares
+        round_cells(theta, n_classes, step, most, prior)
     for k in range(size):
         row = scores[k]
         for c in range(n_classes):
-            row[c] = theta[c]
+            row[c] = prior[c]
     for i in range(n_states.shape[0]):
         t = scratch.selected[i]
         catch_up(t, n_states[i], offset, direction, theta, pending, shares)
         family_starts(scratch.batch_codes, i, parents[t], n_states, n_classes, start)
-        gather_rows(flat_scores, theta[offset[t] :], start)
+        if step > 0:
+            round_cells(theta[offset[t] :], offset[t + 1] - offset[t], step, most, shares)
+            gather_rows(flat_scores, shares, start)
+        else:
+            gather_rows(flat_scores, theta[offset[t] :], start)
     mean_loss = 0.0
     d_prior = scratch.d_table[0]
     for c in range(n_classes):
@@ -206,6 +227,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
     d_scores, d_choice, start = scratch.d_scores.ravel(), scratch.d_choice, scratch.start[thread]
     d_table, shares = scratch.d_table[thread], scratch.shares[thread]
     n_classes, step_size = offset[0], steps.step_sizes[s]
+    step, most = problem.rounding[0], problem.rounding[1]
     for i in range(first, last):
         n_tables = group[i + 1] - group[i]
         top = perturbed[group[i]]
@@ -219,7 +241,11 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
                 family_starts(codes, i, parents[t], n_states, n_classes, start)
             if hopeful:
                 catch_up(t, n_states[i], offset, direction, theta, pending, shares)
-            d_choice[t] = dot_rows(d_scores, theta[begin:], start) if hopeful else 0.0
+            if hopeful and step > 0:
+                round_cells(theta[begin:], offset[t + 1] - begin, step, most, shares)
+                d_choice[t] = dot_rows(d_scores, shares, start)
+            else:
+                d_choice[t] = dot_rows(d_scores, theta[begin:], start) if hopeful else 0.0
             if drawn:
                 for j in range(width * n_states[i]):
                     d_table[j] = _ZERO
@@ -249,6 +275,8 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
     """Step the structure logits."""
     if problem.child.shape[0] > problem.n_states.shape[0]:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
+        if problem.price.shape[0] > 0:
+            price_gradient(scratch.perturbed, scratch.noise, problem.group, problem.price, scratch.d_phi)
         adam_step(
             parameters.phi,
             scratch.d_phi,

@@ -164,6 +164,17 @@ def _contract(member, new, weight, source, target, work):  # type: ignore[no-unt
 
 
 @kernel
+def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
+    """Add the gradient of the expected price, the sum of softmax(phi) times ``price`` ([RE] eq. 18)."""
+    for i in range(group.shape[0] - 1):
+        mean = 0.0
+        for t in range(group[i], group[i + 1]):
+            mean += np.exp(perturbed[t] - noise[t]) * price[t]
+        for t in range(group[i], group[i + 1]):
+            d_phi[t] += np.exp(perturbed[t] - noise[t]) * (price[t] - mean)
+
+
+@kernel
 def structure_gradient(perturbed, group, temperature, d_choice, d_phi):  # type: ignore[no-untyped-def]
     """Write the straight-through gradient of phi (differentiable TAN, eq. 12-13).
 

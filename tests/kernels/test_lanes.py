@@ -13,6 +13,7 @@ from tanlearn._lanes import (
     load,
     magnitude,
     mantissa,
+    nearest,
     padded,
     root,
     scale,
@@ -40,7 +41,8 @@ def all_of_them(x, y, out):
     store(out[11], 0, exponent(b))
     store(out[12], 0, magnitude(a))
     store(out[13], 0, splat(0.1))
-    out[14][3] = add_up(a)
+    store(out[14], 0, nearest(b))
+    out[15][3] = add_up(a)
 
 
 def test_instructions_do_what_numpy_does():
@@ -48,16 +50,17 @@ def test_instructions_do_what_numpy_does():
     x = rng.normal(size=LANES + 1).astype(np.float32)
     y = rng.uniform(0.01, 50, LANES + 2).astype(np.float32)
     y[2:5] = [0.5, 1.0, 0.99999994]  # where the exponent changes
-    out = np.zeros((15, LANES), np.float32)
+    y[5:8] = [1.5, 2.5, 0.50000006]  # halves go to even numbers
+    out = np.zeros((16, LANES), np.float32)
     all_of_them(x, y, out)
     a, b = x[1:], y[2:]
     fraction, power = np.frexp(b)
     expected = [a, a + b, a - b, a * b, a / b, np.sqrt(b), np.floor(a), np.maximum(a, b), np.where(a < b, a, 7)]
-    expected += [a * 2 ** np.floor(b), fraction, power, np.abs(a), np.full(LANES, 0.1)]
+    expected += [a * 2 ** np.floor(b), fraction, power, np.abs(a), np.full(LANES, 0.1), np.rint(b)]
     for row, exact in zip(out, expected, strict=False):
         np.testing.assert_allclose(row, exact, rtol=3e-7)
-    assert out[14, 3] == pytest.approx(a.sum(), rel=1e-5)
-    assert np.count_nonzero(out[14]) == 1
+    assert out[15, 3] == pytest.approx(a.sum(), rel=1e-5)
+    assert np.count_nonzero(out[15]) == 1
 
 
 @kernel

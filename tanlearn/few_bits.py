@@ -1,0 +1,134 @@
+"""Training for tables of a few bits, whose split into integer and fraction bits is searched ([RE]).
+
+[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+ICPR 2020.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from tanlearn.candidates import CandidateSets
+from tanlearn.encoded_data import EncodedData
+from tanlearn.losses import Loss
+from tanlearn.quantization import MAX_BITS, FixedPoint
+from tanlearn.training import TrainingOutcome, TrainingSettings, error_rate, train
+
+__all__ = ["read_bits", "train_in_bits"]
+
+#: Integer bits to choose from where only the total is given ([RE] V-B).
+INTEGER_BITS = range(1, 7)
+
+
+def read_bits(bits: Any) -> list[FixedPoint | None]:
+    """Return the formats that a user's ``bits`` leave to choose from.
+
+    Parameters
+    ----------
+    bits : None, int or (int, int)
+        No rounding; bits of a number, however split; or integer and fraction bits.
+
+    Returns
+    -------
+    list of FixedPoint or None
+        ``[None]`` for no rounding.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or too many or too few bits.
+
+    Examples
+    --------
+    >>> from tanlearn.few_bits import read_bits
+    >>> read_bits((3, 1))
+    [FixedPoint(integer_bits=3, fraction_bits=1)]
+    >>> len(read_bits(4))
+    6
+    """
+    if bits is None:
+        return [None]
+    if isinstance(bits, (int, np.integer)) and type(bits) is not bool and 1 <= bits <= MAX_BITS:
+        return [FixedPoint(integer_bits, int(bits) - integer_bits) for integer_bits in INTEGER_BITS]
+    if isinstance(bits, Sequence) and not isinstance(bits, str) and len(bits) == 2:
+        return [FixedPoint(*bits)]
+    raise ValueError(
+        f"bits must be None, a number of bits from 1 to {MAX_BITS}, or a pair of integer and fraction bits that add up "
+        f"to one; got {bits!r}."
+    )
+
+
+def train_in_bits(
+    bits: Any,
+    data: EncodedData,
+    candidates: CandidateSets,
+    loss: Loss,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+    *,
+    validation: EncodedData | None = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Any], Any] | None = None,
+    checkpoint: Any = None,
+) -> TrainingOutcome:
+    """Train as :func:`tanlearn.training.train` does, for numbers of so many bits.
+
+    If the split is open, every one is trained, from the same random numbers, and the one with the fewest errors is
+    kept: on the validation rows, or without any on the training rows. Of equals, the one with the lowest last loss.
+
+    Parameters
+    ----------
+    bits : None, int or (int, int)
+        As for :func:`read_bits`.
+    data, candidates, loss, settings, rng, validation, callback, checkpoint
+        As for :func:`tanlearn.training.train`; the callback hears of all trainings.
+    n_jobs : int, optional
+        Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
+
+    Returns
+    -------
+    TrainingOutcome
+        With :class:`~tanlearn.quantization.IntegerTables`, unless ``bits`` is None.
+
+    Raises
+    ------
+    ValueError
+        If a checkpoint is to be kept of more than one training, or :func:`tanlearn.training.train` raises one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CandidateSets, EncodedData, Hybrid
+    >>> from tanlearn.few_bits import train_in_bits
+    >>> from tanlearn.training import TrainingSettings
+    >>> y = np.arange(200) % 2
+    >>> data = EncodedData.from_codes(y[:, np.newaxis], y)
+    >>> sets, settings = CandidateSets.from_lists([[]]), TrainingSettings(n_epochs=5)
+    >>> train_in_bits((1, 0), data, sets, Hybrid(), settings, np.random.default_rng(0)).tables
+    IntegerTables(n_features=1, n_classes=2, bits=(1, 0), n_cells=6)
+    """
+    formats = read_bits(bits)
+    if len(formats) > 1 and checkpoint is not None:
+        raise ValueError(
+            f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
+            f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
+        )
+    options = {"validation": validation, "callback": callback, "checkpoint": checkpoint}
+
+    def outcome_of(fixed_point: FixedPoint | None, rng: np.random.Generator, n_jobs: int | None) -> TrainingOutcome:
+        chosen = replace(settings, fixed_point=fixed_point)
+        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, **options)
+
+    if len(formats) == 1:
+        return outcome_of(formats[0], rng, n_jobs)
+    outcomes = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(outcome_of)(fixed_point, copy.deepcopy(rng), 1) for fixed_point in formats
+    )
+    rows = data if validation is None else validation
+    return min(outcomes, key=lambda found: (error_rate(found.structure, found.tables, rows), found.history[-1].loss))
