@@ -127,7 +127,7 @@ def test_archive_is_the_row_of_its_name(run, script, tmp_path):
     assert list(lines) == [("timit: Ma-4", "NB", "ML", 0, 0)]
     script.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
     text = (tmp_path / "maximum_margin.md").read_text()
-    assert rows(text, "NB")[0][3] == "88.69"
+    assert rows(text, "NB")[0][4] == "88.69"
     assert "TIMIT" not in text.split("## timit")[0]
     assert "Washington D.C. Mall (table 5) was not found" in text.replace("\n", " ")
 
@@ -168,10 +168,10 @@ def test_report_marks_what_differs_and_draws_both_figures(script, tmp_path):
     (tmp_path / "maximum_margin.jsonl").write_text("".join(json.dumps(found) + "\n" for found in lines))
     script.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
     text = (tmp_path / "maximum_margin.md").read_text()
-    assert rows(text, "NB")[0][:5] == ["NB", "ML", "87.80 +- 0.60", "87.10", "+0.70"]
-    assert rows(text, "NB")[1][:5] == ["NB", "CG-MM", "95.94 +- 0.36", "95.23", "+0.71 **!**"]
+    assert rows(text, "NB")[0][:6] == ["NB", "ML", "1", "87.80 +- 0.60", "87.10", "+0.70"]
+    assert rows(text, "NB")[1][:6] == ["NB", "CG-MM", "1", "95.94 +- 0.36", "95.23", "+0.71 **!**"]
     assert rows(text, "NB")[1][-1] == "scale 0.02, 9 iterations, tuned on 100 rows"
-    assert rows(text, "TAN-CMI")[0][2:8] == ["91.00 +- 0.52", "91.90", "-0.90 **!**", "2.0", "0.0", "4.0"]
+    assert rows(text, "TAN-CMI")[0][3:9] == ["91.00 +- 0.52", "91.90", "-0.90 **!**", "2.0", "0.0", "4.0"]
     assert "Of 4 cells that the paper has, 2 differ by more than 0.7 points and" in text.replace("\n", " ")
     assert rows(text, "usps") == [["usps", "3,837", "40", "982,272", "10,240", "14,689", "7", "NB"]]
     assert rows(text, "100")[1][1:3] == ["CVX-MM", "60.00 +- 0.00"]

@@ -9,8 +9,8 @@ rows or by the five nearest of them. Times are those of a prediction, imputation
 imputer of neighbours may use all.
 
 mnist as in table 1 there, and letter in the place of TIMIT, which order-based learning takes and is licensed. Margin
-and conditional likelihood stop after a fixed number of iterations, and hybrid ones after the default 100 epochs; nothing
-was tuned.
+and conditional likelihood stop after a fixed number of iterations, and hybrid ones after the default 100 epochs;
+nothing was tuned.
 """
 
 import sys
@@ -152,9 +152,9 @@ imputation included. Made by
 
 with {made_with(lines)}.
 
-CG-MM and CG-CL are 20 iterations of conjugate gradient, HYB is the default of StochasticGradient; nothing was tuned. The
-support vector machine learns from {SVM_ROWS:,} rows and is asked for {SVM_TEST_ROWS:,}: its neighbours are too slow for
-more."""
+CG-MM and CG-CL are 20 iterations of conjugate gradient, HYB is the default of StochasticGradient; nothing was tuned.
+The support vector machine learns from {SVM_ROWS:,} rows and is asked for {SVM_TEST_ROWS:,}: its neighbours are too slow
+for more."""
     ]
     (arguments.output / "figures").mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(line["set"] for line in lines):

@@ -13,5 +13,10 @@ def markdown_table(header, rows, left=(0,)):
 
 def made_with(lines):
     """Return versions and machine in words."""
-    versions = "; ".join(sorted({line["versions"] for line in lines}))
+    commits = {}
+    for versions in sorted({line["versions"] for line in lines}):
+        own, _, others = versions.partition(", ")
+        release, _, commit = own.rpartition(" ")
+        commits.setdefault((release, others), []).append(commit)
+    versions = "; ".join(f"{release} {', '.join(found)}, {others}" for (release, others), found in commits.items())
     return f"{versions} on a {os.cpu_count()}-core {platform.machine()} machine"
