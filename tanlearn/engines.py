@@ -47,7 +47,7 @@ class Engine(ABC):
     state : State
         Changed in place.
     data : EncodedData
-        Complete rows.
+        Rows.
     """
 
     adam: Adam
@@ -120,8 +120,7 @@ class UnfusedEngine(Engine):
     """One kernel an equation; any loss, any type, and rows with missing features.
 
     Of incomplete rows the scores, and the gradient of the drawn tables, are those with missing features summed out
-    under the drawn structure. What candidates would say of a missing feature is asked of one completion, drawn from its
-    posterior under that structure; on average that is the gradient.
+    under the drawn structure. Between candidates they decide only where both families are observed.
 
     Parameters
     ----------
@@ -154,7 +153,6 @@ class UnfusedEngine(Engine):
         state, data = self.state, self.data
         noise = np.empty_like(uniform)
         trees.gumbel(uniform.ravel(), noise.ravel())
-        completion_rng = np.random.default_rng(order[0])  # the plan is all that is random
         arrays = state.layout.arrays()
         missing = missing_code(data.codes.dtype)
         scores = np.empty((order.shape[1], data.n_classes), self.rho.dtype)
@@ -187,7 +185,10 @@ class UnfusedEngine(Engine):
             if state.candidates.has_choice:
                 score_kernels.choice_gradient(codes, 0, d_complete, cells, *arrays, missing, rows, d_choice)
                 if incomplete.size:
-                    self._gaps.add_choice_gradient(incomplete, d_incomplete, cells, completion_rng, d_choice)
+                    codes, rows = np.take(data.codes, incomplete, axis=1), np.empty((2, len(incomplete)), np.intp)
+                    score_kernels.add_choice_gradient(
+                        codes, 0, d_incomplete, cells, *arrays, selected, missing, *rows, d_choice
+                    )
                 trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
                 if state.price.size:
                     trees.price_gradient(perturbed, batch_noise, state.candidates.group, state.price, d_phi)
@@ -219,18 +220,6 @@ class _Gaps:
         d_scores = d_scores.astype(np.float64)
         gradient = self._eliminator.log_joint_adjoint(self._codes, samples, self._cells, d_scores)
         self._state.layout.add_cells(d_cells, self._selected, gradient)
-
-    def add_choice_gradient(
-        self,
-        samples: IntArray,
-        d_scores: FloatArray,
-        cells: FloatArray,
-        rng: np.random.Generator,
-        d_choice: FloatArray,
-    ) -> None:
-        """Add what completions say of every candidate."""
-        drawn = self._eliminator.sample(self._codes, samples, self._cells, rng)
-        score_kernels.add_choice_gradient(drawn, d_scores, cells, *self._state.layout.arrays(), d_choice)
 
 
 class FusedEngine(Engine):

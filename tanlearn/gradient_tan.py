@@ -34,6 +34,10 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
     epochs, rates 0.03 and 0.001, temperature from 10): starting at the frequencies, with a structure that settles
     sooner, a fifth of the epochs gave lower errors on most sets tried (benchmarks/defaults.py).
 
+    Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
+    parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times
+    as long, on one thread.
+
     Parameters
     ----------
     candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, list or CandidateSets, default="subset"

@@ -40,7 +40,7 @@ class State:
     Parameters
     ----------
     data : EncodedData
-        Complete rows.
+        Rows; families that miss something are not counted.
     candidates : CandidateSets
         What every feature may choose from.
     init : {"uniform", "maximum-likelihood"}

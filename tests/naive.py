@@ -150,3 +150,22 @@ def expected_price(phi, group, price):
         shares = [math.exp(phi[t]) for t in tables]
         total += sum(share / sum(shares) * price[t] for share, t in zip(shares, tables, strict=True))
     return total
+
+
+def exchanges(sample, d_row, cells, child, parents, selected, n_states, n_classes):
+    """Return for every table the change of the score, times d_row, if it stood in the place of the drawn one.
+
+    Nothing where child or parents of either are missing (-1).
+    """
+    changes = [0.0] * len(child)
+    offset = offsets(child, parents, n_states, n_classes)
+    for t in range(len(child)):
+        drawn = selected[child[t]]
+        members = [child[t], *(j for j in (*parents[t], *parents[drawn]) if j >= 0)]
+        if all(sample[j] >= 0 for j in members):
+            row = family_index(sample, child[t], parents[t], n_states)
+            drawn_row = family_index(sample, child[t], parents[drawn], n_states)
+            for c in range(n_classes):
+                change = cells[offset[t] + row * n_classes + c] - cells[offset[drawn] + drawn_row * n_classes + c]
+                changes[t] += d_row[c] * change
+    return changes

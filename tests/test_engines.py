@@ -23,7 +23,8 @@ from tanlearn import (
 )
 from tanlearn.candidates import make_candidates
 from tanlearn.engines import FusedEngine, UnfusedEngine, is_fusible
-from tanlearn.losses import CompiledLoss
+from tanlearn.kernels import trees
+from tanlearn.losses import CompiledLoss, evaluate
 from tanlearn.objectives import Objective
 from tanlearn.optimizers import Adam
 from tanlearn.parametrizations import Normalized
@@ -247,56 +248,79 @@ def gappy_problem(kind, share):
     return EncodedData.from_codes(table, data.y, n_states=N_STATES, sample_weight=data.weights), table, sets
 
 
+@pytest.mark.parametrize("bits", [None, (2, 2)])
 @pytest.mark.parametrize("kind", ["all", "order-free"])
-def test_completions_give_the_gradient_of_the_choice_on_average(kind):
-    """d log p(class, observed) / d (a table counts once more) is what it says on average, given class and observed."""
-    data, table, sets = gappy_problem(kind, 0.4)
-    state = State(data, sets, "uniform", "float64", np.random.default_rng(0))
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_a_step_on_rows_with_gaps_follows_what_every_row_says_by_itself(kind, share, bits):
+    """Scores and expected counts by enumeration; candidates by the entries that would be exchanged."""
+    data, table, sets = gappy_problem(kind, share)
+    fixed_point = None if bits is None else FixedPoint(*bits)
+    state = State(data, sets, "uniform", "float64", np.random.default_rng(0), fixed_point)
     cells = state.theta.copy() * 5  # far from the uniform distribution
     Normalized(state.layout, "float64").forward(cells, out=state.theta)
-    engine = make_engine(UnfusedEngine, state, data, Hybrid())
-    selected = state.draw(state.perturb(np.random.default_rng(2).gumbel(size=sets.n_tables))).tolist()
+    engine = make_engine(UnfusedEngine, state, data, Hybrid(trade_off=5, gamma=2))
+    rho, theta, phi = engine.rho.copy(), state.theta.copy(), state.phi.copy()
+    engine.rho[:] = theta
+    rho[:] = theta
+    order, uniform = plan_epoch(data.n_samples, 40, sets.n_tables, np.random.default_rng(2))
+    noise = np.empty_like(uniform[0])
+    trees.gumbel(uniform[0], noise)
+    perturbed = state.perturb(noise)
+    selected = state.draw(perturbed).tolist()
     assert (sets.parents[selected, 0] >= 0).sum() > 1
-    rows, rng = np.arange(12), np.random.default_rng(3)
-    d_scores = rng.normal(size=(12, 3))
-    gaps = engine._gaps
-    gaps.log_joint(rows, state.theta)
-    draws = []
-    for _ in range(2000):
-        draws.append(np.zeros(sets.n_tables))
-        gaps.add_choice_gradient(rows, d_scores, state.theta, rng, draws[-1])
-    draws = np.array(draws)
-    chosen = naive_cells(state, selected)
-    expected = np.zeros(sets.n_tables)
-    for row, d_row in zip(table[rows].tolist(), d_scores, strict=True):
-        observed = naive_elimination.log_joint(row, chosen, sets.parents[selected], N_STATES, 3)
-        for x in naive_elimination.completions(row, N_STATES):
-            joint = naive.log_joint([x], chosen, range(5), sets.parents[selected], N_STATES, 3, range(5))[0]
-            posterior = np.exp(joint - observed)
-            for t in range(sets.n_tables):
-                says = naive.log_joint([x], state.theta, sets.child, sets.parents, N_STATES, 3, [t])[0]
-                expected[t] += (d_row * posterior * (says - state.theta[:3])).sum()
-    error = draws.std(axis=0) / np.sqrt(len(draws))
-    assert (error > 0).any()
-    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - expected), 4.5 * error + 1e-9)
+    batch, cells = order[0], state.scoring_cells()
+    offset, parents = state.layout.offset, sets.parents[selected]
+    drawn = np.concatenate([cells[:3], *(cells[offset[t] : offset[t + 1]] for t in selected)])
+    scores = np.array([naive_elimination.log_joint(table[n], drawn, parents, N_STATES, 3) for n in batch])
+    losses, d_scores = evaluate(engine.loss, scores, data.y[batch])
+    d_scores = d_scores * (engine.weights[batch] / 40)[:, np.newaxis]
+    d_drawn, d_choice = np.zeros(len(drawn)), np.zeros(sets.n_tables)
+    for n, d_row in zip(batch, d_scores, strict=True):
+        d_drawn += naive_elimination.expected_counts(table[n], d_row, drawn, parents, N_STATES, 3)
+        d_choice += naive.exchanges(table[n].tolist(), d_row, cells, sets.child, sets.parents, selected, N_STATES, 3)
+    d_cells = np.zeros_like(theta)
+    state.layout.add_cells(d_cells, selected, d_drawn)
+    Normalized(state.layout).pull_back(theta, d_cells, out=d_cells, tables=np.array(selected))
+    Adam(rho).step(rho, d_cells, 0.01)
+    d_phi = np.empty_like(phi)
+    trees.structure_gradient(perturbed, sets.group, 1.5, d_choice, d_phi)
+    Adam(phi).step(phi, d_phi, 0.02)
+    loss = engine.epoch((order[:1], uniform[:1]), (0.01, 0.02), 1.5)
+    assert loss == pytest.approx((losses * engine.weights[batch]).sum() / 40, rel=1e-6)
+    np.testing.assert_allclose(state.theta, Normalized(state.layout).forward(rho), atol=1e-6)
+    np.testing.assert_allclose(state.phi, phi, atol=1e-6)
+    assert np.abs(d_phi).max() > 1e-3
 
 
-def naive_cells(state, selected):
-    """Return the prior and the drawn tables in the order of the features."""
-    offset = state.layout.offset
-    return np.concatenate([state.theta[:3], *(state.theta[offset[t] : offset[t + 1]] for t in selected)])
+def chain(n_samples, noise, rng):
+    """Return features that copy the one before them, or not, by the class: naive Bayes cannot see them."""
+    y = rng.integers(0, 2, n_samples)
+    X = rng.integers(0, 2, (n_samples, 5))
+    for i in range(1, 5):
+        X[:, i] = np.where(rng.random(n_samples) < noise, X[:, i], X[:, i - 1] ^ y)
+    return X, y
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_structure_is_found_where_values_are_missing(dtype):
-    """Every feature copies the one before it, or the class: a chain that naive Bayes cannot see."""
+@pytest.mark.parametrize("loss", [JointNLL(), Hybrid()], ids=["likelihood", "hybrid"])
+@pytest.mark.parametrize("noise", [0.1, 0.02])
+def test_a_structure_is_found_where_every_row_misses_something(loss, noise, dtype):
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 1500)
-    X = rng.integers(0, 2, (1500, 5))
-    for i in range(1, 5):
-        X[:, i] = np.where(rng.random(1500) < 0.9, X[:, i - 1] ^ y, X[:, i])
-    whole = EncodedData.from_codes(X.copy(), y)
-    X[rng.random(X.shape) < 0.2] = -1
-    model = TANClassifier(candidates="all", ordering=np.arange(5), n_epochs=20, dtype=dtype, random_state=0)
-    for data in (whole, EncodedData.from_codes(X, y)):
-        assert clone(model).fit_encoded(data).structure_.parent.tolist() == [-1, 0, 1, 2, 3]
+    X, y = chain(1500, noise, rng)
+    model = TANClassifier(candidates="all", ordering=np.arange(5), loss=loss, n_epochs=20, dtype=dtype, random_state=0)
+    whole = clone(model).fit_encoded(EncodedData.from_codes(X.copy(), y))
+    X[np.arange(1500), rng.integers(0, 5, 1500)] = -1
+    X[rng.random(X.shape) < 0.1] = -1
+    gaps = clone(model).fit_encoded(EncodedData.from_codes(X, y))
+    assert whole.structure_.parent.tolist() == gaps.structure_.parent.tolist() == [-1, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("missing", [0, 1], ids=["parent", "child"])
+def test_rows_that_miss_a_nearly_certain_edge_do_not_speak_against_it(missing):
+    rng = np.random.default_rng(0)
+    X, y = chain(4000, 0.02, rng)
+    X = X[:, :2]
+    X[rng.random(4000) < 0.8, missing] = -1
+    sets = CandidateSets.from_lists([[], [0]])
+    model = TANClassifier(candidates=sets, loss=JointNLL(), n_epochs=20, random_state=0)
+    assert model.fit_encoded(EncodedData.from_codes(X, y)).structure_probabilities_[1][0] > 0.8

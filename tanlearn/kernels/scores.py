@@ -7,11 +7,8 @@ The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chose
 # codes (d, n_all), read from sample `first` on; child (T,); parents (T, 2), -1 for none; n_states (d,)
 # offset (T + 1,): table t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)], C wide
 # cells (M,): the class prior is cells[:C]; selected (S,): the tables in use; rows (n,): scratch
-# drawn (d, n, C): complete codes, one version for every class
 
 from __future__ import annotations
-
-import numpy as np
 
 from tanlearn._jit import kernel
 
@@ -105,22 +102,25 @@ def choice_gradient(  # type: ignore[no-untyped-def]
 
 @kernel
 def add_choice_gradient(  # type: ignore[no-untyped-def]
-    drawn, d_scores, cells, child, parents, n_states, offset, d_choice
+    codes, first, d_scores, cells, child, parents, n_states, offset, selected, missing, rows, drawn_rows, d_choice
 ):
-    """Add what samples say whose features differ between classes: completions, drawn for each of them.
+    """Add what incomplete samples say: by how much the score would change if one table were in place of the drawn one.
 
-    With completions of incomplete samples from their posteriors under the tables in use, this is on average the
-    derivative of the loss with the missing features summed out (Fisher's identity).
+    That is the difference of the two entries where child and parents of both are observed. Otherwise the sample abstains:
+    of a leaf without a value the change is 0, of other families it is not an entry's.
     """
     n, n_classes = d_scores.shape
     for t in range(child.shape[0]):
-        x = drawn[child[t]]
+        drawn = selected[child[t]]
+        if t == drawn:
+            continue
+        family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
+        family_rows(codes, first, child[t], parents[drawn], n_states, missing, drawn_rows)
+        table, drawn_table = cells[offset[t] : offset[t + 1]], cells[offset[drawn] : offset[drawn + 1]]
         total = 0.0
         for k in range(n):
-            for c in range(n_classes):
-                row = np.intp(x[k, c])
-                for p in range(parents.shape[1]):
-                    if parents[t, p] >= 0:
-                        row = row * n_states[parents[t, p]] + drawn[parents[t, p], k, c]
-                total += d_scores[k, c] * cells[offset[t] + row * n_classes + c]
+            if rows[k] >= 0 and drawn_rows[k] >= 0:
+                cell, drawn_cell = rows[k] * n_classes, drawn_rows[k] * n_classes
+                for c in range(n_classes):
+                    total += d_scores[k, c] * (table[cell + c] - drawn_table[drawn_cell + c])
         d_choice[t] += total

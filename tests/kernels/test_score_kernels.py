@@ -75,15 +75,18 @@ def test_family_rows_marks_incomplete_families():
     assert rows.tolist() == [2, -1, -1]
 
 
-def test_samples_that_differ_between_classes_add_their_contributions():
-    rng, child, parents, _, _, offset = random_problem(4)
+@pytest.mark.parametrize("selected", [[0, 2, 4, 5], [1, 3, 4, 6]])
+def test_incomplete_samples_say_what_an_exchange_of_tables_would_change(selected):
+    rng, child, parents, X, codes, offset = random_problem(4)
     cells, G = rng.normal(size=offset[-1]), rng.normal(size=(7, N_CLASSES))
-    drawn = np.stack([rng.integers(0, k, (7, N_CLASSES)) for k in N_STATES]).astype(np.uint8)
+    is_missing = rng.random(X.shape) < 0.3
+    X[is_missing], codes[is_missing.T] = -1, MISSING
     d_choice = np.ones(len(child))
-    kernels.add_choice_gradient(drawn, G, cells, child, parents, N_STATES, offset, d_choice)
-    for t in range(len(child)):
-        expected = 1.0
-        for c in range(N_CLASSES):
-            alone = naive.log_joint(drawn[:, :, c].T, cells, child, parents, N_STATES, N_CLASSES, [t])
-            expected += (G * (alone - cells[:N_CLASSES]))[:, c].sum()
-        assert d_choice[t] == pytest.approx(expected, rel=1e-12)
+    rows = np.empty((2, 7), np.intp)
+    arrays = child, parents, N_STATES, offset, np.array(selected), MISSING, *rows
+    kernels.add_choice_gradient(codes, 0, G, cells, *arrays, d_choice)
+    arguments = cells, child, parents, selected, N_STATES, N_CLASSES
+    expected = 1 + sum(np.array(naive.exchanges(x, d, *arguments)) for x, d in zip(X.tolist(), G, strict=True))
+    np.testing.assert_allclose(d_choice, expected, rtol=1e-12)
+    assert (d_choice[selected] == 1).all()
+    assert (d_choice != 1).sum() == len(child) - 4

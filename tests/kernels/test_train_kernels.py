@@ -15,7 +15,20 @@ REAL = np.float32
 ADAM = (REAL(0.9), REAL(0.999), REAL(1e-7))
 
 
-def make(codes, y, child, parent, n_states, *, arborescence=False, loss=losses.JOINT_NLL, batch_size=4, cells=None):
+def make(
+    codes,
+    y,
+    child,
+    parent,
+    n_states,
+    *,
+    arborescence=False,
+    loss=losses.JOINT_NLL,
+    batch_size=4,
+    cells=None,
+    rounding=(0, 0),
+    price=(),
+):
     """Return problem, parameters and scratch of a small training on one thread."""
     n, d, n_tables, n_classes, lanes = len(y), len(codes), len(child), 2, padded(2)
     parents = np.stack([parent, np.full(n_tables, -1)], axis=1)
@@ -35,6 +48,8 @@ def make(codes, y, child, parent, n_states, *, arborescence=False, loss=losses.J
         arborescence,
         loss,
         np.array([10, 1, 10], REAL),
+        np.array(rounding, REAL),
+        np.array(price, float),
     )
     parameters = train.Parameters(
         theta,
@@ -145,6 +160,31 @@ def test_a_table_in_the_race_catches_up_before_its_gradient_is_taken():
     expected = sum(scratch.d_scores[k, c] * table[x[k], c] for k in range(4) for c in range(2))
     assert scratch.d_choice[3] == pytest.approx(expected, rel=1e-5)
     assert parameters.pending[3] == steps.step_sizes[0] * steps.decay[3]
+
+
+def test_scores_and_choices_are_of_rounded_tables():
+    """To multiples of a half: where log 0.3 = -1.2 becomes -1, log 0.6 and log 0.7 -0.5, and log 0.4 -1."""
+    y = np.array([0, 1, 1, 0])
+    cells = np.log(np.array([0.3, 0.7, *[0.3, 0.6, 0.7, 0.4] * 3]))
+    problem, parameters, scratch = make(
+        np.stack([y, 1 - y]), y, [0, 1, 1], [-1] * 3, [2, 2], cells=cells, rounding=(0.5, 15)
+    )
+    steps = make_steps([[0, 1, 2, 3]], np.full((1, 3), 0.5, REAL), structure_rate=0.0)
+    train.begin_step(0, problem, parameters, steps, scratch)
+    prior, table = np.array([-1, -0.5]), np.array([[-1, -0.5], [-0.5, -1]])
+    np.testing.assert_array_equal(scratch.scores[:, :2], prior + table[y] + table[1 - y])
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
+    expected = (scratch.d_scores[:, :2] * table[1 - y]).sum()
+    np.testing.assert_allclose(scratch.d_choice[1:], expected, rtol=1e-6)
+
+
+def test_a_priced_table_is_chosen_less():
+    problem, parameters, scratch = make([[0, 0]], [0, 1], [0, 0], [-1] * 2, [2], batch_size=2, price=[0.0, 5.0])
+    steps = make_steps([[0, 1]], np.full((1, 2), 0.5, REAL))
+    scratch.noise[:], scratch.perturbed[:] = 0.0, np.log(0.5)
+    train.finish_step(0, problem, parameters, steps, scratch)
+    np.testing.assert_allclose(np.sign(parameters.phi), [1, -1])
+    np.testing.assert_allclose(scratch.d_phi, [-1.25, 1.25])  # 0.5 * (0 - 2.5), 0.5 * (5 - 2.5)
 
 
 def test_settling_and_the_step_of_the_logits():
