@@ -153,7 +153,7 @@ class SimulatedAnnealing(WrapperSearch):
             self._tell(f"chain {number + 1} of {self.n_chains}", best)
             return best, history
 
-        chains = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+        chains = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
             delayed(search)(number, own) for number, own in enumerate(rng.spawn(self.n_chains))
         )
         best, self.history_ = chains[first_best([own.value for own, _ in chains])]

@@ -154,6 +154,17 @@ class AODEClassifier(PartialFitMixin, Classifier):
         """Number of free parameters of all estimators together."""
         return self.ensemble_.n_parameters
 
+    @property
+    def size_bits_(self) -> int:
+        """Bits of all probabilities of all estimators, 32 each."""
+        return 32 * self.ensemble_.n_cells
+
+    @property
+    def n_operations_(self) -> int:
+        """Additions for a prediction: in every estimator a number of every feature and class, then over estimators."""
+        n_features = len(self.ensemble_.n_states)
+        return n_features * (n_features + 1) * self.ensemble_.n_classes
+
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
         learnt = self.ensemble_
@@ -263,6 +274,12 @@ class OneDependenceEnsemble:
         free = self.n_states - 1
         return int((cells - 1 + cells * (free.sum() - free)).sum())
 
+    @property
+    def n_cells(self) -> int:
+        """Probabilities of all estimators: p(class, x_i), and p(x_j | class, x_i) of every other feature."""
+        n_values = int(self.n_states.sum())
+        return self.n_classes * (n_values + n_values**2 - int((self.n_states**2).sum()))
+
     def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
         """Return the ensemble with other class probabilities.
 
@@ -300,7 +317,7 @@ class OneDependenceEnsemble:
         scores = np.empty((codes.shape[1], self.n_classes))
         blocks = [slice(first, first + _BLOCK) for first in range(0, len(scores), _BLOCK)]
         n_threads = min(effective_n_jobs(n_jobs), len(blocks))
-        Parallel(n_jobs=n_threads, require="sharedmem")(
+        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
             delayed(self._score)(codes[:, block], scores[block]) for block in blocks
         )
         return scores

@@ -66,7 +66,9 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
 
         n_threads = min(effective_n_jobs(n_jobs), len(remaining))
         shares = np.array_split(remaining, n_threads)
-        parts = Parallel(n_jobs=n_threads, require="sharedmem")(delayed(entropies)(share) for share in shares)
+        parts = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
+            delayed(entropies)(share) for share in shares
+        )
         place = first_best(-np.concatenate(parts) / weights.sum())
         ordering.append(remaining[place])
         samples, group = _refine(data, samples, group, data.codes[remaining[place]])

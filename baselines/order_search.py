@@ -147,7 +147,9 @@ class OrderSearch(WrapperSearch):
             child = int(self.ordering_[place])
             candidates = _candidates(self.ordering_[:place], self.max_parents)
             shares = _shares(data, child, candidates, n_threads)
-            found = Parallel(n_jobs=n_threads, require="sharedmem")(delayed(score)(child, share) for share in shares)
+            found = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
+                delayed(score)(child, share) for share in shares
+            )
             values = np.concatenate(found)
             number = first_best(values)
             if values[number] > scorer.value + ROUNDING:

@@ -84,7 +84,9 @@ class SuperParent(GreedySearch):
                 parents = scorer.parents.copy()
                 parents[of_parent, 0] = number
                 adopted.append(parents)
-            scores = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(scorer.score)(one) for one in adopted)
+            scores = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
+                delayed(scorer.score)(one) for one in adopted
+            )
             best = first_best(scores)
             edge = np.array([[best, -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]

@@ -390,7 +390,9 @@ def try_many(
     list of ndarray
         The scores of every task.
     """
-    return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(scorer.try_families)(*task) for task in tasks)
+    return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+        delayed(scorer.try_families)(*task) for task in tasks
+    )
 
 
 def first_best(values: Any) -> int:

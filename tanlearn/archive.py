@@ -82,8 +82,8 @@ class Kind(NamedTuple):
         return f"tanlearn {self.name}"
 
 
-MODEL = Kind("model", "Name a file that tanlearn's save has written", "Take a copy of it, or save the model again")
-CHECKPOINT = Kind("checkpoint", "Name another file", "Take a copy of it, or remove it to start anew")
+MODEL = Kind("model", "Name a file that tanlearn's save has written", "Use an intact copy, or save the model again")
+CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
 
 
 class ExplainedError(ValueError):

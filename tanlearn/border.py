@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tanlearn._columns import read_columns
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn._validation import read_columns, read_labels
+from tanlearn._validation import read_labels
 from tanlearn.class_weights import weigh_classes
 from tanlearn.encoded_data import EncodedData
 from tanlearn.table_encoder import TableEncoder, present_rows

@@ -94,7 +94,7 @@ class SearchCheckpoint:
             first, *lines = [json.loads(line) for line in whole.split(b"\n")]
             found = int(first["tanlearn_search"]), first["fingerprint"]
             results = [RunResult(**line) for line in lines]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise ValueError(
                 f"{self.path} is no search checkpoint, or is damaged ({error}). Name another file, or remove this one."
             ) from error
@@ -109,7 +109,8 @@ class SearchCheckpoint:
             )
         self.finished = results
         if unfinished:
-            os.truncate(self.path, len(whole) + 1)
+            with explain_failure(self.path, CHECKPOINT):
+                os.truncate(self.path, len(whole) + 1)
 
     def append(self, result: RunResult) -> None:
         """Write a finished training, and see that it reaches the disk.

@@ -457,7 +457,7 @@ def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs:
         for i in children[first::n_threads]:
             work(i)
 
-    Parallel(n_jobs=n_threads, require="sharedmem")(delayed(share)(first) for first in range(n_threads))
+    Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(share)(k) for k in range(n_threads))
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:

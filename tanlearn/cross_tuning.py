@@ -155,7 +155,7 @@ class CrossTuned(BaseEstimator):
             # SciPy hushes failed line searches one by one, in a way not made for threads: 3 of 30 fits in four threads
             # warned. So they are hushed throughout.
             warnings.filterwarnings("ignore", message="The line search algorithm")
-            runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            runs = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
                 delayed(self._run)(clone(learner), f"setting {i}, fold {k}", structure, *part, rng)
                 for i, learner in enumerate(learners)
                 for k, part in enumerate(parts)

@@ -8,6 +8,9 @@ Notes
 - ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
 - ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
 - ``n_parameters``: the number of free parameters;
+- ``normalized``: whether probabilities add up to one. Those of tables of a few bits do not: they are exponentials of
+  rounded logarithms, class_probabilities among them; ``bits`` is then an object with ``integer`` and ``fraction``, the
+  bits before and after the point of such a logarithm, which either may be negative, and null otherwise;
 - ``features``: a list of objects, one a column, with the keys
 
   - ``name``: its name, or ``x0``, ``x1`` and so on if the columns have none;
@@ -21,7 +24,8 @@ Notes
     ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels.
 
 The joint probability of a class and a row is that of the class times those of all features, each looked up at its own
-state and those of its parents. (Not of a pseudo-TAN, whose parents form a cycle.)
+state and those of its parents. (Not of a pseudo-TAN, whose parents form a cycle, nor where ``normalized`` is false: the
+product is then a score, and the class with the largest is predicted.)
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn.persistence import encoder_columns
+from tanlearn.quantization import IntegerTables
 from tanlearn.serialization import Writer
 
 __all__ = ["describe", "feature_names"]
@@ -68,6 +73,9 @@ def describe(model: Any) -> dict[str, Any]:
     """
     check_is_fitted(model)
     names, structure, tables = feature_names(model), model.structure_, model.tables_
+    bits = None
+    if isinstance(tables, IntegerTables):
+        bits = {"integer": tables.fixed_point.integer_bits, "fraction": tables.fixed_point.fraction_bits}
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
         learnt = {key: _plain(values, key) for key, values in column.items()}
@@ -88,6 +96,8 @@ def describe(model: Any) -> dict[str, Any]:
         "classes": _plain(model.classes_, "classes"),
         "class_probabilities": np.exp(tables.log_prior).tolist(),
         "n_parameters": tables.n_parameters,
+        "normalized": tables.is_normalized,
+        "bits": bits,
         "features": features,
     }
 

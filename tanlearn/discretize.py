@@ -10,8 +10,9 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tanlearn._columns import Column, read_columns
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn._validation import Column, read_classes, read_columns, read_weights
+from tanlearn._validation import read_classes, read_weights
 from tanlearn.kernels.discretize import collapse, mdlp_cuts
 
 __all__ = ["MDLPDiscretizer"]
@@ -100,7 +101,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         weights = np.ones(n_samples) if weights is None else weights.astype(np.float64)
         rows = weights > 0
         codes, classes = read_classes(y, n_samples, rows)
-        self.cut_points_ = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+        self.cut_points_ = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
             delayed(_cut_points)(column.take(rows), codes, weights[rows], len(classes)) for column in columns
         )
         self.n_states_: IntArray = np.array([len(cuts) + 1 for cuts in self.cut_points_], dtype=np.intp)

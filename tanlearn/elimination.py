@@ -154,7 +154,7 @@ class Eliminator:
             self._run(kernels.log_joint_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
 
         n_threads = n_jobs if len(parts) > 1 else 1
-        Parallel(n_jobs=n_threads, require="sharedmem")(delayed(add)(k) for k in range(len(parts)))
+        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(add)(k) for k in range(len(parts)))
         return d_cells.sum(axis=0)
 
     def complete(
@@ -225,7 +225,9 @@ class Eliminator:
     def _each_block(self, work: Callable[[slice], None], n_samples: int, n_jobs: int | None) -> None:
         """Have all samples done, block by block."""
         blocks = [slice(first, first + _BLOCK) for first in range(0, n_samples, _BLOCK)]
-        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, require="sharedmem")(delayed(work)(block) for block in blocks)
+        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, prefer="threads", require="sharedmem")(
+            delayed(work)(block) for block in blocks
+        )
 
     def _run(
         self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray

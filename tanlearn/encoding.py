@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tanlearn._columns import Column, read_columns
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
-from tanlearn._validation import Column, read_columns
 
 __all__ = ["CategoryEncoder", "CategoryIndex", "distinct", "encode_categories", "find_categories"]
 
@@ -180,7 +180,7 @@ def find_categories(column: Column) -> AnyArray:
     Parameters
     ----------
     column : Column
-        A column as :func:`tanlearn._validation.read_columns` reads it.
+        A column as :func:`tanlearn._columns.read_columns` reads it.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def find_categories(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn._validation import read_columns
+    >>> from tanlearn._columns import read_columns
     >>> from tanlearn.encoding import find_categories
     >>> find_categories(read_columns([[3], [None], [1]])[0])
     array([1, 3])
@@ -283,7 +283,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     Parameters
     ----------
     column : Column
-        A column as :func:`tanlearn._validation.read_columns` reads it.
+        A column as :func:`tanlearn._columns.read_columns` reads it.
     index : CategoryIndex
         The categories.
     handle_unknown : {"missing", "error"}
@@ -301,7 +301,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn._validation import read_columns
+    >>> from tanlearn._columns import read_columns
     >>> from tanlearn.encoding import CategoryIndex, encode_categories
     >>> column = read_columns([["b"], ["a"], ["z"]])[0]
     >>> encode_categories(column, CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8), "missing")
@@ -337,7 +337,7 @@ def distinct(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn._validation import read_columns
+    >>> from tanlearn._columns import read_columns
     >>> from tanlearn.encoding import distinct
     >>> distinct(read_columns([[3], [None], [1], [3]])[0])
     array([1, 3])

@@ -185,9 +185,10 @@ class UnfusedEngine(Engine):
             if state.candidates.has_choice:
                 score_kernels.choice_gradient(codes, 0, d_complete, cells, *arrays, missing, rows, d_choice)
                 if incomplete.size:
-                    codes, rows = np.take(data.codes, incomplete, axis=1), np.empty((2, len(incomplete)), np.intp)
+                    codes = np.take(data.codes, incomplete, axis=1)
+                    rows, drawn_rows = np.empty((2, len(incomplete)), np.intp)
                     score_kernels.add_choice_gradient(
-                        codes, 0, d_incomplete, cells, *arrays, selected, missing, *rows, d_choice
+                        codes, 0, d_incomplete, cells, *arrays, selected, missing, rows, drawn_rows, d_choice
                     )
                 trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
                 if state.price.size:

@@ -76,6 +76,7 @@ def train_in_bits(
     n_jobs: int | None = None,
     callback: Callable[[Any], Any] | None = None,
     checkpoint: Any = None,
+    start: Any = None,
 ) -> TrainingOutcome:
     """Train as :func:`tanlearn.training.train` does, for numbers of so many bits.
 
@@ -86,7 +87,7 @@ def train_in_bits(
     ----------
     bits : None, int or (int, int)
         As for :func:`read_bits`.
-    data, candidates, loss, settings, rng, validation, callback, checkpoint
+    data, candidates, loss, settings, rng, validation, callback, checkpoint, start
         As for :func:`tanlearn.training.train`; the callback hears of all trainings.
     n_jobs : int, optional
         Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
@@ -119,7 +120,7 @@ def train_in_bits(
             f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
             f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
         )
-    options = {"validation": validation, "callback": callback, "checkpoint": checkpoint}
+    options = {"validation": validation, "callback": callback, "checkpoint": checkpoint, "start": start}
 
     def outcome_of(fixed_point: FixedPoint | None, rng: np.random.Generator, n_jobs: int | None) -> TrainingOutcome:
         chosen = replace(settings, fixed_point=fixed_point)
@@ -127,7 +128,7 @@ def train_in_bits(
 
     if len(formats) == 1:
         return outcome_of(formats[0], rng, n_jobs)
-    outcomes = Parallel(n_jobs=n_jobs, require="sharedmem")(
+    outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
         delayed(outcome_of)(fixed_point, copy.deepcopy(rng), 1) for fixed_point in formats
     )
     rows = data if validation is None else validation

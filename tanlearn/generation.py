@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._columns import read_columns
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn._validation import read_columns
 from tanlearn.border import encode_rows, generator, number_classes
 from tanlearn.description import describe, feature_names
 from tanlearn.generative import explain, log_odds, most_probable_completion, sample

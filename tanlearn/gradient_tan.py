@@ -89,6 +89,10 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV): from 0, any tree, to
         naive Bayes where it is large (0.001 and more, as a rule).
+    warm_start : bool, default=False
+        Start where the previous ``fit`` ended, as with another ``size_weight``: the same int ``random_state``,
+        candidates, columns and categories are needed. It costs memory for all candidates' tables; files do not keep
+        them.
     class_weight : None, "balanced" or dict, default=None
         Factors of the rows' weights by class; "balanced" gives all classes the same weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -107,11 +111,14 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
     callback : callable, optional
         Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training.
     checkpoint : str or path, optional
-        A file that finished epochs are written to: before the first one, every ten seconds, and at the end, by Ctrl-C
-        or an error too. Another ``fit`` with the same rows, parameters and int ``random_state`` goes on from there, to
-        the model of a training without a break, bit for bit; the file of one that is over yields its model at once.
-        What a ``callback`` has stopped is not over. The file of any other training is refused: name one a training,
-        and none in cross-validation. (A loss of your own is known by its name and attributes, not by its code.)
+        A file that finished epochs are written to: before the first one, then at the first end of an epoch after ten
+        seconds, or after 50 times what the last writing took if that is more, and at the end, by Ctrl-C or an error
+        too. (SIGTERM and SIGKILL end a process without.) Another ``fit`` with the same rows, parameters and int
+        ``random_state`` goes on from there, to the model of a training without a break, bit for bit; the file of one
+        that is over yields its model at once. What a ``callback`` has stopped is not over. The file of any other
+        training is refused: name one a training, and none in cross-validation. One path is for one process at a time:
+        of two, the later writer would replace the other's epochs. (A loss of your own is known by its name and
+        attributes, not by its code.)
 
     Attributes
     ----------
@@ -172,6 +179,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         "patience": [None, Interval(Integral, 1, None, closed="left")],
         "dtype": [StrOptions({"float32", "float64"})],
         "bits": "no_validation",
+        "warm_start": ["boolean"],
         "size_weight": [Interval(Real, 0, None, closed="left")],
         "device": [str],
         "verbose": [Interval(Integral, 0, None, closed="left")],
@@ -198,6 +206,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         dtype: str = "float32",
         bits: Any = None,
         size_weight: float = 0.0,
+        warm_start: bool = False,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -224,6 +233,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         self.dtype = dtype
         self.bits = bits
         self.size_weight = size_weight
+        self.warm_start = warm_start
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -274,11 +284,14 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
             callback=self._report,
             n_jobs=self.n_jobs,
             checkpoint=self.checkpoint,
+            start=getattr(self, "_start", None) if self.warm_start else None,
         )
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
+        if self.warm_start:
+            self._start = outcome.parameters
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""

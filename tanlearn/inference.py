@@ -140,7 +140,9 @@ def _share(work: Callable[[int, int], None], n_samples: int, n_jobs: int | None)
     if n_threads == 1:
         work(0, n_samples)
     else:  # threads, whatever joblib is told outside: processes would fill copies
-        Parallel(n_jobs=n_threads, require="sharedmem")(delayed(work)(*edge) for edge in itertools.pairwise(edges))
+        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
+            delayed(work)(*edge) for edge in itertools.pairwise(edges)
+        )
 
 
 def log_posterior(scores: FloatArray) -> FloatArray:

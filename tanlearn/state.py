@@ -99,6 +99,15 @@ class State:
         """The normalised log-probabilities of all tables."""
         return self.cells[: self.layout.n_cells]
 
+    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
+        """Take tables and logits that a training of the same candidates has left."""
+        if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
+            raise ValueError(
+                f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "
+                f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
+            )
+        self.theta[:], self.phi[:] = theta, phi
+
     def scoring_cells(self) -> FloatArray:
         """Return what rows are scored with: theta, or theta rounded."""
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
+from tanlearn._columns import read_columns, shorten
 from tanlearn._typing import AnyArray
-from tanlearn._validation import _shorten, read_columns, read_labels, read_weights
+from tanlearn._validation import read_labels, read_weights
 from tanlearn.border import forget, number_classes
 from tanlearn.class_weights import read_prior, weigh_classes
 from tanlearn.counts import CountState, type_with_room
@@ -258,7 +259,7 @@ def _read_all_classes(classes: Any) -> AnyArray:
         return np.unique(read_labels(classes))
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"classes must be a list of all classes that will ever come, got {_shorten(classes)}: {error}"
+            f"classes must be a list of all classes that will ever come, got {shorten(classes)}: {error}"
         ) from error
 
 

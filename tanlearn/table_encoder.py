@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tanlearn._columns import Column, read_columns
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn._validation import Column, read_classes, read_columns, read_weights
+from tanlearn._validation import read_classes, read_weights
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories
 
@@ -22,7 +23,8 @@ __all__ = ["MAX_INTEGER_CATEGORIES", "TableEncoder", "present_rows"]
 # often than a code, and as categories so many values would leave too few rows for every cell of a table.
 MAX_INTEGER_CATEGORIES = 64
 # A floating column of whole numbers that misses some may hold codes, or quantities. Errors of Chow-Liu TAN with 3 % of
-# the cells missing, limit 10 and 64: digits 5.4, 11.4 %, diabetes 24.5, 34.3 %, crx 14.1, 18.1 %, letter 15.7, 14.9 %.
+# the cells missing, limit 10 and 64: digits 5.4, 11.4 %, diabetes 25.6, 33.5 %, crx 15.8, 18.1 %, letter 15.6, 15.0 %
+# (benchmarks/floating_integers.py).
 MAX_FLOATING_CATEGORIES = 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -128,12 +129,16 @@ class TrainingOutcome:
         For every feature the softmax of its candidates' logits, by parent (-1 for none).
     history : list of EpochReport
         One report an epoch.
+    parameters : tuple of ndarrays
+        Log-probabilities of all candidates' tables and structure logits, as the last epoch left them: where another
+        training of the same candidates may start.
     """
 
     structure: Structure
     tables: Tables
     probabilities: list[dict[int, float]]
     history: list[EpochReport] = field(repr=False)
+    parameters: tuple[FloatArray, FloatArray] = field(repr=False)
 
 
 def train(
@@ -147,6 +152,7 @@ def train(
     callback: Callable[[EpochReport], Any] | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient.
 
@@ -171,9 +177,14 @@ def train(
     n_jobs : int, optional
         Threads, as in joblib; they are used where a step is long enough to be shared. The outcome is the same.
     checkpoint : str or path, optional
-        A file to go on from, if it is there, and to write finished epochs to: before the first one, then every ten
-        seconds, and whatever ends the training. All other arguments but ``callback`` and ``n_jobs`` must be those that
-        the file was made with, the state of ``rng`` included.
+        A file to go on from, if it is there, and to write finished epochs to: before the first one, then at the first
+        end of an epoch after ten seconds, or after 50 times what the last writing took if that is more, and when the
+        training ends, by an exception such as KeyboardInterrupt too. SIGTERM and SIGKILL end a process without: what
+        was written last is there. One path is for one process at a time: of two, the later writer would replace the
+        other's epochs. All other arguments but ``callback`` and ``n_jobs`` must be those that the file was made with,
+        the state of ``rng`` included.
+    start : tuple of ndarrays, optional
+        The ``parameters`` of an earlier outcome, to start from in place of ``settings.init``.
 
     Returns
     -------
@@ -185,7 +196,9 @@ def train(
         If a value is missing and the structure may have cycles, there is only one class, or the checkpoint is of
         another training, damaged, or of a newer version.
     OSError
-        If the checkpoint cannot be read or written. What stood there before is unchanged.
+        If the checkpoint cannot be read or written; what stood there before is unchanged. Where permission is lacking
+        between the first and the last writing, that is a RuntimeWarning. Where another exception ends the training, it
+        is a note of that one.
     FloatingPointError
         If the loss or a gradient is no longer finite.
 
@@ -209,22 +222,20 @@ def train(
     file = None
     if checkpoint is not None:
         arguments = [data, candidates, loss, settings, rng.bit_generator.state, validation]
+        arguments += [] if start is None else [start]
         file = TrainingCheckpoint(checkpoint, digest("training", arguments))
-    training = _Training(data, candidates, loss, settings, rng, validation, n_jobs)
+    training = _Training(data, candidates, loss, settings, rng, validation, n_jobs, start)
     if file is not None:
         file.restore(training.set_state)
         if not training.is_over:
-            file.keep(training.get_state())  # a path that cannot be written to is an error now, and not in ten minutes
-    try:
+            file.keep(training.freeze())  # a path that cannot be written to is an error now, and not in ten minutes
+    with contextlib.nullcontext() if file is None else file:
         while not training.is_over:
             report = training.epoch()
             if file is not None:
-                file.keep(training.get_state())
+                file.keep(training.freeze())
             if callback is not None and callback(report):
                 break
-    finally:
-        if file is not None:
-            file.flush()
     return training.outcome()
 
 
@@ -251,11 +262,14 @@ class _Training:
         rng: np.random.Generator,
         validation: EncodedData | None,
         n_jobs: int | None,
+        start: tuple[FloatArray, FloatArray] | None,
     ) -> None:
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.state = State(
             data, candidates, settings.init, settings.dtype, rng, settings.fixed_point, settings.size_weight
         )
+        if start is not None:
+            self.state.move_to(*start)
         weights = (data.weights / data.weights.mean()).astype(np.float32)
         self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
         self.temperatures = settings.schedule(*settings.temperature).tolist()
@@ -300,17 +314,21 @@ class _Training:
 
     def outcome(self) -> TrainingOutcome:
         """Return the model of the best epoch, or without validation rows, of the last."""
+        parameters = self.state.theta.copy(), self.state.phi.copy()
         if self.best is not None:
-            return TrainingOutcome(*self.best[2:], self.history)
-        return TrainingOutcome(*self.state.most_probable(), self.state.probabilities(), self.history)
+            return TrainingOutcome(*self.best[2:], self.history, parameters)
+        return TrainingOutcome(*self.state.most_probable(), self.state.probabilities(), self.history, parameters)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return a copy of all that the rest of the training depends on, as values that a file can hold."""
-        best = self.best
-        return {
-            "engine": self.engine.get_state(),
-            "rng": self.rng.bit_generator.state,
-            "history": [vars(report) for report in self.history],
+    def freeze(self) -> Callable[[], dict[str, Any]]:
+        """Return what returns all that the rest of the training depends on now, as values that a file can hold.
+
+        The history is read when that is called: read after every epoch, it would make the time quadratic.
+        """
+        engine, rng, n_done, best = self.engine.get_state(), self.rng.bit_generator.state, len(self.history), self.best
+        return lambda: {
+            "engine": engine,
+            "rng": rng,
+            "history": [vars(report) for report in self.history[:n_done]],
             "best": None if best is None else {**best._asdict(), "tables": best.tables.cells},
         }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from tanlearn._typing import AnyArray
@@ -24,6 +26,10 @@ class TrainingCheckpoint:
     """The last finished epoch of one training, in memory after every epoch and in a file from time to time.
 
     The file is an archive like that of a model (see :mod:`tanlearn.persistence`), replaced in whole at each writing.
+    Nothing is locked: of two trainings that write to one path, the file is that of the later writer.
+
+    In a ``with`` statement, what is kept is written at its end, and if an exception ends it, a failure to write becomes
+    a note of that one.
 
     Parameters
     ----------
@@ -37,15 +43,28 @@ class TrainingCheckpoint:
     >>> import tempfile
     >>> from tanlearn.training_checkpoint import TrainingCheckpoint
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     TrainingCheckpoint(f"{folder}/training", "fingerprint").keep({"epoch": 1})
+    ...     with TrainingCheckpoint(f"{folder}/training", "fingerprint") as file:
+    ...         for epoch in range(1, 4):
+    ...             file.keep(lambda: {"epoch": epoch})
     ...     TrainingCheckpoint(f"{folder}/training", "fingerprint").restore(print)
-    {'epoch': 1}
+    {'epoch': 3}
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
         self.path, self.fingerprint = path, fingerprint
-        self._unwritten: Any = None
+        self._unwritten: Callable[[], Any] | None = None
         self._due = -math.inf
+
+    def __enter__(self) -> TrainingCheckpoint:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
+        try:
+            self.flush()
+        except OSError as failure:
+            if error is None:
+                raise
+            error.add_note(f"The epochs since the last writing are lost: {failure}")
 
     def restore(self, set_state: Callable[[Any], None]) -> None:
         """Hand over what the file holds, if there is one.
@@ -53,7 +72,7 @@ class TrainingCheckpoint:
         Parameters
         ----------
         set_state : callable
-            Takes what :meth:`keep` was given last.
+            Takes what was written last.
 
         Raises
         ------
@@ -78,22 +97,32 @@ class TrainingCheckpoint:
         if os.path.exists(self.path):
             read_archive(self.path, hand_over, CHECKPOINT)
 
-    def keep(self, state: Any) -> None:
+    def keep(self, get_state: Callable[[], Any]) -> None:
         """Take the state after an epoch, and write it if the last writing is long ago; the first is at once.
 
         Parameters
         ----------
-        state : object
-            Values that :class:`~tanlearn.serialization.Writer` can write, which nobody changes any more.
+        get_state : callable
+            Returns the state, whatever has happened since, as values that :class:`~tanlearn.serialization.Writer` can
+            write. It is called when they are written.
 
         Raises
         ------
         OSError
-            If the file cannot be written. What stood there before is unchanged.
+            If the file cannot be written. What stood there before is unchanged. A lack of permission is an error the
+            first time, and a RuntimeWarning later: virus scanners hold a file for moments.
         """
-        self._unwritten = state
-        if time.monotonic() >= self._due:
+        self._unwritten = get_state
+        if time.monotonic() < self._due:
+            return
+        try:
             self.flush()
+        except PermissionError as error:
+            if self._due == -math.inf:
+                raise
+            self._unwritten, self._due = get_state, time.monotonic() + INTERVAL
+            message = f"{error} The training goes on; it is tried again in {INTERVAL:g} seconds, and at the end."
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def flush(self) -> None:
         """Write what was kept last, unless it is in the file.
@@ -107,7 +136,7 @@ class TrainingCheckpoint:
             return
         started = time.monotonic()
         writer = Writer()
-        state = writer.encode(self._unwritten, "training", "state")
+        state = writer.encode(self._unwritten(), "training", "state")
         content = pack({"fingerprint": self.fingerprint, "state": state}, writer.arrays, CHECKPOINT)
         try:
             write_file(self.path, content, CHECKPOINT)

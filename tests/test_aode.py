@@ -141,7 +141,12 @@ def test_free_parameters_are_those_of_all_estimators():
     for i, k in enumerate(N_STATES):
         expected += k * N_CLASSES - 1
         expected += sum(k * N_CLASSES * (other - 1) for j, other in enumerate(N_STATES) if j != i)
-    assert AODEClassifier().fit_encoded(data).n_parameters_ == expected
+    model = AODEClassifier().fit_encoded(data)
+    assert model.n_parameters_ == expected
+    states, classes = data.n_states.tolist(), data.n_classes
+    pairs = sum(s * other for i, s in enumerate(states) for j, other in enumerate(states) if i != j)
+    assert model.size_bits_ == 32 * classes * (sum(states) + pairs)
+    assert model.n_operations_ == classes * (len(states) * len(states) + len(states))
 
 
 def test_single_feature_needs_no_pairs():

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from tanlearn import CategoryEncoder, MDLPDiscretizer, TableEncoder
-from tanlearn._validation import read_classes, read_columns, read_weights
+from tanlearn._validation import read_classes, read_weights
 from tanlearn.border import encode_rows, encode_training
 
 MISSING = 255
@@ -493,8 +493,3 @@ def test_a_class_that_only_rows_of_weight_zero_have_is_no_class():
     assert data.sample_weight.dtype == np.int64
     with pytest.raises(ValueError, match="one class only, 5"):
         encode_training(estimator, [["a"], ["b"]], [5, 6], [1, 0])
-
-
-def test_columns_of_an_array_are_read_without_a_copy_of_feature_major_data():
-    X = np.asfortranarray(np.arange(6.0).reshape(3, 2))
-    assert all(np.shares_memory(column.values, X) for column in read_columns(X))

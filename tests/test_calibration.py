@@ -76,11 +76,22 @@ def test_figures_of_the_table_are_those_of_scikit_learn(calibration):
     )
 
 
-def test_command_prints_a_table_and_draws(calibration, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(calibration, "NAMES", ["NB ML"])
+@pytest.mark.parametrize("has_temperature", [False, True])
+def test_command_prints_a_table_and_draws(has_temperature, calibration, monkeypatch, capsys, tmp_path):
+    if has_temperature and not calibration.HAS_TEMPERATURE:
+        pytest.skip("calibration by temperature needs scikit-learn 1.8")
+    monkeypatch.setattr(calibration, "HAS_TEMPERATURE", has_temperature)
+    monkeypatch.setattr(calibration, "NAMES", ["NB ML", "TAN-CMI ML"])
     monkeypatch.setattr(calibration, "RESCALED", ["NB ML"])
     monkeypatch.setattr(calibration, "DRAWN", ["NB ML", "NB ML, temperature"])
+    monkeypatch.setattr(calibration, "COMPARED", ("TAN-CMI ML", "NB ML"))
     calibration.main(["--figure", str(tmp_path / "digits.png")])
-    rows = capsys.readouterr().out.splitlines()
-    assert [row.split(" | ")[0] for row in rows] == ["| learner", "| ---", "| NB ML", "| NB ML, temperature"]
+    *rows, comparison = capsys.readouterr().out.splitlines()
+    names = ["| learner", "| ---", "| NB ML", "| TAN-CMI ML"]
+    if has_temperature:
+        assert [row.split(" | ")[0] for row in rows] == [*names, "| NB ML, temperature", ""]
+    else:
+        assert [row.split(" | ")[0] for row in rows[:4]] == names
+        assert "has no calibration by temperature, which came with 1.8" in rows[5]
+    assert comparison == "TAN-CMI ML has a lower ECE than NB ML in 1 of 1 split(s)."
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ import pytest
 from saved_models import FRAME, fitted
 from sklearn.exceptions import NotFittedError
 
-from tanlearn import NaiveBayesClassifier, TANClassifier
+from tanlearn import FixedPoint, NaiveBayesClassifier, TANClassifier, round_tables
 
 NETWORKS = ["nb", "chow-liu", "two-parents", "tan", "cyclic"]
 
@@ -39,6 +39,7 @@ def test_description_tells_all_that_predicts(name):
     assert description["learner"]["class"] == type(model).__name__
     assert description["classes"] == ["high", "low", "middle"]
     assert description["n_parameters"] == model.n_parameters_
+    assert (description["normalized"], description["bits"]) == (True, None)
     assert [feature["name"] for feature in description["features"]] == model.feature_names_in_.tolist()
     rows = FRAME[model.feature_names_in_].drop(columns="key", errors="ignore").head(10)
     rows["key"] = [{"kind": "bytes", "hex": key.hex()} for key in FRAME["key"].head(10)]
@@ -54,6 +55,14 @@ def test_description_names_what_is_no_default():
     assert [feature["name"] for feature in description["features"]] == ["x0", "x1"]
     with pytest.raises(NotFittedError):
         TANClassifier().describe()
+
+
+def test_description_says_of_rounded_tables_that_they_are_not_normalized():
+    model = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    model.tables_ = round_tables(model.tables_, FixedPoint(2, -1))
+    description = json.loads(json.dumps(model.describe()))
+    assert (description["normalized"], description["bits"]) == (False, {"integer": 2, "fraction": -1})
+    assert description["class_probabilities"] == np.exp(model.tables_.log_prior).tolist() == [1.0, 1.0]
 
 
 def test_graph_has_the_names_of_the_columns():

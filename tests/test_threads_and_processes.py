@@ -181,6 +181,7 @@ def expected():
     return [digest(name) for name in CLASSIFIERS]
 
 
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes cannot be forked here")
 @pytest.mark.parametrize(("layer", "module"), [("workqueue", "workqueue"), ("omp", "omppool"), ("tbb", "tbbpool")])
 def test_fits_start_no_threading_layer_and_run_beside_one(layer, module, expected):
     reason = f"Numba's threading layer {layer} cannot be loaded here"
@@ -225,17 +226,24 @@ def test_threads_stay_threads_where_joblib_is_told_to_use_processes(name, monkey
     for module, limit, value in LIMITS:
         monkeypatch.setattr(f"tanlearn.{module}.{limit}", value)
     one = digest(name, 1)
-    with joblib.parallel_config(backend=Processes(), n_jobs=2):
-        assert digest(name, 2) == one
+    for settings in (
+        {"backend": Processes()},
+        {"backend": Processes(), "prefer": "processes"},
+        {"backend": "loky", "prefer": "processes"},
+        {"prefer": "processes"},
+    ):
+        with joblib.parallel_config(**settings, n_jobs=2):
+            assert digest(name, 2) == one
 
 
 def test_all_that_is_done_in_parallel_shares_memory():
-    """A mere preference for threads gives way to what joblib is told outside."""
+    """A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it."""
     folders = (tanlearn.__path__[0], tanlearn.baselines.__path__[0])
     sources = {path.name: path.read_text(encoding="utf-8") for folder in folders for path in Path(folder).glob("*.py")}
     parallel = {name: re.findall(r"\bParallel\((.*?)\)\(", text) for name, text in sources.items()}
     assert sum(map(len, parallel.values())) > 10
-    assert [name for name, calls in parallel.items() if not all('require="sharedmem"' in call for call in calls)] == []
+    both = 'prefer="threads", require="sharedmem"'
+    assert [name for name, calls in parallel.items() if not all(call.endswith(both) for call in calls)] == []
 
 
 if __name__ == "__main__":

@@ -267,3 +267,28 @@ def test_a_users_loss_of_wrong_shape_is_refused_before_it_reaches_a_kernel(answe
 
     with pytest.raises(ValueError, match=r"Wrong.value_and_gradient must return one loss a row, shape \(50,\)"):
         fit(xor_data(), candidates("all"), Wrong())
+
+
+def test_a_training_starts_where_another_ended():
+    data, sets = xor_data(), candidates("all")
+    first = fit(data, sets, n_epochs=3)
+    again = train(
+        data,
+        sets,
+        Hybrid(),
+        TrainingSettings(n_epochs=1, learning_rate=1e-12, structure_learning_rate=0),
+        np.random.default_rng(0),
+        start=first.parameters,
+    )
+    np.testing.assert_allclose(again.parameters[0], first.parameters[0], atol=1e-6)
+    np.testing.assert_array_equal(again.parameters[1], first.parameters[1])
+    assert np.abs(first.parameters[1]).max() > 0
+    with pytest.raises(ValueError, match="candidates, columns, categories and classes must be the same"):
+        train(
+            data,
+            candidates("order-free"),
+            Hybrid(),
+            TrainingSettings(n_epochs=1),
+            np.random.default_rng(0),
+            start=first.parameters,
+        )

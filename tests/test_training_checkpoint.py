@@ -1,6 +1,5 @@
 """A training that is interrupted, anywhere, and goes on: the model of an uninterrupted one, bit for bit."""
 
-import errno
 import os
 import signal
 import subprocess
@@ -11,96 +10,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interrupted_trainings import (
+    ENGINES,
+    N_EPOCHS,
+    N_STEPS,
+    SquaredLoss,
+    assert_same_model,
+    classifier,
+    count_writings,
+    files,
+    fit,
+    interrupt_at,
+    on_call,
+    problem,
+)
 from sklearn.base import clone
 
-from tanlearn import CandidateSets, EncodedData, Hybrid, Structure, TANClassifier, TANSearchCV, archive, load
+from tanlearn import CandidateSets, EncodedData, Hybrid, TANSearchCV, archive, load
 from tanlearn import training_checkpoint as module
-from tanlearn.checkpoint import SearchCheckpoint
 from tanlearn.kernels import train as kernels
-from tanlearn.population import RunResult
 from tanlearn.training import TrainingSettings, _Training
-
-N_EPOCHS, N_STEPS = 5, 6
-
-
-class SquaredLoss:
-    """A user's own loss."""
-
-    def value_and_gradient(self, scores, y):
-        d_scores = scores - 3.0 * (np.arange(scores.shape[1]) == y[:, np.newaxis])
-        return 0.5 * (d_scores**2).sum(axis=1), d_scores
-
-
-def problem(missing=False, seed=0, n=20 * N_STEPS + 7):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, n)
-    X = np.stack([(y * rng.integers(0, 2, n) + rng.integers(0, k, n)) % k for k in (3, 2, 4, 3)], axis=1)
-    if missing:
-        X[rng.random(X.shape) < 0.1] = -1
-    return EncodedData.from_codes(X, y, n_states=[3, 2, 4, 3], sample_weight=rng.uniform(0.5, 2, n))
-
-
-def classifier(**changes):
-    return TANClassifier(**{"n_epochs": N_EPOCHS, "batch_size": 20, "random_state": 0, **changes})
-
-
-#: Parameters by the name of what trains: the compiled epoch, steps shared by threads, and steps of kernels.
-ENGINES = {
-    "fused": {},
-    "fused, trees": {"candidates": "order-free", "init": "uniform"},
-    "shared": {"n_jobs": 2},
-    "own loss": {"loss": SquaredLoss(), "learning_rate": 0.1},
-    "float64": {"dtype": "float64", "candidates": "all"},
-    "gaps": {},
-    "gaps, fixed": {"candidates": CandidateSets.of_structure(Structure([-1, 0, 1, 0]))},
-}
 
 
 @pytest.fixture(params=list(ENGINES))
 def engine(request, monkeypatch):
     monkeypatch.setattr("tanlearn.engines.SHARED_ROWS", 1)  # so that two jobs share even these steps
     return request.param
-
-
-def fit(engine="fused", **changes):
-    return classifier(**{**ENGINES[engine], **changes}).fit_encoded(problem("gaps" in engine))
-
-
-def assert_same_model(found, expected):
-    np.testing.assert_array_equal(found.tables_.cells, expected.tables_.cells)
-    assert found.structure_ == expected.structure_
-    assert found.structure_probabilities_ == expected.structure_probabilities_
-    assert found.history_ == expected.history_
-
-
-def interrupt_at(epoch, seen=None):
-    def callback(report):
-        if seen is not None:
-            seen.append(report.epoch)
-        if report.epoch == epoch:
-            raise KeyboardInterrupt
-
-    return callback
-
-
-def on_call(number, function, error=KeyboardInterrupt, after=False):
-    """Return a function that fails once, before or after it has done what it does."""
-    calls = []
-
-    def wrapped(*arguments):
-        calls.append(arguments)
-        if len(calls) == number and not after:
-            raise error
-        answer = function(*arguments)
-        if len(calls) == number:
-            raise error
-        return answer
-
-    return wrapped
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 # Going on ---------------------------------------------------------------------------------------------------
@@ -192,6 +127,18 @@ def test_engine_takes_over_all_that_another_leaves(dtype):
     assert not np.array_equal(one.get_state()["theta"], state["theta"])
 
 
+def test_what_is_kept_of_an_epoch_stays_as_it_is_while_others_follow():
+    training = _Training(
+        problem(), CandidateSets.from_lists([[]] * 4), Hybrid(), TrainingSettings(), np.random.default_rng(0), None, 1
+    )
+    training.epoch()
+    get_state, expected = training.freeze(), training.freeze()()
+    training.epoch()
+    assert len(training.freeze()()["history"]) == 2
+    np.testing.assert_equal(get_state(), expected)
+    assert len(expected["history"]) == 1
+
+
 def test_checkpoint_of_a_finished_training_is_its_model_and_stays_as_it_is(tmp_path, monkeypatch):
     whole = fit(checkpoint=tmp_path / "training")
     before = files(tmp_path)
@@ -220,15 +167,6 @@ def test_what_changes_no_model_may_change_in_between(tmp_path, monkeypatch):
 # What is written when ---------------------------------------------------------------------------------------
 
 
-def count_writings(monkeypatch, interval):
-    written = []
-    monkeypatch.setattr(module, "INTERVAL", interval)
-    monkeypatch.setattr(module, "PAUSE", 0)
-    write = module.write_file
-    monkeypatch.setattr(module, "write_file", lambda *arguments: written.append(write(*arguments)))
-    return written
-
-
 @pytest.mark.parametrize(("interval", "n_written"), [(0.0, 1 + N_EPOCHS), (3600.0, 2)])
 def test_epochs_are_written_from_time_to_time_and_the_last_always(interval, n_written, tmp_path, monkeypatch):
     written = count_writings(monkeypatch, interval)
@@ -244,7 +182,7 @@ def test_slow_disks_are_written_to_less_often(tmp_path, monkeypatch):
     monkeypatch.setattr(module.time, "monotonic", now.__next__)
     found = []
     for epoch in range(4):
-        checkpoint.keep(epoch)
+        checkpoint.keep(lambda epoch=epoch: epoch)
         module.TrainingCheckpoint(tmp_path / "training", "fingerprint").restore(found.append)
     assert found == [0, 0, 0, 3]
 
@@ -346,7 +284,7 @@ def test_damaged_checkpoint_is_refused(tmp_path):
         altered = bytearray(content)
         altered[place] ^= 1 << rng.integers(8)
         path.write_bytes(altered)
-        assert_refused(path, "damaged: cut off or altered. Take a copy of it, or remove it to start anew")
+        assert_refused(path, "damaged: cut off or altered. Use an intact copy, or remove it to start anew")
 
 
 def test_foreign_files_are_refused(tmp_path):
@@ -398,74 +336,6 @@ def test_checkpoint_of_one_training_is_none_of_a_search(tmp_path):
     search = TANSearchCV(classifier(checkpoint=tmp_path / "training"), n_iter=1, random_state=0)
     with pytest.raises(ValueError, match="set the checkpoint of the search instead"):
         search.fit(*raw_table())
-
-
-# Failures while writing -------------------------------------------------------------------------------------
-
-FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_paths_that_cannot_be_written_are_errors_before_the_first_epoch(tmp_path, monkeypatch):
-    (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setattr(kernels, "train_epoch", on_call(1, print, error=AssertionError))
-    cases = [
-        (tmp_path / "none" / "training", FileNotFoundError, "the checkpoint cannot be written.*Make the folder first"),
-        (tmp_path / "file" / "training", NotADirectoryError, "Name a file in a folder that you may write to"),
-        (tmp_path, IsADirectoryError, "the checkpoint cannot be read.*Name another file"),
-    ]
-    for path, kind, message in cases:
-        with pytest.raises(kind, match=message) as caught:
-            fit(checkpoint=path)
-        assert caught.value.filename == str(path)
-    monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
-    with pytest.raises(OSError, match=r"No space left.*Free some space") as caught:
-        fit(checkpoint=tmp_path / "training")
-    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "training"))
-    assert list(files(tmp_path)) == ["file"]
-
-
-def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
-    count_writings(monkeypatch, 0.0)
-    path = tmp_path / "training"
-    with monkeypatch.context() as patch:
-        patch.setattr(archive.os, "replace", on_call(4, os.replace, error=FULL))
-        with pytest.raises(
-            OSError, match=r"the checkpoint cannot be written, what was there is unchanged.*No space"
-        ) as e:
-            fit(checkpoint=path)
-    assert e.value.filename == str(path)
-    assert list(files(tmp_path)) == ["training"]
-    seen = []
-    assert_same_model(fit(checkpoint=path, callback=seen.append), fit())
-    assert seen[0].epoch == 3  # the fourth writing was that of the third epoch
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_new_name_of_a_file_is_brought_to_the_disk_where_that_can_be_done(fails, tmp_path, monkeypatch):
-    synchronised = []
-    monkeypatch.setattr(
-        archive.os, "fsync", lambda number: synchronised.append(os.path.isdir(f"/proc/self/fd/{number}"))
-    )
-    if fails:
-        monkeypatch.setattr(archive.os, "open", on_call(1, os.open, error=PermissionError))
-    archive.write_file(tmp_path / "file", b"content")
-    assert files(tmp_path) == {"file": b"content"}
-    assert synchronised == ([False] if fails else [False, True])
-
-
-def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"the checkpoint cannot be written.*Make the folder first"):
-        SearchCheckpoint(tmp_path / "none" / "search", "d")
-    with pytest.raises(IsADirectoryError, match=r"the checkpoint cannot be read.*Name another file"):
-        SearchCheckpoint(tmp_path, "d")
-    checkpoint = SearchCheckpoint(tmp_path / "search", "d")
-    monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
-    with pytest.raises(OSError, match=r"No space left.*Free some space"):
-        checkpoint.append(RunResult(0, 0, 0.5, 1, 1.0))
-    for content in (b"\xff\n", b'{"tanlearn_search": "x", "fingerprint": "d"}\n'):
-        (tmp_path / "search").write_bytes(content)
-        with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
-            SearchCheckpoint(tmp_path / "search", "d")
 
 
 # The parameter ----------------------------------------------------------------------------------------------
