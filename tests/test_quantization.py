@@ -24,6 +24,7 @@ from tanlearn import (
     Structure,
     TANClassifier,
     round_tables,
+    size_path,
 )
 from tanlearn.baselines import ChowLiu
 from tanlearn.few_bits import read_bits
@@ -305,3 +306,38 @@ def test_rounding_keeps_the_layout():
     assert small.layout is tables.layout
     assert not small.is_normalized
     assert tables.is_normalized
+
+
+def test_a_warm_start_goes_on_with_another_price():
+    X, y = load_digits(return_X_y=True)
+    model = TANClassifier(warm_start=True, n_epochs=20, random_state=0).fit(X[:900], y[:900])
+    cold = clone(model).set_params(warm_start=False).fit(X[:900], y[:900])
+    np.testing.assert_array_equal(model.tables_.cells, cold.tables_.cells)
+    size = model.size_bits_
+    model.set_params(size_weight=0.3, n_epochs=5).fit(X[:900], y[:900])
+    assert model.size_bits_ < size
+    assert model.score(X[900:], y[900:]) > 0.85
+    colder = clone(model).set_params(warm_start=False).fit(X[:900], y[:900])
+    assert model.history_[0].loss < colder.history_[0].loss
+    with pytest.raises(ValueError, match="cannot start from one of"):
+        model.fit(X[:900, :50], y[:900])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
+    base = TANClassifier(n_epochs=8)
+    models = size_path(base, X_IRIS, Y_IRIS, [0, 0.1, 5], random_states=[0, 1], n_jobs=n_jobs)
+    assert [(model.size_weight, model.random_state) for model in models] == [
+        (w, s) for s in (0, 1) for w in (0, 0.1, 5)
+    ]
+    assert (base.n_epochs, base.warm_start) == (8, False)
+    step = clone(base).set_params(warm_start=True, random_state=1).fit(X_IRIS, Y_IRIS)
+    for model, weight in zip(models[3:], (0, 0.1, 5), strict=True):
+        if weight:
+            step.set_params(size_weight=weight, n_epochs=2).fit(X_IRIS, Y_IRIS)
+        np.testing.assert_array_equal(model.tables_.cells, step.tables_.cells)
+        assert not model.warm_start
+        assert not hasattr(model, "_start")
+    for weights, seeds in (([], [0]), ([0], [])):
+        with pytest.raises(ValueError, match="at least one number each"):
+            size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
