@@ -1,4 +1,4 @@
-"""What fitted models can do for small devices: say what they cost, and round themselves to a few bits.
+"""What fitted models can do for small devices: say what they cost, round themselves, turn into C.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -6,6 +6,7 @@ ICPR 2020.
 
 from __future__ import annotations
 
+import os
 from copy import copy
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.border import encode_rows, number_classes
+from tanlearn.c_export import export_c
 from tanlearn.few_bits import read_bits
 from tanlearn.inference import log_joint
 from tanlearn.quantization import IntegerTables, round_tables
@@ -103,3 +105,61 @@ class DeviceMixin:
 
             twin.tables_ = min(candidates, key=n_errors)
         return twin
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        packed: bool = True,
+        number_type: str = "double",
+        test_rows: Any = None,
+    ) -> None:
+        """Write the fitted classifier of integers as one header of C99, with nothing but additions and comparisons.
+
+        The header says how it is called, what a row holds, and what to define where constants lie in a memory of their
+        own. It predicts what :meth:`predict` does for complete rows; for those that miss a value, or have one that was
+        not there in training, it returns -1.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; what is there is replaced.
+        name : str, optional
+            What all names in the header begin with. By default the name of the file without its ending.
+        packed : bool, default=True
+            Whether a number of the tables takes as many bits as it has, or whole bytes, which are read faster.
+        number_type : {"double", "float", "int32", "int16"}, default="double"
+            The type of numbers in rows. Every number of that type falls on the same side of a cut as in Python.
+            With "double" and "float", columns whose categories are integers are int32_t all the same, or int64_t if
+            need be. Strings are strings, in UTF-8; a column of other categories, or of another encoder than
+            :class:`~tanlearn.TableEncoder` with its own discretiser, takes the number of the state.
+        test_rows : array-like or frame of shape (n_samples, n_features), optional
+            Raw values. With them, a program is written beside the header, ``<name of the file>_test.c``, which returns
+            0 if codes, sums and classes of these rows are those of Python, and otherwise prints the first that is not.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to export.
+        ValueError
+            If the tables hold no integers, a category or cut is no value of its type in C, a column had no value in
+            training, or ``name`` is no name. Nothing is written then.
+        OSError
+            If a file cannot be written. What stood there before is unchanged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> small = NaiveBayesClassifier().fit(X, y).with_bits((3, 1))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     small.export_c(f"{folder}/iris.h", test_rows=X)
+        ...     header = Path(folder, "iris.h").read_text()
+        >>> "static inline int iris_predict(const iris_value *row)" in header
+        True
+        """
+        export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)

@@ -1,0 +1,42 @@
+"""The benchmark of small devices: what it compiles makes the errors of the classifiers that it was made of."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from tanlearn import BayesNetClassifier
+from tanlearn.baselines import ChowLiu
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+needed = [tool for tool in ("cc", "size") if shutil.which(tool) is None]
+pytestmark = pytest.mark.skipif(bool(needed), reason=f"there is no {' and no '.join(needed)}")
+
+
+@pytest.fixture
+def device(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)  # it imports a sibling
+    spec = importlib.util.spec_from_file_location("device", FOLDER / "device.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_programs_make_the_errors_of_python(device, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    floats = BayesNetClassifier(structure=ChowLiu()).fit(X[:1200], y[:1200])
+    integers = floats.with_bits((2, 1))
+    integers.export_c(tmp_path / "small.h")
+    codes = floats.encoder_.transform(X[1200:]).T
+    sources = {floats: device.float_source(floats), integers: device.INTEGERS.format(name="small", n_features=64)}
+    for model, source in sources.items():
+        error, nanoseconds = device.timing(source, codes, y[1200:], "-Os", tmp_path, repeats=1)
+        assert error == pytest.approx(100 * np.mean(model.predict(X[1200:]) != y[1200:]))
+        assert nanoseconds > 0
+    code, tables = (int(n.replace(",", "")) for n in device.sizes(["cc"], sources[integers], tmp_path))
+    assert tables >= integers.tables_.packed.nbytes
+    assert 0 < code < 1000
+    assert device.sizes(["cc"], "int predict(", tmp_path) == ["-", "-"]
