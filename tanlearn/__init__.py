@@ -15,9 +15,11 @@ from tanlearn.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
 from tanlearn.model_selection import TANSearchCV
 from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
+from tanlearn.pareto import pareto_search
 from tanlearn.persistence import load, save
 from tanlearn.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.serialization import register
+from tanlearn.size_path import size_path
 from tanlearn.structures import Structure
 from tanlearn.table_encoder import TableEncoder
 from tanlearn.tables import Tables
@@ -55,10 +57,12 @@ __all__ = [
     "TableEncoder",
     "Tables",
     "load",
+    "pareto_search",
     "read_bif",
     "read_xmlbif",
     "round_tables",
     "save",
+    "size_path",
     "write_bif",
     "write_xmlbif",
 ]

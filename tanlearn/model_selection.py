@@ -111,8 +111,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     cv_results_ : dict of ndarrays
         As in scikit-learn: ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_fit_time``, and ``mean_n_parameters``. Settings that were not trained on
-        every split have nan scores and the last rank.
+        ``rank_test_score``, ``mean_fit_time``, and ``mean_n_parameters``, ``mean_size_bits`` and
+        ``mean_n_operations``. Settings that were not trained on every split have nan scores and the last rank.
     best_index_ : int
         Row of the best settings: highest mean score; of equals, fewest parameters, then first drawn.
     best_params_ : dict
@@ -307,11 +307,13 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _collect(self, settings: list[dict[str, Any]], finished: list[RunResult], n_parts: int) -> None:
         """Set ``cv_results_`` and the best of it."""
         shape = (n_parts, len(settings))
-        scores, seconds, sizes = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
+        costs = {name: np.full(shape, np.nan) for name in ("n_parameters", "size_bits", "n_operations")}
+        scores, seconds, sizes = np.full(shape, np.nan), np.full(shape, np.nan), costs["n_parameters"]
         for result in finished:
             scores[result.part, result.setting] = result.score
             seconds[result.part, result.setting] = result.seconds
-            sizes[result.part, result.setting] = result.n_parameters
+            for name, values in costs.items():
+                values[result.part, result.setting] = getattr(result, name)
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             failures = {result.failure for result in finished if result.failure}
@@ -324,7 +326,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             "std_test_score": scores.std(axis=0),
             "rank_test_score": rank,
             "mean_fit_time": seconds.mean(axis=0),
-            "mean_n_parameters": sizes.mean(axis=0),
+            **{f"mean_{name}": values.mean(axis=0) for name, values in costs.items()},
         }
         for name in sorted({name for setting in settings for name in setting}):
             values = np.ma.masked_all(len(settings), dtype=object)

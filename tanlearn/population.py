@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,10 @@ class RunResult:
         Wall time of the training.
     failure : str
         Why it failed, or nothing.
+    size_bits : int
+        Bits of all numbers of the model's tables; 32 each, if they are not rounded.
+    n_operations : int
+        Additions for a prediction.
     """
 
     setting: int
@@ -93,6 +97,8 @@ class RunResult:
     n_parameters: int
     seconds: float
     failure: str = ""
+    size_bits: int = field(default=0, repr=False)
+    n_operations: int = field(default=0, repr=False)
 
 
 def run_population(
@@ -155,7 +161,8 @@ def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -
     seconds = time.perf_counter() - started
     right = log_joint(model.tables_, model.structure_, part.codes).argmax(axis=1) == part.y
     score = float(np.average(right, weights=part.weight))
-    return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds)
+    costs = {"size_bits": model.size_bits_, "n_operations": model.n_operations_}
+    return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds, **costs)
 
 
 @dataclass(frozen=True)
