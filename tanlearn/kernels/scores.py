@@ -106,8 +106,8 @@ def add_choice_gradient(  # type: ignore[no-untyped-def]
 ):
     """Add what incomplete samples say: by how much the score would change if one table were in place of the drawn one.
 
-    That is the difference of the two entries where child and parents of both are observed. Otherwise the sample abstains:
-    of a leaf without a value the change is 0, of other families it is not an entry's.
+    That is the difference of the two entries where child and parents of both are observed. Otherwise the sample
+    abstains: of a leaf without a value the change is 0, of other families it is not an entry's.
     """
     n, n_classes = d_scores.shape
     for t in range(child.shape[0]):
