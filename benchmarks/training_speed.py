@@ -2,6 +2,7 @@
 
     python benchmarks/training_speed.py                 # the published sets; generated data for the shape of mnist
     python benchmarks/training_speed.py --population 32 # letter trainings on one thread and on all cores
+    python benchmarks/training_speed.py --bits          # what training for tables of four bits costs a step
 
 A step is timed in the first epochs, where every table is looked at, on one thread and on two, and over a whole
 training (one thread), in the end of which most candidates are out of the race. The first are medians, the last is
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tanlearn import EncodedData, Hybrid, TANClassifier
+from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
 from tanlearn.candidates import make_candidates
 from tanlearn.engines import FusedEngine
 from tanlearn.population import Part, Run, run_population
@@ -48,19 +49,20 @@ def sets_of(data):
     return make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
 
 
-def first_steps(data, batch_size, n_threads, n_epochs=5):
-    """Return the median time of a step in the first epochs."""
+def first_steps(data, batch_size, n_threads, formats=(None,), n_epochs=5):
+    """Return the median times of a step in the first epochs, for every format, in turns."""
     rng = np.random.default_rng(0)
-    sets = sets_of(data)
-    state = State(data, sets, "uniform", "float32", rng)
-    engine = FusedEngine(state, data, np.ones(data.n_samples, np.float32), LOSS, batch_size, n_threads)
-    seconds = []
-    for _ in range(n_epochs + 1):
+    sets, weights = sets_of(data), np.ones(data.n_samples, np.float32)
+    states = [State(data, sets, "uniform", "float32", rng, fixed_point) for fixed_point in formats]
+    engines = [FusedEngine(state, data, weights, LOSS, batch_size, n_threads) for state in states]
+    seconds = np.empty((n_epochs + 1, len(formats)))
+    for times in seconds:
         plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
-        started = time.perf_counter()
-        engine.epoch(plan, (0.01, 1e-3), 10.0)
-        seconds.append((time.perf_counter() - started) / len(plan[0]))
-    return 1000 * float(np.median(seconds[1:]))
+        for i, engine in enumerate(engines):
+            started = time.perf_counter()
+            engine.epoch(plan, (0.01, 1e-3), 10.0)
+            times[i] = (time.perf_counter() - started) / len(plan[0])
+    return (1000 * np.median(seconds[1:], axis=0)).tolist()
 
 
 def whole_training(data, batch_size, n_epochs):
@@ -78,13 +80,23 @@ def steps(arguments):
     for name in arguments.sets:
         data, origin = load(name, arguments.data)
         cells = sets_of(data).layout(data.n_states, data.n_classes).n_cells
-        one, two = (first_steps(data, SHAPES[name][3], n_threads) for n_threads in (1, 2))
+        (one,), (two,) = (first_steps(data, SHAPES[name][3], n_threads) for n_threads in (1, 2))
         whole = whole_training(data, SHAPES[name][3], arguments.epochs) if origin == "published" else None
         print(
             f"| {name} ({origin}) | {cells:,} | {one:.2f} | {two:.2f} | "
             f"{'' if whole is None else format(whole, '.2f')} | {PROTOTYPE[name]} | {TENSORFLOW.get(name, '')} |",
             flush=True,
         )
+
+
+def bits(arguments):
+    """Print a line a data set: steps in float32 and of four bits, one thread."""
+    print("| data | float32 [ms] | four bits [ms] | times |")
+    print("| --- | ---: | ---: | ---: |")
+    for name in arguments.sets:
+        data, origin = load(name, arguments.data)
+        plain, rounded = first_steps(data, SHAPES[name][3], 1, (None, FixedPoint(3, 1)), 15)
+        print(f"| {name} ({origin}) | {plain:.2f} | {rounded:.2f} | {rounded / plain:.2f} |", flush=True)
 
 
 def population(arguments):
@@ -116,8 +128,9 @@ def main():
     parser.add_argument("--sets", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--population", type=int, help="number of trainings side by side")
+    parser.add_argument("--bits", action="store_true", help="time steps for tables of four bits")
     arguments = parser.parse_args()
-    (population if arguments.population else steps)(arguments)
+    (population if arguments.population else bits if arguments.bits else steps)(arguments)
 
 
 if __name__ == "__main__":
