@@ -143,7 +143,7 @@ def pareto_search(
     y: Any,
     *,
     bits: Sequence[Any] = (None, 2, 4, 8),
-    size_weight: Sequence[float] = (0.0, 1e-5, 1e-4, 1e-3),
+    size_weight: Sequence[float] = (0.0, 1e-3, 1e-2, 1e-1),
     param_grid: dict[str, Any] | None = None,
     sample_weight: Any = None,
     cv: Any = 0.2,

@@ -262,7 +262,7 @@ class _Training:
         rng: np.random.Generator,
         validation: EncodedData | None,
         n_jobs: int | None,
-        start: tuple[FloatArray, FloatArray] | None,
+        start: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.state = State(
