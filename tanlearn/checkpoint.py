@@ -15,7 +15,7 @@ from tanlearn.population import Part, Run, RunResult
 
 __all__ = ["SearchCheckpoint", "fingerprint"]
 
-_FORMAT = 1
+_FORMAT = 2
 #: Parameters that change nothing about the outcome of a training.
 _IRRELEVANT = {"checkpoint", "n_jobs", "verbose"}
 
@@ -98,6 +98,11 @@ class SearchCheckpoint:
             raise ValueError(
                 f"{self.path} is no search checkpoint, or is damaged ({error}). Name another file, or remove this one."
             ) from error
+        if found[0] < _FORMAT:
+            raise ValueError(
+                f"{self.path} has format {found[0]}, which lacks what this version keeps. Name another file, or remove "
+                f"this one to start anew."
+            )
         if found[0] > _FORMAT:
             raise ValueError(
                 f"{self.path} has format {found[0]}, this version reads up to {_FORMAT}: upgrade tanlearn."

@@ -69,7 +69,7 @@ class DeviceMixin:
         NotFittedError
             If there is nothing to round.
         ValueError
-            If ``bits`` is nothing of the sort, or a sum without rows.
+            If ``bits`` is nothing of the sort, or a sum without rows; or a class has probability 0.
 
         Examples
         --------
@@ -90,6 +90,7 @@ class DeviceMixin:
         candidates = [round_tables(self.tables_, fixed_point) for fixed_point in formats]
         twin = copy(self)
         twin.tables_ = candidates[0]
+        vars(twin).pop("counts_", None)  # partial_fit would go on with the counts, to tables that are not rounded
         if len(candidates) > 1:
             if X is None or y is None:
                 raise ValueError(

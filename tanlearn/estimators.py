@@ -141,7 +141,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         NotFittedError
             If there is nothing to copy.
         ValueError
-            If these are no probabilities of the classes.
+            If these are no probabilities of the classes, or one is smaller than tables rounded to few bits can hold.
 
         Examples
         --------

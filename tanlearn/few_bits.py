@@ -59,8 +59,8 @@ def read_bits(bits: Any) -> list[FixedPoint | None]:
     if isinstance(bits, Sequence) and not isinstance(bits, str) and len(bits) == 2:
         return [FixedPoint(*bits)]
     raise ValueError(
-        f"bits must be None, a number of bits from 1 to {MAX_BITS}, or a pair of integer and fraction bits that add up "
-        f"to one; got {bits!r}."
+        f"bits must be None, a number of bits from 1 to {MAX_BITS}, or a tuple of integer and fraction bits whose sum "
+        f"is such a number; got {bits!r}."
     )
 
 

@@ -16,6 +16,7 @@ from tanlearn.devices import DeviceMixin
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
 from tanlearn.few_bits import train_in_bits
+from tanlearn.fingerprints import digest
 from tanlearn.generation import GenerativeMixin
 from tanlearn.losses import Hybrid, Loss, check_loss
 from tanlearn.table_encoder import TableEncoder
@@ -274,6 +275,13 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
             size_weight=self.size_weight,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
+        key = self._start_key(data)
+        before, start = getattr(self, "_start", (key, None)) if self.warm_start else (key, None)
+        if before != key:
+            raise ValueError(
+                "warm_start goes on where the previous fit ended, but candidates, columns, categories, cuts or classes "
+                "are others now. Keep an int random_state and the columns, or set warm_start=False."
+            )
         outcome = train_in_bits(
             self.bits,
             data,
@@ -285,14 +293,26 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
             callback=self._report,
             n_jobs=self.n_jobs,
             checkpoint=self.checkpoint,
-            start=getattr(self, "_start", None) if self.warm_start else None,
+            start=start,
         )
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         if self.warm_start:
-            self._start = outcome.parameters
+            self._start = key, outcome.parameters
+
+    def _start_key(self, data: EncodedData) -> str:
+        """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""
+        if not self.warm_start:
+            return ""
+        encoder = getattr(self, "encoder_", None)
+        known = [getattr(self, name, None) for name in ("feature_names_in_", "classes_")]
+        learnt = [getattr(encoder, "categories_", None)]
+        learnt.append(getattr(getattr(encoder, "discretizer_", None), "cut_points_", None))
+        return digest(
+            "warm start", [self.candidates_.parents, data.n_states, data.n_classes, repr(known), repr(learnt)]
+        )
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""

@@ -277,7 +277,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     notes = {name: _read_note(variable) for name, variable in network.variables.items()}
     by_name = {name: name for name in notes} | {note["name"]: name for name, note in notes.items() if note["name"]}
     if class_name not in by_name:
-        raise ValueError(f"there is no variable {class_name!r}: pass as class_name one of {', '.join(notes)}.")
+        remedy = f"pass as class_name one of {', '.join(notes)}" if notes else "the file declares none"
+        raise ValueError(f"there is no variable {class_name!r}: {remedy}.")
     target = by_name[class_name]
     features = [name for name in notes if name != target]
     columns = [notes[name]["column"] for name in features]

@@ -312,7 +312,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for result in finished:
             scores[result.part, result.setting] = result.score
             seconds[result.part, result.setting] = result.seconds
-            for name, values in costs.items():
+            for name, values in costs.items() if not result.failure else ():
                 values[result.part, result.setting] = getattr(result, name)
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():

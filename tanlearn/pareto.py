@@ -206,6 +206,7 @@ def pareto_search(
     >>> small.size_bits_ <= 400, small.score(X, y) > 0.9
     (True, True)
     """
+    bits = list(bits) if np.iterable(bits) else [bits]
     for value in bits:
         read_bits(value)
     from sklearn.model_selection import ParameterGrid
@@ -233,7 +234,7 @@ def pareto_search(
         {**params, **{name: float(values[i]) for name, values in columns.items()}}
         for i, params in enumerate(table["params"])
     ]
-    results.sort(key=lambda line: (line["size_bits"], line["error"]))
+    results.sort(key=lambda line: [np.nan_to_num(line[name], nan=np.inf) for name in ("size_bits", "error")])
     front = not_dominated([[line[name] for name in _COSTS] for line in results])
     base = clone(estimator)
     if base.loss is None:

@@ -93,9 +93,16 @@ class FixedPoint:
         -------
         ndarray of the same shape, uint8 or uint16
             From 0 to 2**n_bits - 1. Halves are rounded to the even neighbour, as IEEE 754 does.
+
+        Raises
+        ------
+        ValueError
+            If ``theta`` holds nan.
         """
         dtype = np.uint8 if self.n_bits <= 8 else np.uint16
         steps = -np.asarray(theta, dtype=np.float64) * 2.0**self.fraction_bits
+        if np.isnan(steps).any():
+            raise ValueError("theta holds nan, which no log-probability is.")
         magnitudes: AnyArray = np.clip(np.rint(steps), 0, 2**self.n_bits - 1).astype(dtype)
         return magnitudes
 
@@ -254,7 +261,19 @@ class IntegerTables(Tables):
         Returns
         -------
         IntegerTables
+
+        Raises
+        ------
+        ValueError
+            If a class is less probable than the format can say; rounded up it would be predicted all the same.
         """
+        lowest = float(np.min(log_prior))
+        if lowest < -self.fixed_point.largest - self.fixed_point.step / 2:
+            raise ValueError(
+                f"class {int(np.argmin(log_prior))} of 0 to {len(log_prior) - 1} has probability {np.exp(lowest):.3g}, "
+                f"and the smallest that {self.fixed_point} holds is {np.exp(-self.fixed_point.largest):.3g}. Take more "
+                f"integer bits, a larger probability, or leave the class out."
+            )
         magnitudes = self.magnitudes.copy()
         magnitudes[: len(log_prior)] = self.fixed_point.encode(log_prior)
         return IntegerTables(self.layout, magnitudes, self.fixed_point)
@@ -282,5 +301,16 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     Returns
     -------
     IntegerTables
+
+    Raises
+    ------
+    ValueError
+        If a class has probability 0, which rounded it would not have.
     """
+    impossible = np.flatnonzero(np.isneginf(tables.log_prior))
+    if impossible.size:
+        raise ValueError(
+            f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which no fixed-point "
+            f"number says. Give it a larger one, or leave the class out."
+        )
     return IntegerTables(tables.layout, fixed_point.encode(tables.cells), fixed_point)

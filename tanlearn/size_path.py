@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
@@ -54,7 +55,8 @@ def size_path(
     Raises
     ------
     ValueError
-        If there is no price or no seed, or the data break a rule of the border.
+        If there is no price or no seed, a seed is no int, the estimator has a checkpoint, or the data break a rule of
+        the border.
 
     References
     ----------
@@ -70,19 +72,24 @@ def size_path(
     >>> n_edges[0] > n_edges[1] > n_edges[2]
     True
     """
-    if len(size_weights) == 0 or len(random_states) == 0:
+    weights, seeds = list(size_weights), list(random_states)
+    if not weights or not seeds:
         raise ValueError("size_weights and random_states must hold at least one number each.")
+    if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
+        raise ValueError(f"random_states must be ints, so that all trainings of a path have one; got {seeds!r}.")
+    if estimator.checkpoint is not None:
+        raise ValueError("a checkpoint is of one training, and a path has many: leave it out.")
     later = max(1, estimator.n_epochs // 4) if n_epochs is None else n_epochs
 
     def follow(seed: int) -> list[TANClassifier]:
         model = clone(estimator).set_params(warm_start=True, random_state=seed)
         found = []
-        for weight in size_weights:
+        for weight in weights:
             model.set_params(size_weight=weight).fit(X, y, sample_weight)
             model.set_params(n_epochs=later)
             found.append(copy(model).set_params(warm_start=False))
             del found[-1]._start
         return found
 
-    paths = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(follow)(s) for s in random_states)
+    paths = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(follow)(s) for s in seeds)
     return [model for path in paths for model in path]

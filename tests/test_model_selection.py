@@ -133,10 +133,13 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path, text):
     assert path.read_text() == text
 
 
-def test_a_checkpoint_of_a_newer_format_is_refused(tmp_path):
+def test_a_checkpoint_of_another_format_is_refused(tmp_path):
     path = tmp_path / "search.jsonl"
-    path.write_text('{"tanlearn_search": 2, "fingerprint": "d"}\n')
-    with pytest.raises(ValueError, match="format 2, this version reads up to 1: upgrade"):
+    path.write_text('{"tanlearn_search": 1, "fingerprint": "d"}\n')
+    with pytest.raises(ValueError, match="format 1, which lacks what this version keeps"):
+        SearchCheckpoint(path, "d")
+    path.write_text('{"tanlearn_search": 3, "fingerprint": "d"}\n')
+    with pytest.raises(ValueError, match="format 3, this version reads up to 2: upgrade"):
         SearchCheckpoint(path, "d")
 
 

@@ -190,6 +190,27 @@ def test_a_class_prior_is_rounded_too():
     assert model.tables_.log_prior.tolist() == [-1.0] * 3
 
 
+def test_a_class_that_the_format_cannot_rule_out_is_refused():
+    model = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS)
+    for prior in ([1, 0, 0], [0.999, 0.0005, 0.0005]):
+        with pytest.raises(ValueError, match=r"class 1 of 0 to 2 has probability .*Take more integer bits"):
+            model.with_bits((3, -1)).with_class_prior(prior)
+    with pytest.raises(ValueError, match="class 1 of 0 to 2 has probability 0, which no fixed-point number says"):
+        NaiveBayesClassifier(class_prior=[1, 0, 0]).fit(X_IRIS, Y_IRIS).with_bits((3, 1))
+    with pytest.raises(ValueError, match="has probability 0"):
+        TANClassifier(bits=(1, 1), class_prior=[1, 0, 0], **QUICK).fit(X_IRIS, Y_IRIS)
+    with pytest.raises(ValueError, match="theta holds nan"):
+        FixedPoint(3, 1).encode([np.nan])
+
+
+def test_a_rounded_classifier_keeps_no_counts():
+    model = NaiveBayesClassifier().partial_fit(X_IRIS, Y_IRIS, classes=[0, 1, 2])
+    rounded = model.with_bits((3, 1))
+    with pytest.raises(ValueError, match="counts"):
+        rounded.partial_fit(X_IRIS, Y_IRIS)
+    model.partial_fit(X_IRIS, Y_IRIS)
+
+
 def test_with_bits_rounds_a_copy_and_chooses_the_split_with_the_fewest_errors():
     model = BayesNetClassifier(structure=ChowLiu()).fit(X_IRIS, Y_IRIS)
     before = model.tables_
@@ -319,8 +340,14 @@ def test_a_warm_start_goes_on_with_another_price():
     assert model.score(X[900:], y[900:]) > 0.85
     colder = clone(model).set_params(warm_start=False).fit(X[:900], y[:900])
     assert model.history_[0].loss < colder.history_[0].loss
-    with pytest.raises(ValueError, match="cannot start from one of"):
-        model.fit(X[:900, :50], y[:900])
+    for table, classes, options in (
+        (X[:900, :50], y[:900], {}),
+        (X[:900, ::-1], y[:900], {}),
+        (X[:900], y[:900], {"random_state": 1}),
+        (X[:900], y[:900] + 1, {}),
+    ):
+        with pytest.raises(ValueError, match="warm_start goes on where the previous fit ended, but"):
+            copy.copy(model).set_params(**options).fit(table, classes)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -338,6 +365,12 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
         np.testing.assert_array_equal(model.tables_.cells, step.tables_.cells)
         assert not model.warm_start
         assert not hasattr(model, "_start")
-    for weights, seeds in (([], [0]), ([0], [])):
-        with pytest.raises(ValueError, match="at least one number each"):
+    for weights, seeds, message in (
+        ([], [0], "at least one number each"),
+        ([0], [], "at least one number each"),
+        ([0], [None], "random_states must be ints"),
+    ):
+        with pytest.raises(ValueError, match=message):
             size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
+    with pytest.raises(ValueError, match="a checkpoint is of one training"):
+        size_path(clone(base).set_params(checkpoint="path"), X_IRIS, Y_IRIS, [0])

@@ -119,7 +119,8 @@ def batches(experiment, problem, budget, lines):
                 for name in (NB, TAN)
                 for bits in (None, *FORMATS)
             ]
-    found = [line for line in lines.values() if line["set"] == problem.name and line["run"] < budget]
+    same = {"set": problem.name, "epochs": EPOCHS[problem.name]}
+    found = [line for line in lines.values() if same.items() <= line.items() and line["run"] < budget]
     if experiment == "size":
         best = best_float(found, SUBSET)
         yield [task(SUBSET, best[fold], fold, "test", None, weight) for fold in folds for weight in PRICES]

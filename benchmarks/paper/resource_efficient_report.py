@@ -128,7 +128,7 @@ def write_report(lines, epochs, folder):
         f"""# Few bits, and a price for size
 
 Figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks". Test errors in %. Made
-by
+by (with --budget 5 for the sizes of letter)
 
     python benchmarks/paper/resource_efficient.py run
     python benchmarks/paper/resource_efficient.py report
