@@ -124,7 +124,7 @@ def test_a_checkpoint_of_another_search_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["notes\n", "notes", '{"a": 1}\n', '{"tanlearn_search": 1, "fingerprint": "d"}\n[]\n'])
+@pytest.mark.parametrize("text", ["notes\n", "notes", '{"a": 1}\n', '{"tanlearn_search": 2, "fingerprint": "d"}\n[]\n'])
 def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "search.jsonl"
     path.write_text(text)

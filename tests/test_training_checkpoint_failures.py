@@ -132,7 +132,7 @@ def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
     with pytest.raises(OSError, match=r"No space left.*Free some space"):
         checkpoint.append(RunResult(0, 0, 0.5, 1, 1.0))
-    (tmp_path / "search").write_bytes(b'{"tanlearn_search": 1, "fingerprint": "d"}\n{"setting": 0')
+    (tmp_path / "search").write_bytes(b'{"tanlearn_search": 2, "fingerprint": "d"}\n{"setting": 0')
     with monkeypatch.context() as patch:
         patch.setattr("tanlearn.checkpoint.os.truncate", on_call(1, os.truncate, error=FULL))
         with pytest.raises(OSError, match=r"the checkpoint cannot be written.*No space left.*Free some space"):
