@@ -108,8 +108,8 @@ def _sample_rounded(
 ) -> tuple[Codes, IntArray]:
     """Draw samples from tables that are not normalised: parents first would be another distribution."""
     layout = tables.layout
-    codes: Codes = np.full((len(tables), n_samples), 0, codes_dtype(int(layout.n_states.max())))
-    codes[:] = missing_code(codes.dtype)
+    dtype = codes_dtype(int(layout.n_states.max()))
+    codes: Codes = np.full((len(tables), n_samples), missing_code(dtype), dtype)
     if y is None:
         log_classes = log_joint(tables, structure, codes[:, :1]).T
         classes = _draw(log_classes, np.zeros(n_samples, np.intp), rng)

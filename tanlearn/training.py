@@ -314,7 +314,7 @@ class _Training:
 
     def outcome(self) -> TrainingOutcome:
         """Return the model of the best epoch, or without validation rows, of the last."""
-        parameters = self.state.theta.copy(), self.state.phi.copy()
+        parameters = self.state.theta, self.state.phi
         if self.best is not None:
             return TrainingOutcome(*self.best[2:], self.history, parameters)
         return TrainingOutcome(*self.state.most_probable(), self.state.probabilities(), self.history, parameters)
