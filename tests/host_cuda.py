@@ -1,0 +1,205 @@
+"""A CuPy in small that runs CUDA text on the host: compiled as C++ behind ``host_cuda.h``, on NumPy's arrays.
+
+It is stricter than CuPy. Arrays must be the device's, of the type that the kernel declares and without gaps; numbers
+must have the size that it declares; and what is ``const`` there is compared afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+COMPILER = os.environ.get("CXX", "g++")
+HEADER = Path(__file__).with_name("host_cuda.h")
+KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(")
+FOLDER = Path(tempfile.gettempdir()) / f"tanlearn-host-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+def can_compile():
+    """Return whether there is a compiler that knows coroutines of ``ucontext.h``."""
+    return os.name == "posix" and shutil.which(COMPILER) is not None
+
+
+class ndarray:  # noqa: N801
+    """An array that is not to be touched but through the device."""
+
+    def __init__(self, array):
+        self.array = array
+
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+    size = property(lambda self: self.array.size)
+    ndim = property(lambda self: self.array.ndim)
+    nbytes = property(lambda self: self.array.nbytes)
+    data = property(lambda self: SimpleNamespace(ptr=self.array.ctypes.data))
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, key):
+        return ndarray(self.array[key])
+
+    def __setitem__(self, key, value):
+        self.array[key] = value.array if isinstance(value, ndarray) else value
+
+    def reshape(self, *shape):
+        return ndarray(self.array.reshape(*shape))
+
+    def ravel(self):
+        return ndarray(self.array.ravel())
+
+    def fill(self, value):
+        self.array.fill(value)
+
+    def get(self):
+        return self.array.copy()
+
+    def set(self, array):
+        assert array.dtype == self.dtype
+        assert array.shape == self.shape
+        assert array.flags.c_contiguous
+        self.array[...] = array
+
+    def copy(self):
+        return ndarray(self.array.copy())
+
+
+class RawModule:
+    """CUDA text, compiled when the first of its kernels is asked for."""
+
+    def __init__(self, *, code, options=()):
+        self.code, self.options, self.library = code, options, None
+
+    def get_function(self, name):
+        if self.library is None:
+            self.library = compiled(self.code, self.options)
+        return RawKernel(self.library, name)
+
+
+def compiled(code, options=()):
+    """Return the library of a text, compiled once and kept for later runs of the tests."""
+    calls = [
+        f'extern "C" const char* {name}_types() {{ return host::types_of({name}); }}\n'
+        f'extern "C" const char* {name}_launch(unsigned blocks, const int* order, int n_threads, void** values) '
+        f"{{ return host::launch({name}, blocks, order, n_threads, values); }}"
+        for name in KERNEL.findall(code)
+    ]
+    flags = ["-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", "-Wno-attributes", *options]
+    flags += os.environ.get("TANLEARN_HOST_FLAGS", "").split()
+    text = "\n".join([HEADER.read_text(), "#line 1", code.replace('extern "C" __global__', "__global__"), *calls])
+    library = FOLDER / f"{hashlib.sha256(repr((text, flags)).encode()).hexdigest()[:32]}.so"
+    if not library.exists():
+        FOLDER.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            source, built = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
+            source.write_text(text)
+            command = [COMPILER, *flags, str(source), "-o", str(built)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[:4000]
+            built.replace(library)
+    return ctypes.CDLL(str(library))
+
+
+class RawKernel:
+    """One kernel of a library."""
+
+    #: The order in which the threads of a block are resumed: "forwards", "backwards" or a seed.
+    order = "forwards"
+
+    def __init__(self, library, name):
+        self.name, self.types, self.start = name, getattr(library, f"{name}_types"), getattr(library, f"{name}_launch")
+        self.types.restype = self.start.restype = ctypes.c_char_p
+
+    def __call__(self, grid, block, arguments):
+        if Stream.recording is not None:
+            Stream.recording.append((self, grid, block, arguments))
+            return
+        declared = self.types().decode().split()
+        assert len(declared) == len(arguments), f"{self.name} takes {len(declared)} arguments, got {len(arguments)}"
+        buffers, constants = [], []
+        for position, (kind, value) in enumerate(zip(declared, arguments, strict=True)):
+            place = f"argument {position} of {self.name}, {kind}"
+            if kind[0] in "<>":
+                assert isinstance(value, ndarray), f"{place}: {type(value)}"
+                assert value.dtype.str.lstrip("<|>=") == kind[1:].replace("b1", "u1"), f"{place}: {value.dtype}"
+                assert value.array.flags.c_contiguous, place
+                buffers.append(ctypes.c_void_p(value.array.ctypes.data))
+                constants += [(place, value.array, value.array.copy())] if kind[0] == "<" else []
+            elif kind[0] == "s":
+                assert value.dtype.names, f"{place}: {value!r}"
+                assert value.nbytes == int(kind[1:]), f"{place}: {value.nbytes} bytes"
+                buffers.append(ctypes.create_string_buffer(value.tobytes(), value.nbytes))
+            else:
+                assert isinstance(value, np.generic), f"{place}: {type(value)}"
+                assert value.dtype.str.lstrip("<|>=") == kind, f"{place}: {value.dtype}"
+                buffers.append(ctypes.create_string_buffer(value.tobytes(), value.nbytes))
+        places = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
+        order = np.arange(block[0], dtype=np.int32)
+        if self.order == "backwards":
+            order = order[::-1].copy()
+        elif self.order != "forwards":
+            order = np.random.default_rng(self.order).permutation(order)
+        problem = self.start(ctypes.c_uint(grid[0]), ctypes.c_void_p(order.ctypes.data), block[0], places)
+        assert not problem, f"{self.name}: {problem.decode()}"
+        for place, array, before in constants:
+            assert array.tobytes() == before.tobytes(), f"{place} was written to"
+
+
+class Stream:
+    """Where launches are recorded, to be started again as a graph."""
+
+    recording = None
+    null = None
+
+    def __init__(self, *, non_blocking=False):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return None
+
+    def begin_capture(self):
+        Stream.recording = []
+
+    def end_capture(self):
+        recorded, Stream.recording = Stream.recording, None
+        return SimpleNamespace(launch=lambda stream=None: [kernel(*rest) for kernel, *rest in recorded])
+
+    def synchronize(self):
+        pass
+
+
+def make_module():
+    """Return a module to stand in for ``cupy``."""
+    module = ModuleType("cupy")
+    module.ndarray, module.RawModule = ndarray, RawModule
+    module.asarray = lambda array, dtype=None: ndarray(np.array(array, dtype))
+    module.zeros = lambda shape, dtype: ndarray(np.zeros(shape, dtype))
+    module.empty = _poisoned
+    module.full = lambda shape, value, dtype: ndarray(np.full(shape, value, dtype))
+    module.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
+    runtime = SimpleNamespace(getDeviceCount=lambda: 1, memGetInfo=lambda: (2**34, 2**34))
+    module.cuda = SimpleNamespace(runtime=runtime, Stream=Stream)
+    return module
+
+
+def _poisoned(shape, dtype):
+    """Return an array of values that no kernel should ever read."""
+    array = np.empty(shape, dtype)
+    array.view(np.uint8).reshape(-1)[:] = 0xCD if array.dtype.kind != "f" else 0xFF
+    return ndarray(array)
+
+
+#: One for all tests, so that kernels are loaded once.
+MODULE = make_module()
