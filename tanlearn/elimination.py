@@ -102,7 +102,7 @@ class Eliminator:
         tables = cells, self._network, self._is_normalized
 
         def score(block: slice) -> None:
-            self._run(kernels.log_joint, codes, samples[block], tables, scores[block])
+            self._run(kernels.eliminate, codes, samples[block], tables, scores[block])
 
         self._each_block(score, len(samples), n_jobs)
         return scores
@@ -151,7 +151,7 @@ class Eliminator:
 
         def add(part: int) -> None:
             rows = parts[part]
-            self._run(kernels.log_joint_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
+            self._run(kernels.eliminate_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
 
         n_threads = n_jobs if len(parts) > 1 else 1
         Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(add)(k) for k in range(len(parts)))

@@ -56,3 +56,20 @@ def log_sum_joint(parents, children, log_parent, log_child):
             top = max(terms, default=-math.inf)
             scores[n].append(top + math.log(sum(math.exp(t - top) for t in terms)) if top > -math.inf else top)
     return scores
+
+
+def pick_rows(X, n_states, is_parent, n_classes):
+    """Return super-parents of every estimator and sample, starts of every sample's children, and numbers of the first.
+
+    Values of all features are numbered through, and the last number is that of the constant feature.
+    """
+    constant = sum(n_states)
+    rows = [[sum(n_states[:i]) + v if v != -1 else constant for i, v in enumerate(sample)] for sample in X]
+    chosen = [[row if is_parent[row] else -1 for row in sample] for sample in rows]
+    n_parents = [sum(row != -1 for row in sample) for sample in chosen]
+    parents = [[*sample, -1 if n else constant] for sample, n in zip(chosen, n_parents, strict=True)]
+    return (
+        [list(estimator) for estimator in zip(*parents, strict=True)],
+        [[row * n_classes for row in sample] for sample in rows],
+        n_parents,
+    )

@@ -46,3 +46,16 @@ def patterns(rng):
     X = rng.integers(0, N_STATES, (32, 5))
     X[np.arange(32)[:, np.newaxis] >> np.arange(5) & 1 == 1] = -1
     return X, np.where(X < 0, MISSING, X).T.astype(np.uint8).copy()
+
+
+def normalized_cells(parents, rng):
+    """Return log-probabilities of random tables, of which some entries are zero."""
+    offset = offsets(parents)
+    cells = [np.log(rng.dirichlet(np.ones(N_CLASSES)))]
+    for i, k in enumerate(N_STATES):
+        table = rng.dirichlet(np.ones(k), (offset[i + 1] - offset[i]) // k).T
+        if i == 2:
+            table[0] = 0.0
+            table /= table.sum(axis=0)
+        cells.append(np.log(table).ravel())
+    return np.concatenate(cells)

@@ -3,7 +3,9 @@
 An estimator hangs all features on one super-parent: log p(y, x) = log p(y, x_i) + sum over j of log p(x_j | y, x_i).
 """
 # Shapes: n samples, d features, E estimators, C classes, V rows of tables (the values of all features, and one more)
+# codes (d, n); start (d + 1,): rows of the first values, then that of the constant feature; is_parent (V,)
 # parents (E, n): row of the estimator's super-parent, -1 where it has no say; children (n, d): start of x_j in a row
+# n_parents (n,): how many features are super-parents
 # log_parent (V * C + LANES,): [x_i][y]; log_child (V * width + LANES,): [x_i][x_j][y], rows of `width` numbers
 # lanes (P,), P the multiple of LANES that holds C: scratch; total (n, C): scratch; scores (n, C)
 
@@ -19,6 +21,30 @@ from tanlearn._lanes import LANES, load, splat, store
 #: Terms that are summed in float32 before the sum joins the larger ones. The scores of usps (256 features) are so
 #: within 8e-5 of those in float64, at no cost; one sum over all features is within 5e-4.
 _CHUNK = 16
+
+
+@kernel
+def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_parents):  # type: ignore[no-untyped-def]
+    """Write which rows of the tables samples pick: an estimator a feature, and one of the constant feature.
+
+    This one has a say where no feature may be a super-parent, and its value stands for missing ones.
+    """
+    d, n = codes.shape
+    constant = start[d]
+    for k in range(n):
+        n_parents[k] = 0
+    for i in range(d):
+        x, chosen = codes[i], parents[i]
+        for k in range(n):
+            row = start[i] + x[k] if x[k] != missing else constant
+            children[k, i] = row * n_classes
+            if is_parent[row]:
+                chosen[k] = row
+                n_parents[k] += 1
+            else:
+                chosen[k] = -1
+    for k in range(n):
+        parents[d, k] = constant if n_parents[k] == 0 else -1
 
 
 @kernel

@@ -89,7 +89,7 @@ def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-unty
 
 
 @kernel
-def log_joint(  # type: ignore[no-untyped-def]
+def eliminate(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, is_normalized, missing, max_width, capacity, scores
 ):
     """Write the log joint of samples that miss features; return how many could be done before one was too large.
@@ -105,10 +105,10 @@ def log_joint(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def log_joint_adjoint(  # type: ignore[no-untyped-def]
+def eliminate_adjoint(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, is_normalized, missing, max_width, capacity, d_scores, d_cells
 ):
-    """Add the gradient of :func:`log_joint` for the cells; return how many samples could be done.
+    """Add the gradient of :func:`eliminate` for the cells; return how many samples could be done.
 
     With a one for a class in ``d_scores`` these are the expected indicators of the cells given that class. Families of
     barren features have none; nor has the gradient, where tables stay normalised.

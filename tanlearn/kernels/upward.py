@@ -22,7 +22,7 @@ IN_LOGS = -1
 
 
 @kernel
-def log_joint(  # type: ignore[no-untyped-def]
+def log_joint_upward(  # type: ignore[no-untyped-def]
     codes,
     cells,
     probabilities,

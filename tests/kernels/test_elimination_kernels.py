@@ -5,7 +5,18 @@ import itertools
 import naive_elimination as naive
 import numpy as np
 import pytest
-from small_networks import CASES, MISSING, N_CLASSES, N_STATES, TREE, WIDE_LOOP, network, offsets, patterns
+from small_networks import (
+    CASES,
+    MISSING,
+    N_CLASSES,
+    N_STATES,
+    TREE,
+    WIDE_LOOP,
+    network,
+    normalized_cells,
+    offsets,
+    patterns,
+)
 
 from tanlearn.kernels import elimination as kernels
 from tanlearn.kernels import upward
@@ -18,19 +29,6 @@ def _logarithm_of_zero():
         yield
 
 
-def normalized_cells(parents, rng):
-    """Return log-probabilities of random tables, of which some entries are zero."""
-    offset = offsets(parents)
-    cells = [np.log(rng.dirichlet(np.ones(N_CLASSES)))]
-    for i, k in enumerate(N_STATES):
-        table = rng.dirichlet(np.ones(k), (offset[i + 1] - offset[i]) // k).T
-        if i == 2:
-            table[0] = 0.0
-            table /= table.sum(axis=0)
-        cells.append(np.log(table).ravel())
-    return np.concatenate(cells)
-
-
 @pytest.mark.parametrize("is_normalized", [True, False])
 @pytest.mark.parametrize(("parents", "order"), CASES)
 def test_log_joint_is_the_sum_over_all_completions(parents, order, is_normalized):
@@ -41,7 +39,7 @@ def test_log_joint_is_the_sum_over_all_completions(parents, order, is_normalized
     X, codes = patterns(rng)
     scores = np.empty((32, N_CLASSES))
     tables = cells, network(parents, order)
-    assert kernels.log_joint(codes, np.arange(32), *tables, is_normalized, MISSING, 5, 300, scores) == 32
+    assert kernels.eliminate(codes, np.arange(32), *tables, is_normalized, MISSING, 5, 300, scores) == 32
     expected = [naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X]
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
 
@@ -61,7 +59,7 @@ def test_upward_pass_is_the_sum_over_all_completions(parent, most, is_normalized
     tables = cells, np.exp(cells), np.array(parent), np.argsort(depth)[::-1].copy(), N_STATES, offsets(parents), place
     scratch = np.empty(5, np.intp), np.empty(place[-1]), np.empty(3 * N_CLASSES), np.empty(N_CLASSES)
     scores = np.empty((32, N_CLASSES))
-    upward.log_joint(codes, *tables, is_normalized, most, MISSING, *scratch, scores)
+    upward.log_joint_upward(codes, *tables, is_normalized, most, MISSING, *scratch, scores)
     expected = [naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X]
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
 
@@ -76,7 +74,7 @@ def test_adjoint_gives_expected_indicators(parents, order):
         d_scores = rng.normal(size=(1, N_CLASSES))
         d_cells = np.zeros(len(cells))
         rows = np.array([n])
-        assert kernels.log_joint_adjoint(codes, rows, *tables, False, MISSING, 5, 300, d_scores, d_cells) == 1
+        assert kernels.eliminate_adjoint(codes, rows, *tables, False, MISSING, 5, 300, d_scores, d_cells) == 1
         expected = naive.expected_counts(sample, d_scores[0], cells, parents, N_STATES, N_CLASSES)
         np.testing.assert_allclose(d_cells, expected, rtol=1e-10, atol=1e-12)
 
@@ -87,10 +85,10 @@ def test_impossible_samples_have_no_expected_completions():
     codes = np.array([[0, MISSING, 0, 1, 0]], dtype=np.uint8).T.copy()  # feature 2 is never 0
     tables = cells, network(TREE, [4, 3, 2, 1, 0])
     scores, d_cells = np.empty((1, N_CLASSES)), np.zeros(len(cells))
-    assert kernels.log_joint(codes, np.array([0]), *tables, True, MISSING, 5, 300, scores) == 1
+    assert kernels.eliminate(codes, np.array([0]), *tables, True, MISSING, 5, 300, scores) == 1
     assert np.isneginf(scores).all()
     one = np.ones((1, N_CLASSES))
-    assert kernels.log_joint_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
+    assert kernels.eliminate_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
     assert d_cells.sum() == 3 * N_CLASSES  # the prior, features 0 and 4
 
 
@@ -101,7 +99,7 @@ def test_barren_families_get_no_indicators():
     tables = cells, network(TREE, [4, 3, 2, 1, 0])
     d_cells = np.zeros(len(cells))
     one = np.ones((1, N_CLASSES))
-    assert kernels.log_joint_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
+    assert kernels.eliminate_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
     offset = offsets(TREE)
     weight = [d_cells[first:last].sum() for first, last in itertools.pairwise(offset)]
     np.testing.assert_allclose(weight, [2, 2, 0, 2, 0])  # features 2 and 4 have nothing observed below
@@ -114,5 +112,5 @@ def test_samples_that_would_take_too_much_are_told(max_width, capacity):
     tables = cells, network(WIDE_LOOP, [0, 1, 2, 3, 4])
     scores, d_cells = np.empty((2, N_CLASSES)), np.zeros(len(cells))
     room = max_width, capacity
-    assert kernels.log_joint(codes, np.arange(2), *tables, False, MISSING, *room, scores) == 1
-    assert kernels.log_joint_adjoint(codes, np.arange(2), *tables, False, MISSING, *room, scores, d_cells) == 1
+    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *room, scores) == 1
+    assert kernels.eliminate_adjoint(codes, np.arange(2), *tables, False, MISSING, *room, scores, d_cells) == 1

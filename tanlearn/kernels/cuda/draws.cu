@@ -1,0 +1,68 @@
+// The pieces of a step's structure, one kernel an equation; train.cu does them in one go. Behind trees.cu.
+
+extern "C" __global__ void gumbel(long long n, const float* __restrict__ uniform, float* __restrict__ noise) {
+    const long long t = thread_number();
+    if (t < n) noise[t] = gumbel_of(uniform[t]);
+}
+
+extern "C" __global__ void perturb(
+    long long n, const double* __restrict__ phi, const float* __restrict__ noise, const long long* __restrict__ group,
+    double* __restrict__ perturbed) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const double total = log_total(phi, group[f], group[f + 1]);
+    for (long long t = group[f] + lane_number(); t < group[f + 1]; t += WARP) perturbed[t] = phi[t] - total + noise[t];
+}
+
+extern "C" __global__ void draw_independent(
+    long long n, const double* __restrict__ perturbed, const long long* __restrict__ group,
+    long long* __restrict__ selected) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const int best = best_of(perturbed, group[f], group[f + 1]);
+    if (lane_number() == 0) selected[f] = best;
+}
+
+// One warp for one graph.
+extern "C" __global__ void draw_arborescence(
+    long long n, const double* __restrict__ perturbed, const long long* __restrict__ group,
+    const long long* __restrict__ table_parent, int d, double* weight, int* source, int* target, int* work,
+    long long* selected) {
+    if (warp_number() > 0) return;
+    const int nodes = 2 * d + 1;
+    for (long long e = lane_number(); e < (long long)nodes * nodes; e += WARP) weight[e] = MINUS_INFINITY;
+    __syncwarp();
+    for (int i = lane_number(); i < d; i += WARP)
+        for (long long t = group[i]; t < group[i + 1]; t++)
+            weight[(long long)i * nodes + (table_parent[t] >= 0 ? table_parent[t] : d)] = perturbed[t];
+    __syncwarp();
+    const Graph graph{d, nodes, weight, source, target, work, work + nodes, work + 2 * nodes, work + 3 * nodes,
+                      work + 4 * nodes};
+    maximum_arborescence(graph);
+    for (int i = lane_number(); i < d; i += WARP) {
+        const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
+        long long t = group[i];
+        while (table_parent[t] != parent) t++;
+        selected[i] = t;
+    }
+}
+
+extern "C" __global__ void structure_gradient(
+    long long n, const double* __restrict__ perturbed, const long long* __restrict__ group, double temperature,
+    const double* __restrict__ d_choice, double* __restrict__ d_phi) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const Shares shares = shares_of(perturbed, group[f], group[f + 1], temperature, d_choice);
+    for (long long t = group[f] + lane_number(); t < group[f + 1]; t += WARP)
+        d_phi[t] = structure_gradient_of(shares, perturbed[t], temperature, d_choice[t]);
+}
+
+extern "C" __global__ void price_gradient(
+    long long n, const double* __restrict__ perturbed, const float* __restrict__ noise,
+    const long long* __restrict__ group, const double* __restrict__ price, double* __restrict__ d_phi) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const double mean = mean_price_of(perturbed, noise, group[f], group[f + 1], price);
+    for (long long t = group[f] + lane_number(); t < group[f + 1]; t += WARP)
+        d_phi[t] += price_gradient_of(perturbed[t], noise[t], price[t], mean);
+}

@@ -1,0 +1,398 @@
+// Steps of gradient TAN for a population of runs on one table of rows: the twin of kernels/train.py.
+//
+// Runs differ in candidates, losses, rates and noise. What they have of each is written one run behind the other: the
+// tables of all runs are numbered through, and so are their features, run times n_features + feature. A step is four
+// launches, each for all runs: a block draws a run's structure, a warp makes a drawn table catch up, a warp scores a
+// sample, and a warp looks after a table. Every sum belongs to one warp.
+//
+// R runs, d features, F = R d, T tables of all runs, S steps of an epoch, B samples of a batch, C classes
+
+#define NEGLIGIBLE REAL(4e-9)
+#define HOPELESS (-36.0)
+// Classes that a group of lanes takes at a time, and groups of a warp.
+#define SPAN (N_CLASSES < WARP ? N_CLASSES : WARP)
+#define GROUPS (WARP / SPAN)
+
+struct Problem {
+    int n_features, n_tables, n_steps, batch_size, n_samples;
+    const CODE* codes;  // (d, n_samples)
+    const int* y;  // (n_samples,)
+    const float* weight;  // (n_samples,)
+    const int* n_states;  // (d,)
+    const int* group;  // (F + 1,)
+    const int* feature;  // (T,): of all runs
+    const int* parents;  // (T, 2): features, or -1
+    const long long* offset;  // (T + 1,): table t begins there
+    const long long* prior;  // (R,): and the prior of run r here
+    const int* arborescence;  // (R,): whether it draws whole trees
+    const int* loss;  // (R,)
+    const REAL* loss_parameters;  // (R, 3)
+    const REAL* rounding;  // (R, 2)
+    const int* has_price;  // (R,)
+    const double* price;  // (T,)
+    const long long* place;  // (F + 1,): where the gradient of a feature's drawn table is written
+};
+
+struct Parameters {
+    REAL *theta, *direction, *v;  // (cells of all runs,)
+    int* n_undrawn;  // (T,)
+    REAL* pending;  // (T,)
+    double *phi, *phi_m, *phi_v;  // (T,)
+};
+
+struct Steps {
+    const int* order;  // (R, S, B)
+    float* uniform;  // (S, T)
+    const unsigned long long* streams;  // (R, 6)
+    const int* is_streamed;  // (R,)
+    const REAL* step_sizes;  // (R, S)
+    const double* structure_step_sizes;  // (R, S)
+    const double* temperature;  // (R,)
+    const int* is_active;  // (R,)
+    const REAL* decay;  // (n_decay,)
+    int n_decay;
+    double beta1, beta2, epsilon;
+};
+
+struct Scratch {
+    CODE* codes;  // (R, S, d, B): those of an epoch's batches
+    float* noise;  // (T,)
+    double *perturbed, *d_choice;  // (T,)
+    double* top;  // (F,): the largest of a feature's perturbed logits
+    int* selected;  // (F,)
+    long long* begin;  // (F,): of the drawn tables
+    int* start;  // (F, B): rows of the batch in them
+    REAL* d_scores;  // (R, B, C)
+    double* losses;  // (R, B)
+    REAL* d_tables;  // (longest table of every feature of all runs,)
+    double* total;  // (R,): mean losses of an epoch's batches
+    double* edges;  // (R, 2 d + 1, 2 d + 1), or nothing where no trees are drawn
+    int* ends;  // (2, R, 2 d + 1, 2 d + 1)
+    int* work;  // (R, 5, 2 d + 1)
+    int* is_finite;  // (R,)
+};
+
+__device__ __forceinline__ REAL* prior_of(const Problem& problem, const Parameters& parameters, int run) {
+    return parameters.theta + problem.prior[run];
+}
+
+__device__ __forceinline__ Adam adam_of(const Problem& problem, const Steps& steps, int run, int s) {
+    const REAL size = steps.step_sizes[(long long)run * problem.n_steps + s];
+    return {size, (REAL)steps.beta1, (REAL)steps.beta2, (REAL)steps.epsilon};
+}
+
+__device__ __forceinline__ int width_of(const Problem& problem, int t, int n_values) {
+    return (int)(problem.offset[t + 1] - problem.offset[t]) / n_values;
+}
+
+// Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
+__device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
+    int row = codes[child * problem.batch_size + k];
+    for (int p = 0; p < 2; p++)
+        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes[parents[p] * problem.batch_size + k];
+    return row * N_CLASSES;
+}
+
+__device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Scratch& scratch, int run, int s) {
+    return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_size;
+}
+
+// Let a table go what is pending; the caller writes that nothing is.
+__device__ __forceinline__ void catch_up(
+    const Problem& problem, const Parameters& parameters, int t, int n_values, REAL pending) {
+    if (pending > NEGLIGIBLE) {
+        const long long begin = problem.offset[t];
+        go(parameters.direction + begin, parameters.theta + begin, width_of(problem, t, n_values), n_values, pending);
+    }
+}
+
+// Step the logits of one feature by Adam, along the structure gradient and that of the expected price.
+__device__ __forceinline__ void step_logits(
+    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int first,
+    int last, int s) {
+    const double temperature = steps.temperature[run];
+    const double step_size = steps.structure_step_sizes[(long long)run * problem.n_steps + s];
+    const Shares shares = shares_of(scratch.perturbed, first, last, temperature, scratch.d_choice);
+    const bool has_price = problem.has_price[run];
+    const double mean = has_price ? mean_price_of(scratch.perturbed, scratch.noise, first, last, problem.price) : 0;
+    for (int t = first + lane_number(); t < last; t += WARP) {
+        double d_phi = structure_gradient_of(shares, scratch.perturbed[t], temperature, scratch.d_choice[t]);
+        if (has_price) d_phi += price_gradient_of(scratch.perturbed[t], scratch.noise[t], problem.price[t], mean);
+        parameters.phi[t] -= adam_way(
+            d_phi, step_size, steps.beta1, steps.beta2, steps.epsilon, parameters.phi_m[t], parameters.phi_v[t]);
+    }
+}
+
+// Epoch, once: copy the codes of every batch, so that steps read them side by side. One thread a code.
+extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
+    const long long number = thread_number();
+    if (number >= n) return;
+    const int k = number % problem.batch_size;
+    const long long row = number / problem.batch_size;
+    const int i = row % problem.n_features;
+    const int sample = steps.order[row / problem.n_features * problem.batch_size + k];
+    scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
+}
+
+// Epoch, once: the uniform numbers of runs that have a stream of their own. One thread a number.
+extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps) {
+    const long long number = thread_number();
+    if (number >= n) return;
+    const int t = number % problem.n_tables, run = problem.feature[t] / problem.n_features;
+    if (!steps.is_active[run] || !steps.is_streamed[run]) return;
+    const int first = problem.group[run * problem.n_features], last = problem.group[(run + 1) * problem.n_features];
+    const long long position = number / problem.n_tables * (last - first) + t - first;
+    steps.uniform[number] = uniform_of(steps.streams + 6 * run, position);
+}
+
+// First of a step: finish the step before (s > 0), and draw structures (s < S). One block a run.
+extern "C" __global__ void draw_structures(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const int run = blockIdx.x, d = problem.n_features;
+    if (run >= n || !steps.is_active[run]) return;
+    const bool trees = problem.arborescence[run], drawing = s < problem.n_steps;
+    const int nodes = 2 * d + 1;
+    double* edges = scratch.edges + (long long)run * nodes * nodes * trees;
+    if (trees && drawing) {
+        for (int e = threadIdx.x; e < nodes * nodes; e += blockDim.x) edges[e] = MINUS_INFINITY;
+        __syncthreads();
+    }
+    for (int i = threadIdx.x / WARP; i < d; i += blockDim.x / WARP) {
+        const int f = run * d + i, first = problem.group[f], last = problem.group[f + 1];
+        if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
+        if (!drawing) continue;
+        __syncwarp();
+        const double total = log_total(parameters.phi, first, last);
+        for (int t = first + lane_number(); t < last; t += WARP) {
+            const float noise = gumbel_of(steps.uniform[(long long)s * problem.n_tables + t]);
+            const double perturbed = parameters.phi[t] - total + noise;
+            scratch.noise[t] = noise;
+            scratch.perturbed[t] = perturbed;
+            if (trees) {
+                const int j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
+                edges[(long long)i * nodes + j] = perturbed;
+            }
+        }
+        __syncwarp();
+        const int best = best_of(scratch.perturbed, first, last);
+        if (lane_number() == 0) {
+            scratch.top[f] = scratch.perturbed[best];
+            scratch.selected[f] = best;
+        }
+    }
+    if (!trees || !drawing) return;
+    __syncthreads();
+    if (threadIdx.x >= WARP) return;
+    int* work = scratch.work + (long long)run * 5 * nodes;
+    int* ends = scratch.ends + (long long)run * 2 * nodes * nodes;
+    const Graph graph{d, nodes, edges, ends, ends + (long long)nodes * nodes, work, work + nodes, work + 2 * nodes,
+                      work + 3 * nodes, work + 4 * nodes};
+    maximum_arborescence(graph);
+    for (int i = lane_number(); i < d; i += WARP) {
+        const int f = run * d + i, parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
+        int t = problem.group[f];
+        while (problem.parents[2 * t] != parent) t++;
+        scratch.selected[f] = t;
+    }
+}
+
+// Second: the drawn tables catch up, and say where the samples' rows begin. One warp a feature.
+extern "C" __global__ void look_up_drawn(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const int f = warp_number();
+    if (f >= n) return;
+    const int run = f / problem.n_features, i = f % problem.n_features;
+    if (!steps.is_active[run]) return;
+    const int t = scratch.selected[f];
+    const REAL pending = parameters.pending[t];
+    catch_up(problem, parameters, t, problem.n_states[i], pending);
+    const CODE* codes = codes_of(problem, scratch, run, s);
+    for (int k = lane_number(); k < problem.batch_size; k += WARP)
+        scratch.start[(long long)f * problem.batch_size + k] = row_of(problem, codes, i, problem.parents + 2 * t, k);
+    __syncwarp();
+    if (lane_number() == 0) {
+        scratch.begin[f] = problem.offset[t];
+        if (pending > NEGLIGIBLE) parameters.pending[t] = 0;
+    }
+}
+
+// Third: scores, losses and their gradients. One warp a sample; groups of its lanes share the features.
+extern "C" __global__ void score_batches(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long number = warp_number();
+    if (number >= n) return;
+    const int run = number / problem.batch_size, k = number % problem.batch_size, lane = lane_number();
+    if (!steps.is_active[run]) return;
+    const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
+    const int group = lane / SPAN, first = lane % SPAN;
+    REAL score[PER_LANE], d_score[PER_LANE];
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++) score[p] = 0;
+    if (group < GROUPS) {
+        const REAL* __restrict__ theta = parameters.theta;
+        const long long* __restrict__ begin = scratch.begin + (long long)run * problem.n_features;
+        const int* __restrict__ start = scratch.start + (long long)run * problem.n_features * problem.batch_size + k;
+#pragma unroll 4
+        for (int i = group; i < problem.n_features; i += GROUPS) {
+            const REAL* row = theta + begin[i] + start[(long long)i * problem.batch_size];
+#pragma unroll
+            for (int p = 0; p < PER_LANE; p++)
+                if (first + p * WARP < N_CLASSES) score[p] += rounded(row[first + p * WARP], step, most);
+        }
+    }
+    if (GROUPS > 1) {
+        const REAL part = score[0];
+        for (int other = 1; other < GROUPS; other++) {
+            const REAL theirs = __shfl_sync(ALL_LANES, part, (lane + other * SPAN) % WARP);
+            score[0] += theirs;
+        }
+    }
+    const REAL* prior = prior_of(problem, parameters, run);
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++)
+        score[p] = class_of(p) < N_CLASSES ? score[p] + rounded(prior[class_of(p)], step, most) : REAL(0);
+    const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
+    const REAL* parameter = problem.loss_parameters + 3 * run;
+    const REAL value = row_loss(
+        problem.loss[run], score, problem.y[sample], parameter[0], parameter[1], parameter[2], d_score);
+    const REAL share = problem.weight[sample] / problem.batch_size;
+    if (lane == 0) scratch.losses[number] = (double)share * (double)value;
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++)
+        if (class_of(p) < N_CLASSES) scratch.d_scores[number * N_CLASSES + class_of(p)] = share * d_score[p];
+}
+
+// Return the derivative of the loss with respect to a table being chosen, in all lanes.
+__device__ __forceinline__ double choice_of(
+    const Problem& problem, const REAL* theta, const REAL* d_scores, const CODE* codes, int child, const int* parents,
+    REAL step, REAL most) {
+    const int lane = lane_number(), group = lane / SPAN, first = lane % SPAN;
+    const int width = parents[0] >= 0 ? problem.n_states[parents[0]] : 1;
+    const int width2 = parents[1] >= 0 ? problem.n_states[parents[1]] : 1;
+    const CODE *x = codes + child * problem.batch_size, *z = codes + (parents[0] >= 0 ? parents[0] : child) * problem.batch_size,
+               *z2 = codes + (parents[1] >= 0 ? parents[1] : child) * problem.batch_size;
+    const bool one = parents[0] >= 0, two = parents[1] >= 0;
+    REAL total = 0;
+    if (group < GROUPS)
+#pragma unroll 4
+        for (int k = group; k < problem.batch_size; k += GROUPS) {
+            int row = x[k];
+            if (one) row = row * width + z[k];
+            if (two) row = row * width2 + z2[k];
+#pragma unroll
+            for (int p = 0; p < PER_LANE; p++) {
+                const int c = first + p * WARP;
+                if (c < N_CLASSES) total += d_scores[k * N_CLASSES + c] * rounded(theta[row * N_CLASSES + c], step, most);
+            }
+        }
+    return warp_sum((double)total);
+}
+
+// Step the prior of a run, and add the step's mean loss.
+__device__ __forceinline__ void step_prior(
+    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int s) {
+    const REAL* d_scores = scratch.d_scores + (long long)run * problem.batch_size * N_CLASSES;
+    const Adam adam = adam_of(problem, steps, run, s);
+    const long long begin = problem.prior[run];
+    REAL d_theta[PER_LANE], d_total = 0, total = 0;
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++) {
+        d_theta[p] = 0;
+        if (class_of(p) < N_CLASSES)
+            for (int k = 0; k < problem.batch_size; k++) d_theta[p] += d_scores[k * N_CLASSES + class_of(p)];
+        d_total += d_theta[p];
+    }
+    d_total = warp_sum(d_total);
+    REAL moved[PER_LANE];
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++)
+        if (class_of(p) < N_CLASSES) {
+            const long long at = begin + class_of(p);
+            const REAL before = parameters.theta[at], d_rho = d_theta[p] - probability_of(before) * d_total;
+            moved[p] = move(before, d_rho, adam, adam.beta1, adam.beta2, parameters.direction[at], parameters.v[at]);
+            total += probability_of(moved[p]);
+        }
+    const REAL shift = log(warp_sum(total));
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++)
+        if (class_of(p) < N_CLASSES) parameters.theta[begin + class_of(p)] = moved[p] - shift;
+    double loss = 0;
+    for (int k = lane_number(); k < problem.batch_size; k += WARP) loss += scratch.losses[(long long)run * problem.batch_size + k];
+    loss = warp_sum(loss);
+    if (lane_number() == 0) scratch.total[run] += loss;
+}
+
+// Fourth: choice gradients of all tables, and steps of those drawn; the last R warps step the priors. One warp a table.
+extern "C" __global__ void step_tables(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long number = warp_number();
+    if (number >= n) return;
+    if (number >= problem.n_tables) {
+        const int run = number - problem.n_tables;
+        if (steps.is_active[run]) step_prior(problem, parameters, steps, scratch, run, s);
+        return;
+    }
+    const int t = number, f = problem.feature[t], run = f / problem.n_features, i = f % problem.n_features, lane = lane_number();
+    if (!steps.is_active[run]) return;
+    const bool drawn = scratch.selected[f] == t, choice = problem.group[f + 1] - problem.group[f] > 1;
+    const bool hopeful = choice && (scratch.perturbed[t] - scratch.top[f]) / steps.temperature[run] > HOPELESS;
+    const int n_values = problem.n_states[i], n_undrawn = parameters.n_undrawn[t];
+    const long long begin = problem.offset[t];
+    const REAL* d_scores = scratch.d_scores + (long long)run * problem.batch_size * N_CLASSES;
+    REAL pending = parameters.pending[t];
+    __syncwarp();  // all have looked
+    double d_choice = 0;
+    if (hopeful) {
+        catch_up(problem, parameters, t, n_values, pending);
+        if (pending > NEGLIGIBLE) pending = 0;
+        __syncwarp();
+        d_choice = choice_of(
+            problem, parameters.theta + begin, d_scores, codes_of(problem, scratch, run, s), i, problem.parents + 2 * t,
+            problem.rounding[2 * run], problem.rounding[2 * run + 1]);
+    }
+    if (lane == 0) scratch.d_choice[t] = d_choice;
+    if (!drawn) {
+        if (lane == 0) {
+            parameters.n_undrawn[t] = n_undrawn + 1;
+            const REAL decay = n_undrawn + 1 < steps.n_decay ? steps.decay[n_undrawn + 1] : REAL(0);
+            parameters.pending[t] = pending + steps.step_sizes[(long long)run * problem.n_steps + s] * decay;
+        }
+        return;
+    }
+    const int width = width_of(problem, t, n_values);
+    REAL* d_table = scratch.d_tables + problem.place[f];
+    for (int j = lane; j < width * n_values; j += WARP) d_table[j] = 0;
+    __syncwarp();
+    const int* start = scratch.start + (long long)f * problem.batch_size;
+    for (int k = 0; k < problem.batch_size; k++)  // a lane has its classes for itself
+        for (int c = lane; c < N_CLASSES; c += WARP) d_table[start[k] + c] += d_scores[k * N_CLASSES + c];
+    __syncwarp();
+    step_table(
+        d_table, parameters.direction + begin, parameters.v + begin, parameters.theta + begin, width, n_values, n_undrawn,
+        adam_of(problem, steps, run, s));
+    if (lane == 0) parameters.n_undrawn[t] = 0;
+}
+
+// After an epoch: all tables catch up, and runs whose numbers are no longer finite say so. One warp a table or prior.
+extern "C" __global__ void settle(long long n, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long number = warp_number();
+    if (number >= n) return;
+    const bool prior = number >= problem.n_tables;
+    const int t = prior ? 0 : (int)number;
+    const int run = prior ? number - problem.n_tables : problem.feature[t] / problem.n_features;
+    if (!steps.is_active[run]) return;
+    const REAL* theta = prior_of(problem, parameters, run);
+    int size = N_CLASSES;
+    if (!prior) {
+        const REAL pending = parameters.pending[t];
+        const int n_values = problem.n_states[problem.feature[t] % problem.n_features];
+        catch_up(problem, parameters, t, n_values, pending);
+        __syncwarp();
+        if (lane_number() == 0 && pending > NEGLIGIBLE) parameters.pending[t] = 0;
+        theta = parameters.theta + problem.offset[t];
+        size = problem.offset[t + 1] - problem.offset[t];
+    }
+    __syncwarp();
+    for (int j = lane_number(); j < size; j += WARP)
+        if (!(theta[j] - theta[j] == 0)) scratch.is_finite[run] = 0;
+}

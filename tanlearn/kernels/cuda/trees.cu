@@ -1,0 +1,207 @@
+// Drawing structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient.
+//
+// A warp takes the tables of one feature, group[f] to group[f + 1] - 1; its lanes take every 32nd of them. The formulas
+// are those of kernels/trees.py.
+
+// Return Gumbel(0, 1) noise of a uniform number with 24 bits; see kernels/trees.py.
+__device__ __forceinline__ float gumbel_of(float uniform) {
+    const float u = uniform + 0x1p-25f;
+    return -logf(-logf(u < 1.0f - 0x1p-24f ? u : 1.0f - 0x1p-24f));
+}
+
+// Return log sum exp of the logits of a group, in all lanes.
+__device__ __forceinline__ double log_total(const double* phi, int first, int last) {
+    double top = MINUS_INFINITY, total = 0;
+    for (int t = first + lane_number(); t < last; t += WARP) top = phi[t] > top ? phi[t] : top;
+    top = warp_max(top);
+    for (int t = first + lane_number(); t < last; t += WARP) total += exp(phi[t] - top);
+    return top + log(warp_sum(total));
+}
+
+// Return the number of the largest value, of equals the first, in all lanes.
+__device__ __forceinline__ int best_of(const double* perturbed, int first, int last) {
+    double value = MINUS_INFINITY;
+    int best = last;
+    for (int t = first + lane_number(); t < last; t += WARP)
+        if (best == last || perturbed[t] > value) {
+            value = perturbed[t];
+            best = t;
+        }
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(ALL_LANES, value, step);
+        const int place = __shfl_xor_sync(ALL_LANES, best, step);
+        if (place < last && (best == last || other > value || (other == value && place < best))) {
+            value = other;
+            best = place;
+        }
+    }
+    return best;
+}
+
+// What the structure gradient of a group is made of: softmax shares of the perturbed logits, and their mean of d_choice.
+struct Shares {
+    double top, total, mean;
+};
+
+__device__ __forceinline__ double share_of(const Shares& shares, double perturbed, double temperature) {
+    return exp((perturbed - shares.top) / temperature);
+}
+
+__device__ __forceinline__ Shares shares_of(
+    const double* perturbed, int first, int last, double temperature, const double* d_choice) {
+    Shares shares{MINUS_INFINITY, 0, 0};
+    for (int t = first + lane_number(); t < last; t += WARP)
+        shares.top = perturbed[t] > shares.top ? perturbed[t] : shares.top;
+    shares.top = warp_max(shares.top);
+    for (int t = first + lane_number(); t < last; t += WARP) {
+        const double share = share_of(shares, perturbed[t], temperature);
+        shares.total += share;
+        shares.mean += share * d_choice[t];
+    }
+    shares.total = warp_sum(shares.total);
+    shares.mean = warp_sum(shares.mean) / shares.total;
+    return shares;
+}
+
+__device__ __forceinline__ double structure_gradient_of(
+    const Shares& shares, double perturbed, double temperature, double d_choice) {
+    return share_of(shares, perturbed, temperature) / shares.total * (d_choice - shares.mean) / temperature;
+}
+
+// Return the expected price of a group's table, in all lanes.
+__device__ __forceinline__ double mean_price_of(
+    const double* perturbed, const float* noise, int first, int last, const double* price) {
+    double mean = 0;
+    for (int t = first + lane_number(); t < last; t += WARP) mean += exp(perturbed[t] - noise[t]) * price[t];
+    return warp_sum(mean);
+}
+
+__device__ __forceinline__ double price_gradient_of(double perturbed, float noise, double price, double mean) {
+    return exp(perturbed - noise) * (price - mean);
+}
+
+// The rest finds a maximum-weight arborescence as kernels/trees.py does: one warp, whose lanes take the other end of
+// edges; where one of them decides, the others wait.
+
+struct Graph {
+    int d, nodes;  // root d; 2 d + 1 nodes with the contracted ones
+    double* weight;  // (nodes, nodes): [i][j] is the edge j -> i
+    int *source, *target;  // (nodes, nodes)
+    int *pointer, *state, *around, *edge_source, *edge_target;  // (nodes,)
+};
+
+__device__ __forceinline__ int outermost(const Graph& graph, int node) {
+    while (graph.around[node] >= 0) node = graph.around[node];
+    return node;
+}
+
+// Return the source of the heaviest edge into a node: of equals the root, else the lowest.
+__device__ __forceinline__ int best_source(const Graph& graph, int node, int size) {
+    const double* weight = graph.weight + (long long)node * graph.nodes;
+    double value = weight[graph.d];
+    int best = graph.d;
+    for (int j = lane_number(); j < size; j += WARP)
+        if (graph.state[j] != 3 && j != node && weight[j] > value) {
+            value = weight[j];
+            best = j;
+        }
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(ALL_LANES, value, step);
+        const int place = __shfl_xor_sync(ALL_LANES, best, step);
+        const bool wins_tie = place == graph.d || (best != graph.d && place < best);
+        if (other > value || (other == value && wins_tie)) {
+            value = other;
+            best = place;
+        }
+    }
+    return best;
+}
+
+__device__ __forceinline__ void contract(const Graph& graph, int member, int top) {
+    const long long n = graph.nodes;
+    if (lane_number() == 0) {
+        for (int node = member; graph.state[node] == 1; node = graph.pointer[node]) {
+            graph.state[node] = 3;
+            graph.around[node] = top;
+        }
+        graph.state[top] = 1;
+    }
+    __syncwarp();
+    for (int j = lane_number(); j < top; j += WARP) {
+        double in = MINUS_INFINITY, out = MINUS_INFINITY;
+        if (graph.state[j] != 3) {
+            if (graph.state[j] == 1 && graph.around[graph.pointer[j]] == top) graph.pointer[j] = top;
+            int node = member;
+            do {
+                const double gain = graph.weight[node * n + j] - graph.weight[node * n + graph.pointer[node]];
+                if (gain > in) {
+                    in = gain;
+                    graph.source[top * n + j] = graph.source[node * n + j];
+                    graph.target[top * n + j] = graph.target[node * n + j];
+                }
+                if (graph.weight[j * n + node] > out) {
+                    out = graph.weight[j * n + node];
+                    graph.source[j * n + top] = graph.source[j * n + node];
+                    graph.target[j * n + top] = graph.target[j * n + node];
+                }
+                node = graph.pointer[node];
+            } while (node != member);
+        }
+        graph.weight[top * n + j] = in;
+        graph.weight[j * n + top] = out;
+    }
+    __syncwarp();
+}
+
+// Leave the parent of node i, or the root, in edge_source[i].
+__device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
+    const int d = graph.d, lane = lane_number();
+    const long long n = graph.nodes;
+    for (int i = lane; i < n; i += WARP) {
+        graph.state[i] = i == d ? 2 : 0;  // 0 unseen, 1 on the path, 2 hangs on the root, 3 inside a contracted node
+        graph.around[i] = -1;
+    }
+    for (int edge = lane; edge < (d + 1) * (d + 1); edge += WARP) {
+        const int i = edge / (d + 1), j = edge % (d + 1);
+        graph.source[i * n + j] = j;
+        graph.target[i * n + j] = i;
+    }
+    __syncwarp();
+    int size = d + 1;
+    for (int start = 0; start < d; start++) {
+        int node = outermost(graph, start);
+        while (graph.state[node] != 2) {
+            const int best = best_source(graph, node, size);
+            const int seen = graph.state[best];
+            __syncwarp();  // all have looked
+            if (lane == 0) {
+                graph.state[node] = 1;
+                graph.pointer[node] = best;
+                graph.edge_source[node] = graph.source[node * n + best];
+                graph.edge_target[node] = graph.target[node * n + best];
+            }
+            __syncwarp();
+            if (seen == 0) {
+                node = best;
+            } else if (seen == 1) {
+                contract(graph, best, size);
+                node = size++;
+            } else {
+                node = outermost(graph, start);
+                __syncwarp();
+                if (lane == 0)
+                    for (int hung = node; graph.state[hung] == 1; hung = graph.pointer[hung]) graph.state[hung] = 2;
+                __syncwarp();
+            }
+        }
+        __syncwarp();
+    }
+    if (lane == 0)
+        for (int top = size - 1; top > d; top--) {  // break every cycle where its chosen edge enters
+            int member = graph.edge_target[top];
+            while (graph.around[member] != top) member = graph.around[member];
+            graph.edge_source[member] = graph.edge_source[top];
+            graph.edge_target[member] = graph.edge_target[top];
+        }
+    __syncwarp();
+}

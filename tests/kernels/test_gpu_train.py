@@ -1,0 +1,174 @@
+"""Whole epochs on the device against the fused engine of the CPU, and its noise against NumPy's generator."""
+
+import copy
+
+import host_cuda
+import numpy as np
+import pytest
+
+from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin
+from tanlearn._cuda import cupy
+from tanlearn.device_population import DevicePopulation
+from tanlearn.engines import FusedEngine
+from tanlearn.noise_streams import skip_uniform
+from tanlearn.state import State, plan_epoch
+
+N_STATES = [3, 2, 4]
+SETS = {
+    "choice": CandidateSets.from_lists([[], [0], [0, 1]]),
+    "trees": CandidateSets.from_lists([[1, 2], [0, 2], [0]]),
+    "fixed": CandidateSets.from_lists([[], [], []]),
+}
+
+
+def make_data(n=30, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = np.stack([(y + rng.integers(0, k, n)) % k for k in N_STATES], axis=1)
+    weight = rng.uniform(0.5, 2, n)
+    return EncodedData.from_codes(X, y, n_states=N_STATES, n_classes=n_classes, sample_weight=weight)
+
+
+def make_states(data):
+    """Four runs that differ in all that runs may differ in."""
+    options = [{}, {"fixed_point": FixedPoint(2, 1)}, {"size_weight": 0.05}, {}]
+    kinds = ["choice", "trees", "trees", "fixed"]
+    return [
+        State(data, SETS[kind], "uniform", "float32", np.random.default_rng(run), **option)
+        for run, (kind, option) in enumerate(zip(kinds, options, strict=True))
+    ]
+
+
+LOSSES = [Hybrid(trade_off=5), Margin(scale=0.5), Hybrid(trade_off=20), JointNLL()]
+RATES = [(0.02, 0.01), (0.01, 0.02), (0.03, 0.01), (0.01, 0.01)]
+
+
+def train(data, states, n_epochs=3, device="cuda", skip=None):
+    """Train on the device from fixed seeds; return the population and the losses of every epoch."""
+    weights = (data.weights / data.weights.mean()).astype(np.float32)
+    population = DevicePopulation(states, data, weights, LOSSES, 8)
+    rngs = [np.random.default_rng(10 + run) for run in range(len(states))]
+    losses = []
+    for epoch in range(n_epochs):
+        plans = [plan_epoch(30, 8, len(s.phi), rng, device) for s, rng in zip(states, rngs, strict=True)]
+        if skip is not None and epoch:
+            plans[skip] = None
+        population.start_epoch(plans, RATES, [1.0 / (epoch + 1)] * len(states))
+        losses.append(population.finish_epoch())
+    for run in range(len(states)):
+        population.pull(run)
+    return population, np.array(losses)
+
+
+def snapshot(states):
+    return [(state.theta.copy(), state.phi.copy()) for state in states]
+
+
+@pytest.mark.parametrize("n_classes", [3, 33])
+def test_epochs_are_those_of_the_cpu(backend, n_classes):
+    """To a hundredth of a step of up to 0.03; noise is drawn on the device, from where the generator stands."""
+    data = make_data(n_classes=n_classes)
+    states = make_states(data)
+    twins = copy.deepcopy(states)
+    weights = (data.weights / data.weights.mean()).astype(np.float32)
+    _, losses = train(data, states)
+    for run, (state, twin) in enumerate(zip(states, twins, strict=True)):
+        engine, rng = FusedEngine(twin, data, weights, LOSSES[run], 8), np.random.default_rng(10 + run)
+        for epoch in range(3):
+            expected = engine.epoch(plan_epoch(30, 8, len(twin.phi), rng), RATES[run], 1.0 / (epoch + 1))
+            np.testing.assert_allclose(losses[epoch, run], expected, rtol=1e-5)
+        np.testing.assert_allclose(state.theta, twin.theta, atol=3e-4)
+        np.testing.assert_allclose(state.phi, twin.phi, atol=1e-4)
+
+
+def test_epochs_repeat_to_the_last_bit_whatever_the_order_of_threads(backend, monkeypatch):
+    data = make_data()
+    found = []
+    for order in ("forwards", "forwards", "backwards", 3):
+        monkeypatch.setattr(host_cuda.RawKernel, "order", order)
+        states = make_states(data)
+        train(data, states)
+        found.append(snapshot(states))
+    for other in found[1:]:
+        np.testing.assert_equal(other, found[0])
+
+
+def test_noise_of_the_host_and_of_the_device_is_the_same(backend):
+    """The same model to the last bit, whether uniform numbers are sent or drawn there."""
+    data = make_data()
+    here, there = make_states(data), make_states(data)
+    train(data, here, device="cpu")
+    train(data, there, device="cuda")
+    np.testing.assert_equal(snapshot(here), snapshot(there))
+
+
+def test_a_run_is_the_same_alone_and_among_others(backend):
+    data = make_data()
+    together = make_states(data)
+    train(data, together)
+    alone = make_states(data)[1]
+    weights = (data.weights / data.weights.mean()).astype(np.float32)
+    population, rng = DevicePopulation([alone], data, weights, LOSSES[1:2], 8), np.random.default_rng(11)
+    for epoch in range(3):
+        population.start_epoch([plan_epoch(30, 8, len(alone.phi), rng, "cuda")], RATES[1:2], [1.0 / (epoch + 1)])
+        population.finish_epoch()
+    population.pull(0)
+    np.testing.assert_equal(snapshot([alone]), snapshot(together[1:2]))
+
+
+def test_a_run_without_a_plan_is_left_alone(backend):
+    """And one that diverges leaves the others alone."""
+    data = make_data()
+    states, undisturbed, once = make_states(data), make_states(data), make_states(data)
+    _, losses = train(data, states, skip=1)
+    train(data, undisturbed)
+    train(data, once, n_epochs=1)
+    np.testing.assert_equal(snapshot(states[1:2]), snapshot(once[1:2]))
+    np.testing.assert_equal(snapshot(states[2:]), snapshot(undisturbed[2:]))
+    assert np.isnan(losses[1:, 1]).all()
+    broken = make_states(data)
+    broken[0].theta[5] = np.nan
+    _, losses = train(data, broken)
+    assert np.isnan(losses[:, 0]).all()
+    np.testing.assert_equal(snapshot(broken[1:]), snapshot(undisturbed[1:]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64])
+def test_uniform_numbers_are_the_generators_own(backend, n):
+    """Numbers of two steps, with and without half a word held from before."""
+    data, sets = make_data(n=n + 1), CandidateSets.from_lists([[], [0], []])
+    for held in (False, True):
+        rng, twin = np.random.default_rng(n), np.random.default_rng(n)
+        if held:
+            assert rng.random(dtype=np.float32) == twin.random(dtype=np.float32)
+        state = State(data, sets, "maximum-likelihood", "float32", rng)
+        population = DevicePopulation([state], data, np.ones(n + 1, np.float32), [JointNLL()], 1)
+        order, start = plan_epoch(n + 1, 1, 4, rng, "cuda")
+        expected_order, expected = plan_epoch(n + 1, 1, 4, twin)
+        population.start_epoch([(order, start)], [(0.01, 0.01)], [1.0])
+        population.finish_epoch()
+        np.testing.assert_array_equal(order, expected_order)
+        np.testing.assert_array_equal(population._steps.uniform.get(), expected)
+        assert rng.bit_generator.state == twin.bit_generator.state
+
+
+def test_skipping_leaves_the_generator_where_drawing_does():
+    rng, twin = np.random.default_rng(3), np.random.default_rng(3)
+    for n in (1, 1, 2, 3, 1, 8, 5):
+        assert skip_uniform(rng, n).dtype == np.uint64
+        twin.random(n, dtype=np.float32)
+        assert rng.bit_generator.state == twin.bit_generator.state
+    other = np.random.Generator(np.random.MT19937(0))
+    before = other.bit_generator.state["state"]["pos"]
+    assert skip_uniform(other, 5) is None
+    assert other.bit_generator.state["state"]["pos"] == before
+
+
+def test_epochs_from_the_second_on_are_one_graph(backend, monkeypatch):
+    """Kernels are started one by one once, and once more to be recorded."""
+    calls = []
+    monkeypatch.setattr("tanlearn.kernels.gpu_train.train_epoch", lambda *arguments: calls.append(arguments))
+    data = make_data()
+    train(data, make_states(data), n_epochs=4)
+    assert len(calls) == 2
+    assert cupy().cuda.Stream
