@@ -50,6 +50,7 @@ class ChowLiu(BaseEstimator):
     [-1, -1, 0]
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "root": [Interval(Integral, 0, None, closed="left")],
         "penalty": [None, StrOptions({"aic", "bic"}), Interval(Real, 0, None, closed="left")],

@@ -52,6 +52,7 @@ class KDependence(BaseEstimator):
     [[-1, -1], [-1, -1], [1, -1]]
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, MAX_PARENTS, closed="both")],
         "threshold": [Interval(Real, 0, None, closed="left")],

@@ -36,6 +36,7 @@ class RandomTree(BaseEstimator):
     [2, 0, -1]
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")  # it does not look at the rows
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"ordering": [None, "array-like"]}
 
     def __init__(self, *, ordering: Any = None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.device_counts import add_pair_counts
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
@@ -159,7 +160,7 @@ class CountState:
         Parameters
         ----------
         data : EncodedData
-            A batch with the same features and classes.
+            A batch with the same features and classes, counted where its ``device`` says.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
 
@@ -178,8 +179,13 @@ class CountState:
         weights = data.weights
         self._make_room(weights)
         weights = weights.astype(self.dtype, copy=False)
-        self._cells += self._layout.count(data.codes, data.y, weights)
-        self._count_pairs(data, weights, n_jobs)
+        cells = self._layout.count(data.codes, data.y, weights, data.device)
+        if data.device == "cuda":
+            pairs = self.n_states, self.n_classes, self._pair_offset, self._pairs
+            self._pairs = add_pair_counts(data.codes, data.y, weights, *pairs)
+        else:
+            self._count_pairs(data, weights, n_jobs)
+        self._cells += cells
         return self
 
     def merge(self, other: CountState) -> CountState:
@@ -294,14 +300,8 @@ class CountState:
         bytes
         """
         buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            tanlearn_counts=_FORMAT,
-            n_states=self.n_states,
-            n_classes=self.n_classes,
-            cells=self._cells,
-            pairs=self._pairs,
-        )
+        sizes: dict[str, Any] = {"n_states": self.n_states, "n_classes": self.n_classes}
+        np.savez(buffer, tanlearn_counts=_FORMAT, **sizes, cells=self._cells, pairs=self._pairs)
         return buffer.getvalue()
 
     @classmethod

@@ -84,6 +84,7 @@ class CrossTuned(BaseEstimator):
     (['loss__scale'], True)
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learner": [None, BatchLearner],
         "param_grid": [None, dict, list],
@@ -186,7 +187,7 @@ class CrossTuned(BaseEstimator):
         right: list[Any] = []
 
         def record(tables: Tables) -> bool:
-            scores = log_joint(tables, structure, held_out.codes)
+            scores = log_joint(tables, structure, held_out.codes, device=held_out.device)
             right.append(held_out.weights[scores.argmax(axis=1) == held_out.y].sum())
             return self.patience is not None and len(right) - 1 - int(np.argmax(right)) >= self.patience
 

@@ -38,6 +38,8 @@ class EncodedData:
         What messages call every feature, such as ``"X column 'age'"``; by default their numbers.
     row_numbers : ndarray of shape (n_samples,), optional
         What messages call every row: its number in the table that the user passed.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where learners that can do both are to work.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class EncodedData:
     sample_weight: AnyArray | None = None
     places: tuple[str, ...] | None = None
     row_numbers: IntArray | None = None
+    device: str = "cpu"
 
     @classmethod
     def from_codes(

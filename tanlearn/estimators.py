@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._cuda import DEVICES, check_device
 from tanlearn._typing import AnyArray, Codes, FloatArray, codes_dtype, missing_code
 from tanlearn.archive import fields
 from tanlearn.border import encode_rows, encode_training, forget, generator
@@ -20,7 +22,7 @@ from tanlearn.encoded_data import EncodedData
 from tanlearn.generation import GenerativeMixin
 from tanlearn.generative import log_evidence
 from tanlearn.inference import log_joint, log_posterior
-from tanlearn.parameters import MaximumLikelihood, ParameterLearner
+from tanlearn.parameters import MaximumLikelihood, ParameterLearner, check_learner_device
 from tanlearn.persistence import save
 from tanlearn.quantization import FixedPoint, IntegerTables
 from tanlearn.serialization import restore_tables
@@ -47,6 +49,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         "class_weight": [None, StrOptions({"balanced"}), dict],
         "class_prior": [None, "array-like"],
         "encoder": [None, TableEncoder],
+        "device": [StrOptions(set(DEVICES))],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -54,6 +57,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     class_weight: Any
     class_prior: Any
     encoder: TableEncoder | None
+    device: str
     n_jobs: int | None
     random_state: Any
     structure_: Structure
@@ -84,8 +88,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a column, ``y`` or the weights break a rule of the border; the message names the place and the
             remedy.
+        ImportError, RuntimeError
+            If the device is not there.
         """
         self._validate_params()
+        check_device(self.device)
         forget(self)
         fraction = getattr(self, "validation_fraction", None)
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
@@ -108,12 +115,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The estimator itself, with all that :meth:`fit` learns but the encoding.
         """
         self._validate_params()
+        check_device(self.device)
         forget(self)
         return self._learn_all(data, validation)
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
         """Learn, then replace the prior if the user knows better."""
         log_prior = None if self.class_prior is None else read_prior(self.class_prior, data.n_classes)
+        data = replace(data, device=self.device)
+        validation = None if validation is None else replace(validation, device=self.device)
         self._learn(data, validation, generator(self.random_state))
         if log_prior is not None:
             self._set_log_prior(log_prior)
@@ -176,7 +186,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _log_joint(self, codes: Codes) -> FloatArray:
         """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
-        return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
+        return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(features) of every row: how likely the model holds it for; missing features are summed out.
@@ -301,6 +311,10 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
         Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
+        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
+        Encoding, and drawing, completing and explaining rows, stay on the CPU.
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -356,6 +370,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -364,18 +379,21 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the structure, then the tables."""
+        # Learners are copied, as they may keep what they find: what the user passed stays as it was.
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        check_learner_device(self.parameters_, self.device)
         structure = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
         if not isinstance(structure, Structure):
-            # Learners are copied, as they may keep what they find: what the user passed stays as it was.
             self.structure_learner_ = clone(structure, safe=False)
+            check_learner_device(self.structure_learner_, self.device)
             structure = self.structure_learner_.learn(data, rng)
         check_structure(structure, data.n_features)
-        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         self.tables_ = self.parameters_.fit(structure, data, rng)
         self.structure_ = structure
 
@@ -393,6 +411,10 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
         Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
+        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
+        Encoding, and drawing, completing and explaining rows, stay on the CPU.
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -438,6 +460,7 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -445,6 +468,7 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -452,4 +476,5 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
         """Learn the tables."""
         self.structure_ = Structure.naive_bayes(data.n_features)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        check_learner_device(self.parameters_, self.device)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)

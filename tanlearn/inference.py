@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from tanlearn._cuda import check_device, cupy, to_device
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.elimination import Eliminator
+from tanlearn.kernels import gpu
 from tanlearn.kernels import scores as kernels
-from tanlearn.kernels import upward as pass_kernels
+from tanlearn.kernels import upward as forests
 from tanlearn.quantization import IntegerTables
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
@@ -21,11 +23,16 @@ __all__ = ["log_joint", "log_posterior"]
 
 #: Rows a block: scores and rows of one block stay in the first-level cache.
 _BLOCK = 512
+#: Bytes of a device that a block of rows may take, and its beliefs once more. It is some ten times what rows of 256
+#: features need to keep a large device busy.
+_DEVICE_BYTES = 1 << 28
 #: The logarithm of 1e-300, a normal number.
 _LOWEST_LOG = -690.0
 
 
-def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+def log_joint(
+    tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu"
+) -> FloatArray:
     """Return log p(class, observed features) of every row.
 
     Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
@@ -41,6 +48,8 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
         Feature-major codes.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where to add up, block of rows by block of rows. Scores of complete rows do not depend on it.
 
     Returns
     -------
@@ -50,7 +59,10 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     ------
     ValueError
         If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
-        many ways that summing them out would take more than 4 million numbers.
+        many ways that summing them out would take more than 4 million numbers; or, on a device, if a feature has two
+        augmenting parents.
+    ImportError, RuntimeError
+        If the device is not there.
 
     Examples
     --------
@@ -63,28 +75,54 @@ def log_joint(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int
     >>> np.exp(log_joint(tables, structure, data.codes)).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.667], [0.0, 0.667]]
     """
+    check_device(device)
     missing = missing_code(codes.dtype)
     incomplete = (codes == missing).any(axis=0)
     if not incomplete.any():
-        return _complete(tables, codes, n_jobs)
+        return _complete(tables, codes, n_jobs, device)
     rows = np.flatnonzero(incomplete)
+    feature = np.flatnonzero(codes[:, rows[0]] == missing)[0]
+    place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
     if not structure.is_acyclic:
-        feature = np.flatnonzero(codes[:, rows[0]] == missing)[0]
         raise ValueError(
-            f"row {rows[0]} misses feature {feature} (or has a category there that training did not), and this "
-            f"structure has a cycle, so it cannot be summed out. Impute it, or use a structure that is a tree."
+            f"{place}, and this structure has a cycle, so it cannot be summed out. Impute it, or use a structure that "
+            f"is a tree."
+        )
+    two_parents = np.flatnonzero(structure.parents[:, 1] >= 0)
+    if two_parents.size and device != "cpu":
+        raise ValueError(
+            f"{place}, and feature {two_parents[0]} has two augmenting parents: device={device!r} sums out of forests "
+            f"only. Use device='cpu', impute it, or use a structure that is a tree."
         )
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
-    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs)
-    if (structure.parents[:, 1] >= 0).any():
+    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
+    if two_parents.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
         scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
     else:
-        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs)
+        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
     return scores
 
 
-def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
+def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
+    """Return blocks of rows that fit a device together with what is made of them.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    row_bytes : int
+        Bytes that a row takes.
+
+    Returns
+    -------
+    list of slice
+    """
+    n_rows = max(1, _DEVICE_BYTES // row_bytes)
+    return [slice(first, min(first + n_rows, n_samples)) for first in range(0, n_samples, n_rows)]
+
+
+def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
     """Return the log joint of complete rows; where the tables hold integers, by adding these."""
     cells: AnyArray
     dtype: Any
@@ -93,19 +131,22 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None) -> FloatArray:
     else:
         cells, dtype = tables.cells, np.float64
     scores = np.empty((codes.shape[1], tables.layout.n_classes), dtype)
-    arguments = (*tables.layout.arrays(), np.arange(len(tables)), missing_code(codes.dtype))
+    arrays, missing = (cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
 
     def score(first: int, last: int) -> None:
         rows = np.empty(_BLOCK, np.intp)
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
-            kernels.log_joint(codes, start, cells, *arguments, rows[: stop - start], scores[start:stop])
+            kernels.log_joint(codes, start, *arrays, missing, rows[: stop - start], scores[start:stop])
 
-    _share(score, len(scores), n_jobs)
+    if device == "cpu":
+        _share(score, len(scores), n_jobs)
+    else:
+        _hand_over(gpu.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
     return tables.fixed_point.decode(scores) if isinstance(tables, IntegerTables) else scores
 
 
-def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None) -> FloatArray:
+def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
     """Return the log joint of rows that miss features, by a pass up the forest."""
     layout, parent, missing = tables.layout, structure.parent, missing_code(codes.dtype)
     scores = np.empty((codes.shape[1], layout.n_classes))
@@ -118,18 +159,26 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     most = int(_LOWEST_LOG / lowest)
     place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
     upward = np.ascontiguousarray(structure.order[::-1])
-    shape = layout.n_states, layout.offset, place
-    tree = tables.cells, probabilities, parent, upward, *shape, tables.is_normalized, most, missing
+    arrays = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place
+    rules = tables.is_normalized, most, missing
+    sizes = len(parent), int(place[-1]), layout.n_classes
 
     def score(first: int, last: int) -> None:
-        count = np.empty(len(parent), np.intp)
-        belief, message, product = (np.empty(n) for n in (place[-1], np.diff(place).max(), layout.n_classes))
+        count = np.empty(sizes[0], np.intp)
+        belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(place).max(), sizes[2]))
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
             block = np.ascontiguousarray(codes[:, start:stop])
-            pass_kernels.log_joint(block, *tree, count, belief, message, product, scores[start:stop])
+            forests.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[start:stop])
 
-    _share(score, len(scores), n_jobs)
+    if device == "cpu":
+        _share(score, len(scores), n_jobs)
+    else:
+        n_workers = max(1, min(len(scores), _DEVICE_BYTES // (8 * sum(sizes))))
+        types = np.int64, np.float64, np.float64
+        count, belief, product = (cupy().empty((n_workers, n), dtype) for n, dtype in zip(sizes, types, strict=True))
+        arguments = *to_device(*arrays), *rules, count, belief, None, product
+        _hand_over(gpu.log_joint_upward, arguments, codes, scores)
     return scores
 
 
@@ -143,6 +192,16 @@ def _share(work: Callable[[int, int], None], n_samples: int, n_jobs: int | None)
         Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
             delayed(work)(*edge) for edge in itertools.pairwise(edges)
         )
+
+
+def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: Codes, scores: AnyArray) -> None:
+    """Have a kernel of the device write the scores, block by block; its other arguments stand between the two."""
+    n_samples, n_classes = scores.shape
+    for rows in device_blocks(n_samples, len(codes) * codes.itemsize + n_classes * scores.itemsize):
+        (block,) = to_device(codes[:, rows])
+        found = cupy().empty((block.shape[1], n_classes), scores.dtype)
+        kernel(block, *arguments, found)
+        scores[rows] = found.get()
 
 
 def log_posterior(scores: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray
 from tanlearn.candidates import CandidateSets
+from tanlearn.device_objective import DeviceObjective
 from tanlearn.encoded_data import EncodedData
 from tanlearn.few_bits import train_in_bits
 from tanlearn.losses import Hybrid, Loss, Margin, check_loss
@@ -21,7 +22,15 @@ from tanlearn.structures import Structure
 from tanlearn.tables import TableLayout, Tables
 from tanlearn.training import TrainingSettings
 
-__all__ = ["LBFGS", "BatchLearner", "ConjugateGradient", "MaximumLikelihood", "ParameterLearner", "StochasticGradient"]
+__all__ = [
+    "LBFGS",
+    "BatchLearner",
+    "ConjugateGradient",
+    "MaximumLikelihood",
+    "ParameterLearner",
+    "StochasticGradient",
+    "check_learner_device",
+]
 
 
 class ParameterLearner(Protocol):
@@ -30,6 +39,41 @@ class ParameterLearner(Protocol):
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of ``structure`` learnt from ``data``."""
         ...
+
+
+def check_learner_device(learner: Any, device: str) -> None:
+    """Refuse a learner of structures or parameters that has no kernels for a device.
+
+    Parameters
+    ----------
+    learner : object
+        With a method ``learn`` or ``fit``. Its attribute ``devices`` names those it can use; without one it is for the
+        CPU only.
+    device : {"cpu", "cuda"}
+        Where it is to work.
+
+    Raises
+    ------
+    ValueError
+        If it cannot.
+
+    Examples
+    --------
+    >>> from tanlearn import ConjugateGradient, ExpectationMaximization
+    >>> from tanlearn.parameters import check_learner_device
+    >>> check_learner_device(ConjugateGradient(), "cuda")
+    >>> check_learner_device(ExpectationMaximization(), "cuda")
+    Traceback (most recent call last):
+    ...
+    ValueError: ExpectationMaximization() works with device='cpu' only, got device='cuda'. Use device='cpu', ...
+    """
+    devices = getattr(learner, "devices", ("cpu",))
+    if device not in devices:
+        raise ValueError(
+            f"{learner!r} works with device={' or '.join(map(repr, devices))} only, got device={device!r}. Use "
+            f"device={devices[0]!r}, or learners that have kernels for {device!r}, such as ChowLiu() for structures, "
+            f"MaximumLikelihood() and ConjugateGradient() for parameters."
+        )
 
 
 class MaximumLikelihood(BaseEstimator):
@@ -65,6 +109,7 @@ class MaximumLikelihood(BaseEstimator):
     [[0.67, 0.25], [0.33, 0.75]]
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [None, Interval(Real, 0, 1, closed="neither")],
@@ -94,7 +139,7 @@ class MaximumLikelihood(BaseEstimator):
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
-        return self.from_counts(layout, layout.count(data.codes, data.y, data.weights))
+        return self.from_counts(layout, layout.count(data.codes, data.y, data.weights, data.device))
 
     def from_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return the tables of counts that are at hand already.
@@ -137,6 +182,7 @@ class BatchLearner(BaseEstimator):
     Start and search are apart so that cross-tuning can score every iterate, the start among them.
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -171,7 +217,8 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
+            on a device, if any value is missing or the loss is the user's own.
         """
         return self.improve(self.start(structure, data, rng), data)
 
@@ -213,13 +260,13 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
+            on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
-        objective = Objective(layout, data, loss)
-
+        objective = (DeviceObjective if data.device == "cuda" else Objective)(layout, data, loss)
         total = float(data.weights.sum())
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
@@ -329,6 +376,7 @@ class StochasticGradient(BaseEstimator):
     True
     """
 
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
         "learning_rate": [Interval(Real, 0, None, closed="neither")],

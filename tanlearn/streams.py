@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from tanlearn._columns import read_columns, shorten
+from tanlearn._cuda import check_device
 from tanlearn._typing import AnyArray
 from tanlearn._validation import read_labels, read_weights
 from tanlearn.border import forget, number_classes
@@ -142,7 +143,7 @@ class FamilyCounts:
             If the sum of all integer weights would overflow.
         """
         dtype = type_with_room(self.cells[: self.layout.n_classes], data.weights)
-        self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights)
+        self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights, data.device)
         return self
 
 
@@ -167,6 +168,7 @@ class PartialFitMixin:
     encoder: Any
     class_weight: Any
     class_prior: Any
+    device: str
     n_jobs: int | None
     counts_: Any
 
@@ -210,6 +212,7 @@ class PartialFitMixin:
         [2, 2, 1, 0, 1, 2]
         """
         self._validate_params()  # type: ignore[attr-defined]
+        check_device(self.device)
         # All is done to a copy, with counts of its own, so that a chunk that breaks a rule changes nothing.
         twin = copy(self)
         data = _encode_chunk(twin, X, y, classes, sample_weight)
@@ -307,4 +310,5 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         table = estimator.encoder_._encode(columns)
     places = tuple(column.place for column in columns)
     weights = weigh_classes(estimator.class_weight, codes, known, weights)
-    return EncodedData(table, estimator.encoder_.n_states_, codes, len(known), weights, places, rows)
+    states = estimator.encoder_.n_states_
+    return EncodedData(table, states, codes, len(known), weights, places, rows, estimator.device)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from tanlearn._cuda import to_device
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import counts as count_kernels
-from tanlearn.kernels import scores
+from tanlearn.kernels import gpu, scores
 
 __all__ = ["TableLayout", "Tables"]
 
@@ -141,7 +143,7 @@ class TableLayout:
         )
         return d_cells
 
-    def count(self, codes: Codes, y: IntArray, weights: AnyArray) -> AnyArray:
+    def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
         """Return the weighted counts of every cell, families with a missing member left out.
 
         Parameters
@@ -150,6 +152,8 @@ class TableLayout:
         y : ndarray of shape (n_samples,)
         weights : ndarray of shape (n_samples,)
             Integers are counted exactly.
+        device : {"cpu", "cuda"}, default="cpu"
+            Where to count. The result does not depend on it.
 
         Returns
         -------
@@ -157,8 +161,16 @@ class TableLayout:
             Of the type of ``weights``.
         """
         counts = np.zeros(self.n_cells, weights.dtype)
-        count_kernels.count_classes(y, weights, counts)
-        count_kernels.count_families(codes, y, weights, *self.arrays(), missing_code(codes.dtype), _rows(codes), counts)
+        arrays = codes, y, weights, counts, *self.arrays()
+        if device == "cuda":
+            return self._count(gpu, *to_device(*arrays)).get()
+        return self._count(count_kernels, *arrays)
+
+    def _count(self, kernels: Any, codes: Any, y: Any, weights: Any, counts: Any, *tables: Any) -> Any:
+        """Add the counts of arrays that lie where the kernels work, and return them."""
+        missing, rows = missing_code(codes.dtype), np.empty(codes.shape[1], np.intp)
+        kernels.count_classes(y, weights, counts[: self.n_classes])
+        kernels.count_families(codes, y, weights, *tables, missing, rows, counts)
         return counts
 
     def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:

@@ -193,7 +193,7 @@ def test_heuristic_candidates_of_images():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"device": "cuda"}, "device must be 'cpu', got 'cuda'"),
+        ({"device": "tpu"}, "'device' parameter of TANClassifier must be a str among .* Got 'tpu'"),
         ({"patience": 3}, "set validation_fraction too"),
         ({"temperature": (10.0, 0.0)}, "two positive numbers"),
         ({"temperature": ("a", "b")}, "two positive numbers"),
