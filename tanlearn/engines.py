@@ -1,5 +1,7 @@
 """Two engines that train an epoch of gradient TAN: the fused one, and its unfused twin, which is the oracle of it.
 
+(Those of the device are in ``device_population.py`` and ``device_engine.py``.)
+
 One step (differentiable TAN, section 3): draw a structure, score the batch with its tables only, and send the gradient
 back to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -50,6 +52,8 @@ class Engine(ABC):
         Rows.
     """
 
+    #: Where the noise of its plans is drawn.
+    noise_device: ClassVar[str] = "cpu"
     adam: Adam
     structure_adam: Adam
 
@@ -71,9 +75,14 @@ class Engine(ABC):
         Returns
         -------
         float
-            Mean loss of the drawn structures.
+            Mean loss of the drawn structures; nan if a parameter is no longer finite.
         """
-        return self._total_loss(plan, rates, temperature) / len(plan[0])
+        mean_loss = self._total_loss(plan, rates, temperature) / len(plan[0])
+        return mean_loss if np.isfinite(self.state.theta).all() else np.nan
+
+    def pull(self) -> State:
+        """Return the state with the tables of the last epoch; its structure logits always are."""
+        return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
         """Return a copy of what an epoch leaves to the next one.
@@ -98,14 +107,19 @@ class Engine(ABC):
         ValueError
             If that is of another problem.
         """
-        n_steps = np.zeros(2, np.int64)
-        own = {"n_steps": n_steps, **self._arrays()}
-        for (name, array), found in zip(own.items(), fields(state, *own), strict=True):
-            check_array(name, found, array.dtype, array.shape)
-            if array.dtype.kind == "i" and (found < 0).any():
+        own = {"n_steps": np.zeros(2, np.int64), **self._arrays()}
+        arrays = dict(zip(own, fields(state, *own), strict=True))
+        for name, found in arrays.items():
+            check_array(name, found, own[name].dtype, own[name].shape)
+            if found.dtype.kind == "i" and (found < 0).any():
                 raise ValueError(f"{name} counts steps, and cannot be negative.")
-            array[:] = found
-        self.adam.t, self.structure_adam.t = n_steps.tolist()
+        self.adam.t, self.structure_adam.t = arrays.pop("n_steps").tolist()
+        self._set_arrays(arrays)
+
+    def _set_arrays(self, arrays: dict[str, AnyArray]) -> None:
+        """Take what arrays like those of :meth:`_arrays` hold."""
+        for name, array in self._arrays().items():
+            array[:] = arrays[name]
 
     @abstractmethod
     def _arrays(self) -> dict[str, AnyArray]:

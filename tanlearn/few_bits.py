@@ -15,12 +15,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from tanlearn.candidates import CandidateSets
+from tanlearn.device_training import train_together
 from tanlearn.encoded_data import EncodedData
 from tanlearn.losses import Loss
 from tanlearn.quantization import MAX_BITS, FixedPoint
-from tanlearn.training import TrainingOutcome, TrainingSettings, error_rate, train
+from tanlearn.training import Training, TrainingOutcome, TrainingSettings, error_rate, train
 
-__all__ = ["read_bits", "train_in_bits"]
+__all__ = ["best_split", "read_bits", "train_in_bits", "trainings_in_bits"]
 
 #: Integer bits to choose from where only the total is given ([RE] V-B).
 INTEGER_BITS = range(1, 7)
@@ -114,22 +115,86 @@ def train_in_bits(
     >>> train_in_bits((1, 0), data, sets, Hybrid(), settings, np.random.default_rng(0)).tables
     IntegerTables(n_features=1, n_classes=2, bits=(1, 0), n_cells=6)
     """
-    formats = read_bits(bits)
-    if len(formats) > 1 and checkpoint is not None:
+    n_splits = len(read_bits(bits))
+    if n_splits == 1:
+        chosen = replace(settings, fixed_point=read_bits(bits)[0])
+        options = {"validation": validation, "callback": callback, "start": start}
+        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
+    if checkpoint is not None:
         raise ValueError(
-            f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
+            f"bits={bits} trains {n_splits} splits, and a checkpoint is of one training: name integer and fraction "
             f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
         )
-    options = {"validation": validation, "callback": callback, "checkpoint": checkpoint, "start": start}
-
-    def outcome_of(fixed_point: FixedPoint | None, rng: np.random.Generator, n_jobs: int | None) -> TrainingOutcome:
-        chosen = replace(settings, fixed_point=fixed_point)
-        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, **options)
-
-    if len(formats) == 1:
-        return outcome_of(formats[0], rng, n_jobs)
-    outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-        delayed(outcome_of)(fixed_point, copy.deepcopy(rng), 1) for fixed_point in formats
+    trainings = trainings_in_bits(
+        bits, data, candidates, loss, settings, rng, validation=validation, callback=callback, start=start
     )
-    rows = data if validation is None else validation
-    return min(outcomes, key=lambda found: (error_rate(found.structure, found.tables, rows), found.history[-1].loss))
+    outcomes: Sequence[TrainingOutcome | Exception]
+    if data.device == "cuda":
+        outcomes = train_together(trainings)
+    else:
+        outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+            delayed(training.run)(1) for training in trainings
+        )
+    return best_split(trainings, outcomes)
+
+
+def trainings_in_bits(
+    bits: Any,
+    data: EncodedData,
+    candidates: CandidateSets,
+    loss: Loss,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+    **options: Any,
+) -> list[Training]:
+    """Return the trainings, not begun, that :func:`train_in_bits` chooses from.
+
+    Parameters
+    ----------
+    bits, data, candidates, loss, settings, rng
+        As for :func:`train_in_bits`.
+    **options
+        As for :class:`~tanlearn.training.Training`.
+
+    Returns
+    -------
+    list of Training
+        One a split, each with random numbers of its own.
+    """
+    return [
+        Training(data, candidates, loss, replace(settings, fixed_point=fixed_point), copy.deepcopy(rng), **options)
+        for fixed_point in read_bits(bits)
+    ]
+
+
+def best_split(trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> TrainingOutcome:
+    """Return the outcome with the fewest errors, of equals the one with the lowest last loss.
+
+    Parameters
+    ----------
+    trainings : sequence of Training
+        Of all splits, on the same rows.
+    outcomes : sequence of TrainingOutcome or Exception
+        What has come of them.
+
+    Returns
+    -------
+    TrainingOutcome
+
+    Raises
+    ------
+    Exception
+        The first, if a training has failed.
+    """
+    sound = []
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+        sound.append(outcome)
+    first = trainings[0]
+    rows = first.data if first.validation is None else first.validation
+
+    def rank(outcome: TrainingOutcome) -> tuple[float, float]:
+        return error_rate(outcome.structure, outcome.tables, rows), outcome.history[-1].loss
+
+    return sound[0] if len(sound) == 1 else min(sound, key=rank)

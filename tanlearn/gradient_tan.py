@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.border import hold_out
+from tanlearn.border import forget, generator, hold_out
 from tanlearn.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.class_weights import read_prior
 from tanlearn.devices import DeviceMixin
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
-from tanlearn.few_bits import train_in_bits
+from tanlearn.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.fingerprints import digest
 from tanlearn.generation import GenerativeMixin
 from tanlearn.losses import Hybrid, Loss, check_loss
 from tanlearn.table_encoder import TableEncoder
-from tanlearn.training import EpochReport, TrainingSettings
+from tanlearn.training import EpochReport, Training, TrainingOutcome, TrainingSettings
 
 __all__ = ["TANClassifier"]
 
@@ -101,8 +102,10 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         Probabilities of the classes, in sorted order, in place of those learnt.
     encoder : TableEncoder, optional
         How raw columns become codes; by default ``TableEncoder()``.
-    device : {"cpu"}, default="cpu"
-        Where to train.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
+        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
+        Encoding, and drawing, completing and explaining rows, stay on the CPU.
     n_jobs : int, optional
         Threads for encoding and prediction, and for steps that read 100,000 table rows and more (tables times batch
         size: images), as in joblib. Results do not depend on it.
@@ -183,7 +186,6 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         "bits": "no_validation",
         "warm_start": ["boolean"],
         "size_weight": [Interval(Real, 0, None, closed="left")],
-        "device": [str],
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "callback": [None, callable],
         "checkpoint": [None, str, os.PathLike],
@@ -248,6 +250,56 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
+        arguments, options = self._arguments(data, validation, rng)
+        self._take(train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint))
+
+    def begin_encoded(self, data: EncodedData) -> list[Training]:
+        """Return the trainings that :meth:`fit_encoded` would make, for a device that makes many at once.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Encoded rows and classes.
+
+        Returns
+        -------
+        list of Training
+            Not begun. Hand what comes of them to :meth:`end_encoded`.
+        """
+        self._validate_params()
+        forget(self)
+        arguments, options = self._arguments(data, None, generator(self.random_state))
+        return trainings_in_bits(*arguments, **options)
+
+    def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
+        """Keep what has come of the trainings of :meth:`begin_encoded`.
+
+        Parameters
+        ----------
+        trainings : sequence of Training
+            Those.
+        outcomes : sequence of TrainingOutcome or Exception
+            One a training.
+
+        Returns
+        -------
+        TANClassifier
+            The estimator itself, as after :meth:`fit_encoded`.
+
+        Raises
+        ------
+        Exception
+            The first, if a training has failed.
+        """
+        self._take(best_split(trainings, outcomes))
+        if self.class_prior is not None:
+            self._set_log_prior(read_prior(self.class_prior, trainings[0].data.n_classes))
+        return self
+
+    def _arguments(
+        self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what ``train_in_bits`` takes: positional arguments, and others by name."""
         self._check_settings()
         self.candidates_ = make_candidates(
             self.candidates,
@@ -275,32 +327,24 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
             size_weight=self.size_weight,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        key = self._start_key(data)
-        before, start = getattr(self, "_start", (key, None)) if self.warm_start else (key, None)
-        if before != key:
+        self._key = self._start_key(data)
+        before, start = getattr(self, "_start", (self._key, None)) if self.warm_start else (self._key, None)
+        if before != self._key:
             raise ValueError(
                 "warm_start goes on where the previous fit ended, but candidates, columns, categories, cuts or classes "
                 "are others now. Keep an int random_state and the columns, or set warm_start=False."
             )
-        outcome = train_in_bits(
-            self.bits,
-            data,
-            self.candidates_,
-            loss,
-            settings,
-            rng,
-            validation=validation,
-            callback=self._report,
-            n_jobs=self.n_jobs,
-            checkpoint=self.checkpoint,
-            start=start,
-        )
+        arguments = self.bits, data, self.candidates_, loss, settings, rng
+        return arguments, {"validation": validation, "callback": self._report, "start": start}
+
+    def _take(self, outcome: TrainingOutcome) -> None:
+        """Keep the outcome of a training."""
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         if self.warm_start:
-            self._start = key, outcome.parameters
+            self._start = self._key, outcome.parameters
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""
@@ -331,8 +375,6 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
 
     def _check_settings(self) -> None:
         """Refuse combinations that no single parameter's range can rule out."""
-        if self.device != "cpu":
-            raise ValueError(f"device must be 'cpu', got {self.device!r}: this version has no other backend.")
         numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
         if len(self.temperature) != 2 or not numbers:
             raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")

@@ -25,7 +25,7 @@ A nan in the scores comes out as a nan loss. Softmax weights below 2e-19 count a
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -135,7 +135,7 @@ def check_loss(loss: _Loss) -> _Loss:
     return loss
 
 
-def is_built_in(loss: Loss) -> bool:
+def is_built_in(loss: Loss) -> TypeGuard[CompiledLoss]:
     """Return whether a loss is computed by the library's kernels, and not by code of the user's own.
 
     Parameters

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
+from tanlearn._cuda import check_device, cupy
 from tanlearn._typing import AnyArray, Codes
+from tanlearn.device_training import train_together
 from tanlearn.encoded_data import EncodedData
 from tanlearn.estimators import Classifier
 from tanlearn.inference import log_joint
+from tanlearn.training import Training
+
+#: Share of the device's free memory that trainings may take, and the most that take their steps together: with so many,
+#: a launch of any shape in use fills the largest device several times over.
+MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
 __all__ = ["Part", "Run", "RunResult", "run_population"]
 
@@ -82,7 +90,7 @@ class RunResult:
     n_parameters : int
         Free parameters of the model.
     seconds : float
-        Wall time of the training.
+        Wall time of the training; of those that went side by side on a device, their share.
     failure : str
         Why it failed, or nothing.
     size_bits : int
@@ -115,7 +123,8 @@ def run_population(
     runs : sequence of Run
         What to train.
     n_jobs : int, optional
-        Threads, as in joblib. Results do not depend on it, only their order does.
+        Threads, as in joblib. Results do not depend on it, only their order does. Where the estimator's ``device`` is
+        "cuda", gradient TANs take their steps together there, as many as it has memory for.
 
     Yields
     ------
@@ -135,6 +144,9 @@ def run_population(
     >>> sorted((result.setting, result.score) for result in run_population(estimator, [part], runs))
     [(0, 1.0), (1, 1.0)]
     """
+    if getattr(estimator, "device", "cpu") == "cuda" and hasattr(estimator, "begin_encoded"):
+        yield from _run_on_device(estimator, parts, runs)
+        return
     stop = threading.Event()
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
         futures = [pool.submit(_train, estimator, parts[run.part], run, stop) for run in runs]
@@ -150,17 +162,66 @@ def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -
     """Train and score one run; a training that fails is a result, not an end of the others."""
     started = time.perf_counter()
     try:
-        # The values are cloned, too: a loss in the settings is shared by all runs that have it.
-        model = clone(estimator).set_params(**clone(run.parameters, safe=False))
+        model = _configured(estimator, run)
         if "callback" in model.get_params(deep=False):
             model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], stop))
         model.fit_encoded(part.data)
     except Exception as error:  # a user's loss may raise anything
-        kind = "" if isinstance(error, (ValueError, FloatingPointError)) else f"{type(error).__name__}: "
-        return RunResult(run.setting, run.part, np.nan, 0, time.perf_counter() - started, f"{kind}{error}")
-    seconds = time.perf_counter() - started
-    right = log_joint(model.tables_, model.structure_, part.codes).argmax(axis=1) == part.y
-    score = float(np.average(right, weights=part.weight))
+        return _failed(run, error, time.perf_counter() - started)
+    return _scored(run, model, part, time.perf_counter() - started)
+
+
+def _run_on_device(estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run]) -> Generator[RunResult]:
+    """Train and score all runs on the device, as many at once as it has memory for."""
+    check_device("cuda")
+    there = [replace(part, data=replace(part.data, device="cuda")) for part in parts]
+    waiting = deque(runs)
+    while waiting:
+        yield from _run_some(estimator, there, waiting)
+
+
+def _run_some(estimator: Classifier, parts: Sequence[Part], waiting: deque[Run]) -> Generator[RunResult]:
+    """Take runs off the queue, and train and score them; when it ends, so does their memory."""
+    started = time.perf_counter()
+    cupy().get_default_memory_pool().free_all_blocks()
+    room = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
+    begun: list[tuple[Run, Any, list[Training]]] = []
+    while waiting and (room > 0 or not begun) and len(begun) < MOST_TOGETHER:
+        run = waiting.popleft()
+        try:
+            model = _configured(estimator, run)
+            trainings = model.begin_encoded(parts[run.part].data)
+        except Exception as error:
+            yield _failed(run, error, 0.0)
+            continue
+        room -= sum(training.device_bytes() for training in trainings)
+        begun.append((run, model, trainings))
+    outcomes = iter(train_together([training for *_, trainings in begun for training in trainings]))
+    seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side
+    for run, model, trainings in begun:
+        try:
+            model.end_encoded(trainings, [next(outcomes) for _ in trainings])
+        except Exception as error:
+            yield _failed(run, error, seconds)
+        else:
+            yield _scored(run, model, parts[run.part], seconds)
+
+
+def _configured(estimator: Classifier, run: Run) -> Any:
+    """Return the estimator with a run's parameters; the values are cloned, too, because runs share losses."""
+    return clone(estimator).set_params(**clone(run.parameters, safe=False))
+
+
+def _failed(run: Run, error: Exception, seconds: float) -> RunResult:
+    """Return what is known of a run that has failed."""
+    kind = "" if isinstance(error, (ValueError, FloatingPointError)) else f"{type(error).__name__}: "
+    return RunResult(run.setting, run.part, np.nan, 0, seconds, f"{kind}{error}")
+
+
+def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
+    """Return how a fitted model does on the held-out rows."""
+    scores = log_joint(model.tables_, model.structure_, part.codes, device=getattr(model, "device", "cpu"))
+    score = float(np.average(scores.argmax(axis=1) == part.y, weights=part.weight))
     costs = {"size_bits": model.size_bits_, "n_operations": model.n_operations_}
     return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds, **costs)
 

@@ -8,10 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from tanlearn._lanes import LANES
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.candidates import CandidateSets
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import trees
+from tanlearn.noise_streams import skip_uniform
 from tanlearn.parametrizations import Normalized
 from tanlearn.quantization import FixedPoint, round_tables
 from tanlearn.structures import Structure
@@ -19,16 +20,18 @@ from tanlearn.tables import Tables
 
 __all__ = ["Plan", "State", "plan_epoch"]
 
-#: An epoch's batches, (n_steps, batch_size) sample numbers, and uniform numbers for the noise, (n_steps, n_tables).
-Plan: TypeAlias = tuple[IntArray, FloatArray]
+#: An epoch's batches, (n_steps, batch_size) sample numbers, and uniform numbers for the noise, (n_steps, n_tables), or
+#: where these begin in the stream of a generator.
+Plan: TypeAlias = tuple[IntArray, AnyArray]
 
 
-def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator) -> Plan:
-    """Draw all that is random in an epoch, so that both engines can be handed the same."""
+def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
+    """Draw all that is random in an epoch, so that all engines can be handed the same; noise is drawn on its device."""
     size = min(batch_size, n_samples)
     n_steps = n_samples // size
     order = rng.permutation(n_samples)[: n_steps * size].reshape(n_steps, size)
-    return order, rng.random((n_steps, n_tables), dtype=np.float32)
+    start = skip_uniform(rng, n_steps * n_tables) if device == "cuda" else None
+    return order, rng.random((n_steps, n_tables), dtype=np.float32) if start is None else start
 
 
 class State:

@@ -14,19 +14,21 @@ from joblib import effective_n_jobs
 from tanlearn._typing import FloatArray
 from tanlearn.archive import fields
 from tanlearn.candidates import CandidateSets
+from tanlearn.device_engine import UnfusedDeviceEngine
+from tanlearn.device_population import DeviceEngine, DevicePopulation
 from tanlearn.encoded_data import EncodedData
 from tanlearn.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.fingerprints import digest
 from tanlearn.inference import log_joint
-from tanlearn.losses import Loss
+from tanlearn.losses import Loss, is_built_in
 from tanlearn.quantization import FixedPoint, round_tables
 from tanlearn.serialization import restore_tables
-from tanlearn.state import State, plan_epoch
+from tanlearn.state import Plan, State, plan_epoch
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 from tanlearn.training_checkpoint import TrainingCheckpoint
 
-__all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings", "error_rate", "train"]
+__all__ = ["EpochReport", "Training", "TrainingOutcome", "TrainingSettings", "error_rate", "train"]
 
 #: The learning rate of the tables and the temperature fall exponentially, epoch by epoch ([DT] 4.2).
 DECAY = 1e-3
@@ -215,28 +217,13 @@ def train(
     >>> outcome.structure.parent.tolist()
     [-1, 0]
     """
-    if candidates.allow_cycles:
-        data.require_complete("A pseudo-TAN, whose structure may have cycles,")
-    if data.n_classes < 2:
-        raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
     file = None
     if checkpoint is not None:
         arguments = [data, candidates, loss, settings, rng.bit_generator.state, validation]
         arguments += [] if start is None else [start]
         file = TrainingCheckpoint(checkpoint, digest("training", arguments))
-    training = _Training(data, candidates, loss, settings, rng, validation, n_jobs, start)
-    if file is not None:
-        file.restore(training.set_state)
-        if not training.is_over:
-            file.keep(training.freeze())  # a path that cannot be written to is an error now, and not in ten minutes
-    with contextlib.nullcontext() if file is None else file:
-        while not training.is_over:
-            report = training.epoch()
-            if file is not None:
-                file.keep(training.freeze())
-            if callback is not None and callback(report):
-                break
-    return training.outcome()
+    training = Training(data, candidates, loss, settings, rng, validation=validation, callback=callback, start=start)
+    return training.run(n_jobs, file)
 
 
 class _Best(NamedTuple):
@@ -250,8 +237,16 @@ class _Best(NamedTuple):
     probabilities: list[dict[int, float]]
 
 
-class _Training:
-    """A training under way, between two epochs."""
+class Training:
+    """A training under way, between two epochs.
+
+    Parameters
+    ----------
+    data, candidates, loss, settings, rng, validation, callback, start
+        As for :func:`train`.
+    """
+
+    engine: Engine
 
     def __init__(
         self,
@@ -260,27 +255,77 @@ class _Training:
         loss: Loss,
         settings: TrainingSettings,
         rng: np.random.Generator,
-        validation: EncodedData | None,
-        n_jobs: int | None,
+        *,
+        validation: EncodedData | None = None,
+        callback: Callable[[EpochReport], Any] | None = None,
         start: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
+        if candidates.allow_cycles:
+            data.require_complete("A pseudo-TAN, whose structure may have cycles,")
+        if data.n_classes < 2:
+            raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
+        self.callback = callback
         self.state = State(
             data, candidates, settings.init, settings.dtype, rng, settings.fixed_point, settings.size_weight
         )
         if start is not None:
             self.state.move_to(*start)
-        weights = (data.weights / data.weights.mean()).astype(np.float32)
+        self.weights: FloatArray = (data.weights / data.weights.mean()).astype(np.float32)
         self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
         self.temperatures = settings.schedule(*settings.temperature).tolist()
-        self.engine: Engine
-        if is_fusible(loss, settings.dtype) and not data.has_missing:
-            n_threads = effective_n_jobs(n_jobs)
-            self.engine = FusedEngine(self.state, data, weights, loss, settings.batch_size, n_threads)
-        else:
-            self.engine = UnfusedEngine(self.state, data, weights, loss)
         self.history: list[EpochReport] = []
         self.best: _Best | None = None
+        #: Whether the callback has said that it is enough.
+        self.is_stopped = False
+
+    def run(self, n_jobs: int | None = None, file: TrainingCheckpoint | None = None) -> TrainingOutcome:
+        """Train all epochs.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads, as in joblib.
+        file : TrainingCheckpoint, optional
+            Where to go on from, and to write to.
+
+        Returns
+        -------
+        TrainingOutcome
+        """
+        self.engine = self._make_engine(n_jobs)
+        if file is not None:
+            file.restore(self.set_state)
+            if not self.is_over:
+                file.keep(self.freeze())  # a path that cannot be written to is an error now, and not in ten minutes
+        with contextlib.nullcontext() if file is None else file:
+            while not (self.is_over or self.is_stopped):
+                report = self.end_epoch(self.engine.epoch(self.plan(), *self.schedule()))
+                if file is not None:
+                    file.keep(self.freeze())
+                self.tell(report)
+        return self.outcome()
+
+    def _make_engine(self, n_jobs: int | None) -> Engine:
+        """Return what trains this one on its device."""
+        data, settings, loss = self.data, self.settings, self.loss
+        if data.device == "cuda":
+            data.require_complete("Gradient TAN on device='cuda' (not so on 'cpu', which sums them out)")
+            if not is_built_in(loss):
+                return UnfusedDeviceEngine(self.state, data, self.weights, loss)
+            population = DevicePopulation([self.state], data, self.weights, [loss], settings.batch_size)
+            return DeviceEngine(population, 0, data)
+        if is_fusible(loss, settings.dtype) and not data.has_missing:
+            n_threads = effective_n_jobs(n_jobs)
+            return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
+        return UnfusedEngine(self.state, data, self.weights, loss)
+
+    def device_bytes(self) -> int:
+        """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches."""
+        size = min(self.settings.batch_size, self.data.n_samples)
+        n_steps = self.data.n_samples // size
+        batches = n_steps * (size * self.data.n_features * self.data.codes.itemsize + 4 * len(self.state.phi))
+        return 4 * self.state.cells.nbytes + batches + 3 * sum(edges.nbytes for edges in self.state.edges)
 
     @property
     def is_over(self) -> bool:
@@ -289,21 +334,38 @@ class _Training:
         impatient = patience is not None and self.best is not None and n_done - self.best.since >= patience
         return impatient or n_done >= self.settings.n_epochs
 
-    def epoch(self) -> EpochReport:
-        """Train one epoch."""
+    @property
+    def is_last(self) -> bool:
+        """Whether the next epoch is the last that is planned."""
+        return len(self.history) + 1 >= self.settings.n_epochs
+
+    def plan(self) -> Plan:
+        """Return what is random in an epoch; every epoch has a plan of its own, drawn in order."""
+        data, n_tables = self.data, self.state.candidates.n_tables
+        return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
+
+    def schedule(self) -> tuple[tuple[float, float], float]:
+        """Return rates of tables and structure logits, and temperature, of the next epoch."""
+        n_done = min(len(self.history), self.settings.n_epochs - 1)
+        return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
+
+    def tell(self, report: EpochReport) -> None:
+        """Have the callback look at an epoch."""
+        self.is_stopped = self.callback is not None and bool(self.callback(report))
+
+    def end_epoch(self, mean_loss: float) -> EpochReport:
+        """Look at an epoch that the engine has trained."""
         settings, state = self.settings, self.state
-        rate, temperature = self.rates[len(self.history)], self.temperatures[len(self.history)]
+        (rate, _), temperature = self.schedule()
         epoch = len(self.history) + 1
-        plan = plan_epoch(self.data.n_samples, settings.batch_size, state.candidates.n_tables, self.rng)
-        mean_loss = self.engine.epoch(plan, (rate, settings.structure_learning_rate), temperature)
-        if not np.isfinite(mean_loss) or not np.isfinite(state.theta).all():
+        if not np.isfinite(mean_loss):
             raise FloatingPointError(
                 f"training diverged in epoch {epoch}: the loss is {mean_loss}. Lower learning_rate "
                 f"({settings.learning_rate}) or the weight of the loss ({self.loss})."
             )
         error = None
         if self.validation is not None:
-            model = state.most_probable()
+            model = self.engine.pull().most_probable()
             error = error_rate(*model, self.validation)
             if self.best is None or error <= self.best.error:
                 since = epoch if self.best is None or error < self.best.error else self.best.since
@@ -314,10 +376,11 @@ class _Training:
 
     def outcome(self) -> TrainingOutcome:
         """Return the model of the best epoch, or without validation rows, of the last."""
-        parameters = self.state.theta, self.state.phi
+        state = self.engine.pull()
+        parameters = state.theta, state.phi
         if self.best is not None:
             return TrainingOutcome(*self.best[2:], self.history, parameters)
-        return TrainingOutcome(*self.state.most_probable(), self.state.probabilities(), self.history, parameters)
+        return TrainingOutcome(*state.most_probable(), state.probabilities(), self.history, parameters)
 
     def freeze(self) -> Callable[[], dict[str, Any]]:
         """Return what returns all that the rest of the training depends on now, as values that a file can hold.

@@ -29,7 +29,7 @@ from sklearn.base import clone
 from tanlearn import CandidateSets, EncodedData, Hybrid, TANSearchCV, archive, load
 from tanlearn import training_checkpoint as module
 from tanlearn.kernels import train as kernels
-from tanlearn.training import TrainingSettings, _Training
+from tanlearn.training import Training, TrainingSettings
 
 
 @pytest.fixture(params=list(ENGINES))
@@ -118,7 +118,7 @@ def test_engine_takes_over_all_that_another_leaves(dtype):
     sets = CandidateSets.from_lists([[], [0], [0, 1], [2]])
     settings = TrainingSettings(dtype=dtype)
     one, other = (
-        _Training(problem(), sets, Hybrid(), settings, np.random.default_rng(0), None, 1).engine for _ in range(2)
+        Training(problem(), sets, Hybrid(), settings, np.random.default_rng(0))._make_engine(1) for _ in range(2)
     )
     state = {name: np.full_like(array, number) for number, (name, array) in enumerate(one.get_state().items())}
     other.set_state(state)
@@ -128,12 +128,11 @@ def test_engine_takes_over_all_that_another_leaves(dtype):
 
 
 def test_what_is_kept_of_an_epoch_stays_as_it_is_while_others_follow():
-    training = _Training(
-        problem(), CandidateSets.from_lists([[]] * 4), Hybrid(), TrainingSettings(), np.random.default_rng(0), None, 1
-    )
-    training.epoch()
+    sets, settings = CandidateSets.from_lists([[]] * 4), TrainingSettings(n_epochs=1)
+    training = Training(problem(), sets, Hybrid(), settings, np.random.default_rng(0))
+    training.run()
     get_state, expected = training.freeze(), training.freeze()()
-    training.epoch()
+    training.end_epoch(training.engine.epoch(training.plan(), *training.schedule()))
     assert len(training.freeze()()["history"]) == 2
     np.testing.assert_equal(get_state(), expected)
     assert len(expected["history"]) == 1

@@ -1,0 +1,85 @@
+"""Many trainings by gradient on one device, in step with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tanlearn.device_population import DeviceEngine, DevicePopulation
+from tanlearn.losses import is_built_in
+from tanlearn.training import Training, TrainingOutcome
+
+__all__ = ["train_together"]
+
+
+def train_together(trainings: Sequence[Training]) -> list[TrainingOutcome | Exception]:
+    """Train on the device what shares rows, batch size and type; each ends when it would by itself.
+
+    Parameters
+    ----------
+    trainings : sequence of Training
+        None of them begun. Those that share rows, batch size and type take their steps together. A loss of the user's
+        own is evaluated on the host, so such a training goes by itself.
+
+    Returns
+    -------
+    list of TrainingOutcome or Exception
+        In the same order. A training that fails ends alone.
+
+    Examples
+    --------
+    Where there is no device, nothing can be trained on it:
+
+    >>> from tanlearn.device_training import train_together
+    >>> train_together([])
+    []
+    """
+    outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
+    groups: dict[tuple[int, int, str], list[int]] = {}
+    for number, training in enumerate(trainings):
+        if is_built_in(training.loss) and not training.data.has_missing:
+            key = id(training.data), training.settings.batch_size, training.settings.dtype
+            groups.setdefault(key, []).append(number)
+            continue
+        try:
+            outcomes[number] = training.run()
+        except Exception as error:  # the user's loss may raise anything
+            outcomes[number] = error
+    for members in groups.values():
+        for number, outcome in zip(members, _train_group([trainings[m] for m in members]), strict=True):
+            outcomes[number] = outcome
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _train_group(trainings: Sequence[Training]) -> list[TrainingOutcome | Exception]:
+    """Train one population."""
+    first = trainings[0]
+    population = DevicePopulation(
+        [training.state for training in trainings],
+        first.data,
+        first.weights,
+        [training.loss for training in trainings if is_built_in(training.loss)],
+        first.settings.batch_size,
+    )
+    for run, training in enumerate(trainings):
+        training.engine = DeviceEngine(population, run, training.data)
+    failures: dict[int, Exception] = {}
+    plans = [training.plan() for training in trainings]
+    active = list(range(len(trainings)))
+    while active:
+        chosen = [plans[run] if run in active else None for run in range(len(trainings))]
+        schedules = [training.schedule() for training in trainings]
+        population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
+        # Drawn while the device is at work. Who stops early has drawn one plan too many, which nobody sees.
+        for run in active:
+            if not trainings[run].is_last:
+                plans[run] = trainings[run].plan()
+        losses = population.finish_epoch()
+        for run in list(active):
+            training = trainings[run]
+            try:
+                training.tell(training.end_epoch(losses[run]))
+            except Exception as error:  # of a callback, anything
+                failures[run] = error
+            if run in failures or training.is_over or training.is_stopped:
+                active.remove(run)
+    return [failures[run] if run in failures else training.outcome() for run, training in enumerate(trainings)]

@@ -1,0 +1,288 @@
+"""Gradient TAN with device="cuda": the models of device="cpu", one by one and many at once."""
+
+import copy
+import sys
+
+import host_cuda
+import numpy as np
+import pytest
+from test_engines import LOSSES, problem
+
+from tanlearn import (
+    ConditionalNLL,
+    EncodedData,
+    FixedPoint,
+    Hybrid,
+    NaiveBayesClassifier,
+    StochasticGradient,
+    TANClassifier,
+    TANSearchCV,
+)
+from tanlearn.device_engine import UnfusedDeviceEngine
+from tanlearn.device_training import train_together
+from tanlearn.engines import UnfusedEngine
+from tanlearn.kernels import gpu_train
+from tanlearn.population import Part, Run, run_population
+from tanlearn.state import State, plan_epoch
+from tanlearn.training import Training, TrainingSettings, train
+
+SMALL = {"n_epochs": 6, "batch_size": 40, "learning_rate": 0.02, "random_state": 0}
+
+
+class OwnLoss:
+    """The conditional likelihood, as a user would write it."""
+
+    def __repr__(self):
+        return "OwnLoss()"
+
+    def value_and_gradient(self, scores, y):
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        p = np.exp(shifted)
+        p /= p.sum(axis=1, keepdims=True)
+        rows = np.arange(len(y))
+        value = -np.log(p[rows, y])
+        p[rows, y] -= 1
+        return value, p
+
+
+def table(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return np.stack([(y * rng.integers(0, 2, n) + rng.integers(0, k, n)) % k for k in (3, 4, 2, 5)], axis=1), y
+
+
+def assert_close(model, expected, atol=1e-4):
+    """The same structure, and tables to a hundredth of a step of the rate."""
+    assert model.structure_ == expected.structure_
+    assert type(model.tables_) is type(expected.tables_)
+    np.testing.assert_allclose(model.tables_.cells, expected.tables_.cells, atol=atol)
+    losses = [[report.loss for report in one.history_] for one in (model, expected)]
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"candidates": "order-free", "loss": Hybrid(trade_off=10)},
+        {"candidates": "unconstrained", "loss": ConditionalNLL()},
+        {"bits": (3, 1)},
+        {"bits": 3},
+        {"size_weight": 0.01, "init": "uniform"},
+        {"validation_fraction": 0.25, "patience": 3},
+        {"loss": OwnLoss()},
+        {"loss": OwnLoss(), "bits": 3, "candidates": "order-free"},
+    ],
+    ids=repr,
+)
+def test_models_are_those_of_the_cpu(backend, parameters):
+    X, y = table()
+    expected = TANClassifier(**SMALL, **parameters).fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
+    model = TANClassifier(**SMALL, **parameters, device="cuda").fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
+    assert_close(model, expected)
+    assert model.score(X, y) == expected.score(X, y)
+
+
+def test_double_precision_moves_undrawn_tables_without_their_epsilon(backend):
+    """The fused steps leave Adam's epsilon out of tables that are not drawn; a loss of one's own is exact there."""
+    X, y = table()
+    parameters = SMALL | {"dtype": "float64"}
+    expected = TANClassifier(**parameters, loss=ConditionalNLL()).fit(X, y)
+    assert_close(TANClassifier(**parameters, loss=ConditionalNLL(), device="cuda").fit(X, y), expected, atol=1e-4)
+    assert_close(TANClassifier(**parameters, loss=OwnLoss(), device="cuda").fit(X, y), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["subset", "order-free"])
+@pytest.mark.parametrize("options", [{}, {"fixed_point": FixedPoint(3, 1)}, {"size_weight": 0.01}], ids=repr)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_unfused_engines_agree(backend, kind, options, dtype):
+    """In double precision to rounding; Gumbel noise is drawn in single precision, by other logarithms."""
+    data, sets = problem(kind, weighted=True)
+    states = [State(data, sets, "uniform", dtype, np.random.default_rng(0), **options)]
+    states.append(copy.deepcopy(states[0]))
+    weights = (data.weights / data.weights.mean()).astype(np.float32)
+    engines = [
+        kind(state, data, weights, LOSSES[4])
+        for kind, state in zip((UnfusedEngine, UnfusedDeviceEngine), states, strict=True)
+    ]
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        plan = plan_epoch(data.n_samples, 50, sets.n_tables, rng)
+        expected, found = (engine.epoch(plan, (0.01, 0.01), 1.0) for engine in engines)
+        np.testing.assert_allclose(found, expected, rtol=100 * np.finfo(dtype).eps)
+    engines[1].pull()
+    atol = {"float32": 1e-4, "float64": 1e-13}[dtype]
+    np.testing.assert_allclose(states[1].theta, states[0].theta, atol=atol)
+    np.testing.assert_allclose(states[1].phi, states[0].phi, atol=1e-6)
+
+
+def test_fixed_structures_train_there_too(backend):
+    X, y = table()
+    learner = StochasticGradient(n_epochs=5, learning_rate=0.02)
+    expected = NaiveBayesClassifier(parameters=learner, random_state=0).fit(X, y)
+    model = NaiveBayesClassifier(parameters=learner, random_state=0, device="cuda").fit(X, y)
+    np.testing.assert_allclose(model.tables_.cells, expected.tables_.cells, atol=1e-4)
+
+
+def test_missing_values_and_other_mistakes_are_errors(backend):
+    X, y = table()
+    gaps = X.astype(float)
+    gaps[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"device='cuda' \(not so on 'cpu'.*complete rows only.*first of X column 1"):
+        TANClassifier(**SMALL, device="cuda").fit(gaps, y)
+    with pytest.raises(FloatingPointError, match="diverged in epoch 1"):
+        TANClassifier(**(SMALL | {"learning_rate": 1e9}), device="cuda").fit(X, y)
+
+
+@pytest.mark.parametrize("loss", [Hybrid(), OwnLoss()], ids=["fused", "unfused"])
+def test_an_interrupted_training_goes_on_to_the_same_model(backend, tmp_path, loss):
+    X, y = table()
+    whole = TANClassifier(**SMALL, loss=loss, device="cuda").fit(X, y)
+
+    def interrupt(report):
+        if report.epoch == 3:
+            raise KeyboardInterrupt
+
+    broken = TANClassifier(**SMALL, loss=loss, device="cuda", checkpoint=str(tmp_path / "training"))
+    with pytest.raises(KeyboardInterrupt):
+        broken.set_params(callback=interrupt).fit(X, y)
+    resumed = broken.set_params(callback=None).fit(X, y)
+    np.testing.assert_array_equal(resumed.tables_.cells, whole.tables_.cells)
+    assert resumed.structure_ == whole.structure_
+    assert [report.loss for report in resumed.history_] == [report.loss for report in whole.history_]
+
+
+def test_a_warm_start_goes_on_there(backend):
+    X, y = table()
+    model = TANClassifier(**SMALL, warm_start=True, device="cuda").fit(X, y)
+    first = model.history_[-1].loss
+    assert model.fit(X, y).history_[0].loss < first + 0.1
+    twin = TANClassifier(**SMALL, warm_start=True).fit(X, y).fit(X, y)
+    assert_close(model, twin, atol=1e-3)
+
+
+def make_part():
+    X, y = table()
+    data = EncodedData.from_codes(X, y)
+    return Part(data, data.codes, y)
+
+
+RUNS = [
+    Run(0, 0, {"random_state": 0}),
+    Run(1, 0, {"random_state": 1, "learning_rate": 0.05, "loss": Hybrid(trade_off=50, gamma=2)}),
+    Run(2, 0, {"random_state": 2, "candidates": "order-free", "n_candidates": 2, "class_prior": [0.2, 0.3, 0.5]}),
+    Run(3, 0, {"random_state": 3, "learning_rate": 1e9, "loss": Hybrid(trade_off=1e5)}),  # diverges
+    Run(4, 0, {"random_state": 4, "bits": 3}),
+    Run(5, 0, {"random_state": 5, "n_epochs": 3, "batch_size": 20}),
+    Run(6, 0, {"random_state": 6, "patience": 2}),  # without validation rows
+    Run(7, 0, {"random_state": 7, "validation_fraction": 0.2, "patience": 2}),
+    Run(8, 0, {"random_state": 8, "loss": OwnLoss()}),
+    Run(9, 0, {"random_state": 9, "callback": lambda report: 0 / (2 - report.epoch)}),
+]
+
+
+@pytest.mark.parametrize("most", [256, 3])
+def test_a_population_is_that_of_the_cpu(backend, monkeypatch, most):
+    """Run by run, failures included, whether all go together or three at a time."""
+    monkeypatch.setattr("tanlearn.population.MOST_TOGETHER", most)
+    estimator = TANClassifier(**{name: value for name, value in SMALL.items() if name != "random_state"})
+    expected = sorted(run_population(estimator, [make_part()], RUNS, n_jobs=1), key=lambda result: result.setting)
+    estimator.set_params(device="cuda")
+    found = sorted(run_population(estimator, [make_part()], RUNS), key=lambda result: result.setting)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.setting, one.failure, one.n_parameters) == (other.setting, other.failure, other.n_parameters)
+        np.testing.assert_equal(one.score, other.score)
+    assert [bool(result.failure) for result in found] == [number in (3, 6, 9) for number in range(10)]
+
+
+def test_a_population_takes_its_steps_together(backend, monkeypatch):
+    """One epoch of all runs is one call."""
+    sizes = []
+    train_epoch = gpu_train.train_epoch
+
+    def count(problem, parameters, steps, scratch):
+        sizes.append(len(problem.loss))
+        return train_epoch(problem, parameters, steps, scratch)
+
+    monkeypatch.setattr(gpu_train, "train_epoch", count)
+    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
+    estimator = TANClassifier(n_epochs=3, batch_size=40, device="cuda")
+    assert len(list(run_population(estimator, [make_part()], runs))) == 5
+    assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
+
+
+def test_small_memory_makes_small_populations(backend, monkeypatch):
+    monkeypatch.setattr("tanlearn.population.MEMORY_SHARE", 1e-9)
+    sizes = []
+    monkeypatch.setattr(
+        "tanlearn.population.train_together", lambda group: sizes.append(len(group)) or train_together(group)
+    )
+    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(3)]
+    list(run_population(TANClassifier(n_epochs=2, device="cuda"), [make_part()], runs))
+    assert sizes == [1, 1, 1]
+
+
+def test_members_of_a_population_stop_when_they_would_alone(backend):
+    """A callback's word, patience, and fewer epochs."""
+    part = make_part()
+    data = EncodedData(**{**vars(part.data), "device": "cuda"})
+    stops = [None, lambda report: report.epoch == 2, None]
+    epochs = [5, 5, 3]
+
+    def make(run):
+        settings = TrainingSettings(n_epochs=epochs[run], batch_size=40)
+        sets = TANClassifier(random_state=0).fit_encoded(part.data).candidates_
+        return data, sets, Hybrid(), settings, np.random.default_rng(run)
+
+    together = train_together([Training(*make(run), callback=stops[run]) for run in range(3)])
+    assert [len(outcome.history) for outcome in together] == [5, 2, 3]
+    for run, outcome in enumerate(together):
+        alone = train(*make(run), callback=stops[run])
+        np.testing.assert_array_equal(outcome.tables.cells, alone.tables.cells)
+        np.testing.assert_array_equal(outcome.parameters[0], alone.parameters[0])
+
+
+def test_searches_run_there(backend):
+    X, y = table(120)
+    search = {"n_iter": 3, "cv": 2, "random_state": 0}
+    grid = {"learning_rate": [0.01, 0.03], "loss": [Hybrid(trade_off=1), Hybrid(trade_off=20)]}
+    results = []
+    for device in ("cpu", "cuda"):
+        estimator = TANClassifier(n_epochs=3, batch_size=20, device=device)
+        results.append(TANSearchCV(estimator, grid, **search).fit(X, y))
+    assert results[0].best_params_ == results[1].best_params_
+    np.testing.assert_allclose(*(found.cv_results_["mean_test_score"] for found in results), atol=1e-12)
+    np.testing.assert_array_equal(results[0].predict(X), results[1].predict(X))
+
+
+def test_nothing_is_trained_elsewhere_in_silence(monkeypatch):
+    """Without CuPy, populations and searches are errors too, not results of the CPU."""
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    estimator = TANClassifier(n_epochs=2, device="cuda")
+    with pytest.raises(ImportError, match=r"tanlearn\[cuda12\]"):
+        list(run_population(estimator, [make_part()], RUNS[:1]))
+    with pytest.raises(ImportError, match=r"tanlearn\[cuda12\]"):
+        TANSearchCV(estimator, {"learning_rate": [0.1]}, n_iter=1).fit(*table())
+
+
+def test_the_emulation_is_strict():
+    """What a device would take amiss in silence is an error on the host."""
+    text = """extern "C" __global__ void f(long long n, const float* x, float* y, int k) {
+        y[0] = x[0] + k;
+        ((float*)x)[k] = 9;
+    }"""
+    kernel = host_cuda.RawModule(code=text).get_function("f")
+    x, y = host_cuda.MODULE.zeros(3, np.float32), host_cuda.MODULE.zeros(3, np.float32)
+    n, k = np.int64(1), np.int32(1)
+    with pytest.raises(AssertionError, match="argument 1 of f, <f4 was written to"):
+        kernel((1,), (32,), (n, x, y, k))
+    for arguments, message in [
+        ((n, x, y), "takes 4 arguments, got 3"),
+        ((n, x.array, y, k), "argument 1 of f, <f4: <class 'numpy.ndarray'>"),
+        ((n, x, host_cuda.MODULE.zeros(3, np.float64), k), "argument 2 of f, >f4: float64"),
+        ((n, x[::2], y, k), "argument 1"),
+        ((n, x, y, np.int64(1)), "argument 3 of f, i4: int64"),
+        ((n, x, y, 1), "argument 3 of f, i4: <class 'int'>"),
+    ]:
+        with pytest.raises(AssertionError, match=message):
+            kernel((1,), (32,), arguments)
