@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test gate lint types tests coverage format bench clean
+.PHONY: demo test gate lint types tests coverage sanitize format bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tanlearn compare
@@ -26,6 +26,12 @@ tests:
 # The same kernels as plain Python: the only way a coverage figure sees inside them.
 coverage:
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-report=term-missing:skip-covered
+
+# CUDA text on the host under AddressSanitizer and UndefinedBehaviorSanitizer (g++): what compute-sanitizer is on a device.
+sanitize: $(VENV)/.dev
+	LD_PRELOAD=$$(g++ -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 \
+	TANLEARN_HOST_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
+	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels -k "gpu"
 
 format:
 	$(BIN)/ruff check --fix .
