@@ -13,10 +13,9 @@ from .shapes import SHAPES, make
 ENGINES = ["unfused", "fused", "fused, two threads"]
 
 
-def train_four(part, n_epochs, threads):
-    """Train four times from different seeds."""
-    estimator = TANClassifier(n_epochs=n_epochs, batch_size=250)
-    runs = [Run(i, 0, {"random_state": i}) for i in range(4)]
+def train_runs(estimator, part, n_runs, threads):
+    """Train that many times from different seeds."""
+    runs = [Run(i, 0, {"random_state": i}) for i in range(n_runs)]
     failures = [result.failure for result in run_population(estimator, [part], runs, n_jobs=threads) if result.failure]
     if failures:
         raise RuntimeError(failures[0])
@@ -57,7 +56,7 @@ class Population:
         self.time_four_trainings(threads)
 
     def time_four_trainings(self, threads):
-        train_four(self.part, 5, threads)
+        train_runs(TANClassifier(n_epochs=5, batch_size=250), self.part, 4, threads)
 
 
 class Memory:
@@ -76,4 +75,4 @@ class Memory:
         TANClassifier(n_epochs=2, batch_size=250, random_state=0).fit_encoded(part.data)
 
     def peakmem_four_trainings_on_two_threads(self, part):
-        train_four(part, 2, 2)
+        train_runs(TANClassifier(n_epochs=2, batch_size=250), part, 4, 2)

@@ -1,0 +1,72 @@
+"""The same work on the CPU and on the device, until its results are back; without a device, asv prints n/a."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tanlearn import CountState, TANClassifier
+from tanlearn._cuda import check_device
+from tanlearn.inference import log_joint
+from tanlearn.population import Part
+
+from .bench_training import train_runs
+from .shapes import make
+
+DEVICES = ["cpu", "cuda"]
+
+
+def device_or_skip(device):
+    """Raise what asv takes for "not here"."""
+    try:
+        check_device(device)
+    except (ImportError, RuntimeError) as error:
+        raise NotImplementedError(str(error)) from error
+
+
+class Population:
+    """Short trainings in the shape of letter, side by side: on two threads, or in step."""
+
+    params, param_names = [[1, 16, 64], DEVICES], ["n_runs", "device"]
+    timeout = 600
+
+    def setup(self, n_runs, device):
+        device_or_skip(device)
+        data = make("letter")
+        self.part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
+        self.estimator = TANClassifier(n_epochs=3, batch_size=100, device=device)
+        self.time_trainings(n_runs, device)  # compiles
+
+    def time_trainings(self, n_runs, device):
+        train_runs(self.estimator, self.part, n_runs, 2)
+
+
+class PairCounts:
+    """What Chow-Liu trees are made of, in the shape of usps."""
+
+    params, param_names = [DEVICES], ["device"]
+    timeout = 300
+
+    def setup(self, device):
+        device_or_skip(device)
+        self.data = replace(make("usps"), device=device)
+        self.time_counts(device)
+
+    def time_counts(self, device):
+        CountState(self.data.n_states, self.data.n_classes).update(self.data)
+
+
+class Predict:
+    """Log joints of a tree with 16 features, copies to and from the device included."""
+
+    params, param_names = [DEVICES], ["device"]
+    timeout = 300
+
+    def setup(self, device):
+        device_or_skip(device)
+        data = make("letter")
+        model = TANClassifier(n_epochs=1, random_state=0).fit_encoded(data)
+        self.arguments = model.tables_, model.structure_, np.ascontiguousarray(np.tile(data.codes, 50))
+        self.time_log_joint(device)
+
+    def time_log_joint(self, device):
+        log_joint(*self.arguments, device=device)
