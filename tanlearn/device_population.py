@@ -206,6 +206,7 @@ def _make_problem(
         n_tables=int(first[-1]),
         n_steps=data.n_samples // size,
         batch_size=size,
+        batch_stride=-(-size // 4) * 4,
         n_samples=data.n_samples,
         codes=_there(data.codes),
         y=_there(data.y, np.int32),
@@ -273,7 +274,7 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
     empty = cupy().empty
     return gpu_train.Scratch(
-        codes=empty((n_runs, problem.n_steps, d, size), problem.codes.dtype),
+        codes=empty((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
         noise=empty(n_tables, np.float32),
         perturbed=empty(n_tables, np.float64),
         d_choice=empty(n_tables, np.float64),

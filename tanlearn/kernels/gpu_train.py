@@ -1,7 +1,7 @@
 """The CUDA twin of ``train.py``: whole epochs of gradient TAN for a population of runs, without a word to the host.
 
 Runs share the rows and differ in candidates, losses, rates and noise. What they have of each lies one run behind the
-other, so that four launches a step serve all of them (``cuda/train.cu``).
+other, so that three launches a step serve all of them (five where whole trees are drawn) (``cuda/train.cu``).
 """
 # Shapes: R runs, d features, F = R d of all runs, T tables of all runs, M cells of all runs, S steps of an epoch,
 # B samples of a batch, C classes, n samples; N = 2 d + 1 nodes of a graph. Arrays are int32 where nothing else is said.
@@ -24,6 +24,7 @@ class Problem(NamedTuple):
     n_tables: int
     n_steps: int
     batch_size: int
+    batch_stride: int  # batch_size rounded up to a multiple of four: codes are read by fours
     n_samples: int
     codes: Any  # (d, n) uint8 or uint16
     y: Any  # (n,)
@@ -77,7 +78,7 @@ class Steps(NamedTuple):
 class Scratch(NamedTuple):
     """Memory that a step works in, and what an epoch leaves to be read."""
 
-    codes: Any  # (R, S, d, B): of an epoch's batches
+    codes: Any  # (R, S, d, stride): of an epoch's batches
     noise: Any  # (T,) float32
     perturbed: Any  # (T,) float64
     d_choice: Any  # (T,) float64
@@ -102,13 +103,16 @@ def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped
     n_tables, n_features = problem.n_tables, n_runs * problem.n_features
     macros = (*type_macros(REAL=parameters.theta.dtype, CODE=problem.codes.dtype), f"-DN_CLASSES={n_classes}")
     packed = struct(problem), struct(parameters), struct(steps), struct(scratch)
-    launch(_FILES, "gather_batches", n_features * n_steps * size, packed[0], packed[2], packed[3], macros=macros)
+    n_codes = n_features * n_steps * problem.batch_stride
+    launch(_FILES, "gather_batches", n_codes, packed[0], packed[2], packed[3], macros=macros)
     launch(_FILES, "draw_uniform", n_steps * n_tables, packed[0], packed[2], macros=macros)
     for s in range(n_steps):
         step = np.int32(s)
-        launch(_FILES, "draw_structures", n_runs, step, *packed, width=BLOCK, macros=macros)
-        launch(_FILES, "look_up_drawn", n_features, step, *packed, width=WARP, macros=macros)
+        launch(_FILES, "draw_structures", n_features, step, *packed, width=WARP, macros=macros)
+        if scratch.edges.size:
+            launch(_FILES, "draw_trees", n_runs, packed[0], packed[2], packed[3], width=BLOCK, macros=macros)
+            launch(_FILES, "look_up_trees", n_features, step, *packed, width=WARP, macros=macros)
         launch(_FILES, "score_batches", n_runs * size, step, *packed, width=WARP, macros=macros)
         launch(_FILES, "step_tables", n_tables + n_runs, step, *packed, width=WARP, macros=macros)
-    launch(_FILES, "draw_structures", n_runs, np.int32(n_steps), *packed, width=BLOCK, macros=macros)
+    launch(_FILES, "draw_structures", n_features, np.int32(n_steps), *packed, width=WARP, macros=macros)
     launch(_FILES, "settle", n_tables + n_runs, *packed, width=WARP, macros=macros)

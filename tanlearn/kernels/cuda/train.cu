@@ -1,9 +1,9 @@
 // Steps of gradient TAN for a population of runs on one table of rows: the twin of kernels/train.py.
 //
 // Runs differ in candidates, losses, rates and noise. What they have of each is written one run behind the other: the
-// tables of all runs are numbered through, and so are their features, run times n_features + feature. A step is four
-// launches, each for all runs: a block draws a run's structure, a warp makes a drawn table catch up, a warp scores a
-// sample, and a warp looks after a table. Every sum belongs to one warp.
+// tables of all runs are numbered through, and so are their features, run times n_features + feature. A step is three
+// launches, each for all runs: a warp draws a feature's table, a warp scores a sample, and a warp looks after a table.
+// (Whole trees take two more.) Every sum belongs to one warp.
 //
 // R runs, d features, F = R d, T tables of all runs, S steps of an epoch, B samples of a batch, C classes
 
@@ -12,9 +12,22 @@
 // Classes that a group of lanes takes at a time, and groups of a warp.
 #define SPAN (N_CLASSES < WARP ? N_CLASSES : WARP)
 #define GROUPS (WARP / SPAN)
+// Numbers of a row that one load takes, up to 16 bytes; packs of a row, and groups of lanes that take one each.
+#define PACK (N_CLASSES % 4 == 0 && sizeof(REAL) == 4 ? 4 : N_CLASSES % 2 == 0 ? 2 : 1)
+#define PACKS (N_CLASSES / PACK)
+#define PACK_SPAN (PACKS < WARP ? PACKS : WARP)
+#define PACK_GROUPS (WARP / PACK_SPAN)
+
+struct alignas(PACK * sizeof(REAL)) Pack {
+    REAL value[PACK];
+};
+
+struct alignas(4 * sizeof(CODE)) FourCodes {
+    CODE value[4];
+};
 
 struct Problem {
-    int n_features, n_tables, n_steps, batch_size, n_samples;
+    int n_features, n_tables, n_steps, batch_size, batch_stride, n_samples;
     const CODE* codes;  // (d, n_samples)
     const int* y;  // (n_samples,)
     const float* weight;  // (n_samples,)
@@ -55,7 +68,7 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, B): those of an epoch's batches
+    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to a multiple of four
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
     double* top;  // (F,): the largest of a feature's perturbed logits
@@ -87,14 +100,14 @@ __device__ __forceinline__ int width_of(const Problem& problem, int t, int n_val
 
 // Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
-    int row = codes[child * problem.batch_size + k];
+    int row = codes[child * problem.batch_stride + k];
     for (int p = 0; p < 2; p++)
-        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes[parents[p] * problem.batch_size + k];
+        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes[parents[p] * problem.batch_stride + k];
     return row * N_CLASSES;
 }
 
 __device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Scratch& scratch, int run, int s) {
-    return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_size;
+    return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_stride;
 }
 
 // Let a table go what is pending; the caller writes that nothing is.
@@ -127,8 +140,9 @@ __device__ __forceinline__ void step_logits(
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
-    const int k = number % problem.batch_size;
-    const long long row = number / problem.batch_size;
+    const int k = number % problem.batch_stride;
+    if (k >= problem.batch_size) return;
+    const long long row = number / problem.batch_stride;
     const int i = row % problem.n_features;
     const int sample = steps.order[row / problem.n_features * problem.batch_size + k];
     scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
@@ -145,78 +159,85 @@ extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps step
     steps.uniform[number] = uniform_of(steps.streams + 6 * run, position);
 }
 
-// First of a step: finish the step before (s > 0), and draw structures (s < S). One block a run.
-extern "C" __global__ void draw_structures(
-    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const int run = blockIdx.x, d = problem.n_features;
-    if (run >= n || !steps.is_active[run]) return;
-    const bool trees = problem.arborescence[run], drawing = s < problem.n_steps;
-    const int nodes = 2 * d + 1;
-    double* edges = scratch.edges + (long long)run * nodes * nodes * trees;
-    if (trees && drawing) {
-        for (int e = threadIdx.x; e < nodes * nodes; e += blockDim.x) edges[e] = MINUS_INFINITY;
-        __syncthreads();
-    }
-    for (int i = threadIdx.x / WARP; i < d; i += blockDim.x / WARP) {
-        const int f = run * d + i, first = problem.group[f], last = problem.group[f + 1];
-        if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
-        if (!drawing) continue;
-        __syncwarp();
-        const double total = log_total(parameters.phi, first, last);
-        for (int t = first + lane_number(); t < last; t += WARP) {
-            const float noise = gumbel_of(steps.uniform[(long long)s * problem.n_tables + t]);
-            const double perturbed = parameters.phi[t] - total + noise;
-            scratch.noise[t] = noise;
-            scratch.perturbed[t] = perturbed;
-            if (trees) {
-                const int j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
-                edges[(long long)i * nodes + j] = perturbed;
-            }
-        }
-        __syncwarp();
-        const int best = best_of(scratch.perturbed, first, last);
-        if (lane_number() == 0) {
-            scratch.top[f] = scratch.perturbed[best];
-            scratch.selected[f] = best;
-        }
-    }
-    if (!trees || !drawing) return;
-    __syncthreads();
-    if (threadIdx.x >= WARP) return;
-    int* work = scratch.work + (long long)run * 5 * nodes;
-    int* ends = scratch.ends + (long long)run * 2 * nodes * nodes;
-    const Graph graph{d, nodes, edges, ends, ends + (long long)nodes * nodes, work, work + nodes, work + 2 * nodes,
-                      work + 3 * nodes, work + 4 * nodes};
-    maximum_arborescence(graph);
-    for (int i = lane_number(); i < d; i += WARP) {
-        const int f = run * d + i, parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
-        int t = problem.group[f];
-        while (problem.parents[2 * t] != parent) t++;
-        scratch.selected[f] = t;
-    }
-}
-
-// Second: the drawn tables catch up, and say where the samples' rows begin. One warp a feature.
-extern "C" __global__ void look_up_drawn(
-    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const int f = warp_number();
-    if (f >= n) return;
-    const int run = f / problem.n_features, i = f % problem.n_features;
-    if (!steps.is_active[run]) return;
-    const int t = scratch.selected[f];
+// The drawn table of a feature catches up, and says where the samples' rows begin.
+__device__ __forceinline__ void look_up(
+    const Problem& problem, const Parameters& parameters, const Scratch& scratch, int run, int i, int t, int s) {
+    const int f = run * problem.n_features + i;
     const REAL pending = parameters.pending[t];
     catch_up(problem, parameters, t, problem.n_states[i], pending);
     const CODE* codes = codes_of(problem, scratch, run, s);
     for (int k = lane_number(); k < problem.batch_size; k += WARP)
         scratch.start[(long long)f * problem.batch_size + k] = row_of(problem, codes, i, problem.parents + 2 * t, k);
-    __syncwarp();
+    __syncwarp();  // all have seen what is pending
     if (lane_number() == 0) {
         scratch.begin[f] = problem.offset[t];
         if (pending > NEGLIGIBLE) parameters.pending[t] = 0;
     }
 }
 
-// Third: scores, losses and their gradients. One warp a sample; groups of its lanes share the features.
+// First of a step: finish the step before (s > 0), and draw tables (s < S). One warp a feature.
+extern "C" __global__ void draw_structures(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const int run = f / problem.n_features, i = f % problem.n_features;
+    if (!steps.is_active[run]) return;
+    const int first = problem.group[f], last = problem.group[f + 1];
+    if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
+    if (s >= problem.n_steps) return;
+    const double total = log_total(parameters.phi, first, last);  // a lane reads what it has written
+    for (int t = first + lane_number(); t < last; t += WARP) {
+        const float noise = gumbel_of(steps.uniform[(long long)s * problem.n_tables + t]);
+        scratch.noise[t] = noise;
+        scratch.perturbed[t] = parameters.phi[t] - total + noise;
+    }
+    const int best = best_of(scratch.perturbed, first, last);
+    __syncwarp();  // the best is another lane's
+    if (lane_number() == 0) {
+        scratch.top[f] = scratch.perturbed[best];
+        scratch.selected[f] = best;
+    }
+    if (!problem.arborescence[run]) look_up(problem, parameters, scratch, run, i, best, s);
+}
+
+// Where whole trees are drawn: the heaviest one instead of the best tables. One block a run.
+extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps, Scratch scratch) {
+    const int run = blockIdx.x, d = problem.n_features;
+    if (run >= n || !steps.is_active[run] || !problem.arborescence[run]) return;
+    const long long nodes = 2 * d + 1;
+    double* edges = scratch.edges + run * nodes * nodes;
+    int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 5 * nodes;
+    const int* group = problem.group + (long long)run * d;
+    for (long long e = threadIdx.x; e < nodes * nodes; e += blockDim.x) edges[e] = MINUS_INFINITY;
+    __syncthreads();
+    for (int t = group[0] + threadIdx.x; t < group[d]; t += blockDim.x) {
+        const int i = problem.feature[t] - run * d, j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
+        edges[i * nodes + j] = scratch.perturbed[t];
+    }
+    __syncthreads();
+    if (threadIdx.x >= WARP) return;
+    const Graph graph{d, (int)nodes, edges, ends, ends + nodes * nodes, work, work + nodes, work + 2 * nodes,
+                      work + 3 * nodes, work + 4 * nodes};
+    maximum_arborescence(graph);
+    for (int i = lane_number(); i < d; i += WARP) {
+        const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
+        int t = group[i];
+        while (problem.parents[2 * t] != parent) t++;
+        scratch.selected[run * d + i] = t;
+    }
+}
+
+// And their tables are looked up. One warp a feature.
+extern "C" __global__ void look_up_trees(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const int run = f / problem.n_features;
+    if (!steps.is_active[run] || !problem.arborescence[run]) return;
+    look_up(problem, parameters, scratch, run, f % problem.n_features, scratch.selected[f], s);
+}
+
+// Second: scores, losses and their gradients. One warp a sample; groups of its lanes share the features.
 extern "C" __global__ void score_batches(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number();
@@ -262,27 +283,39 @@ extern "C" __global__ void score_batches(
         if (class_of(p) < N_CLASSES) scratch.d_scores[number * N_CLASSES + class_of(p)] = share * d_score[p];
 }
 
-// Return the derivative of the loss with respect to a table being chosen, in all lanes.
+// Return the derivative of the loss with respect to a table being chosen, in all lanes. Groups of lanes take four
+// samples at a time, and a lane several classes: 42 loads of a warp for 100 samples of 10 classes, where one number a
+// lane would take 136.
+template <bool is_rounded>
 __device__ __forceinline__ double choice_of(
     const Problem& problem, const REAL* theta, const REAL* d_scores, const CODE* codes, int child, const int* parents,
     REAL step, REAL most) {
-    const int lane = lane_number(), group = lane / SPAN, first = lane % SPAN;
-    const int width = parents[0] >= 0 ? problem.n_states[parents[0]] : 1;
-    const int width2 = parents[1] >= 0 ? problem.n_states[parents[1]] : 1;
-    const CODE *x = codes + child * problem.batch_size, *z = codes + (parents[0] >= 0 ? parents[0] : child) * problem.batch_size,
-               *z2 = codes + (parents[1] >= 0 ? parents[1] : child) * problem.batch_size;
+    const int group = lane_number() / PACK_SPAN, first = lane_number() % PACK_SPAN;
     const bool one = parents[0] >= 0, two = parents[1] >= 0;
+    const int width = one ? problem.n_states[parents[0]] : 1, width2 = two ? problem.n_states[parents[1]] : 1;
+    const FourCodes* x = (const FourCodes*)(codes + child * problem.batch_stride);
+    const FourCodes* z = (const FourCodes*)(codes + (one ? parents[0] : child) * problem.batch_stride);
+    const FourCodes* z2 = (const FourCodes*)(codes + (two ? parents[1] : child) * problem.batch_stride);
+    const Pack *rows = (const Pack*)theta, *d_rows = (const Pack*)d_scores;
     REAL total = 0;
-    if (group < GROUPS)
-#pragma unroll 4
-        for (int k = group; k < problem.batch_size; k += GROUPS) {
-            int row = x[k];
-            if (one) row = row * width + z[k];
-            if (two) row = row * width2 + z2[k];
+    if (group < PACK_GROUPS)
+#pragma unroll 2
+        for (int four = group; 4 * four < problem.batch_size; four += PACK_GROUPS) {
+            const FourCodes own = x[four], above = z[four], above2 = z2[four];
 #pragma unroll
-            for (int p = 0; p < PER_LANE; p++) {
-                const int c = first + p * WARP;
-                if (c < N_CLASSES) total += d_scores[k * N_CLASSES + c] * rounded(theta[row * N_CLASSES + c], step, most);
+            for (int q = 0; q < 4; q++) {
+                const int k = 4 * four + q;
+                if (k >= problem.batch_size) break;
+                int row = own.value[q];
+                if (one) row = row * width + above.value[q];
+                if (two) row = row * width2 + above2.value[q];
+#pragma unroll
+                for (int p = first; p < PACKS; p += WARP) {
+                    const Pack d = d_rows[k * PACKS + p], values = rows[row * PACKS + p];
+#pragma unroll
+                    for (int e = 0; e < PACK; e++)
+                        total += d.value[e] * (is_rounded ? rounded(values.value[e], step, most) : values.value[e]);
+                }
             }
         }
     return warp_sum((double)total);
@@ -322,7 +355,7 @@ __device__ __forceinline__ void step_prior(
     if (lane_number() == 0) scratch.total[run] += loss;
 }
 
-// Fourth: choice gradients of all tables, and steps of those drawn; the last R warps step the priors. One warp a table.
+// Third: choice gradients of all tables, and steps of those drawn; the last R warps step the priors. One warp a table.
 extern "C" __global__ void step_tables(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number();
@@ -346,9 +379,11 @@ extern "C" __global__ void step_tables(
         catch_up(problem, parameters, t, n_values, pending);
         if (pending > NEGLIGIBLE) pending = 0;
         __syncwarp();
-        d_choice = choice_of(
-            problem, parameters.theta + begin, d_scores, codes_of(problem, scratch, run, s), i, problem.parents + 2 * t,
-            problem.rounding[2 * run], problem.rounding[2 * run + 1]);
+        const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1], *theta = parameters.theta + begin;
+        const CODE* codes = codes_of(problem, scratch, run, s);
+        const int* parents = problem.parents + 2 * t;
+        d_choice = step == 0 ? choice_of<false>(problem, theta, d_scores, codes, i, parents, step, most)
+                             : choice_of<true>(problem, theta, d_scores, codes, i, parents, step, most);
     }
     if (lane == 0) scratch.d_choice[t] = d_choice;
     if (!drawn) {
