@@ -98,7 +98,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A file that every finished training is written to. A search with the same data and settings that
         finds the file goes on where the last one ended; a file of another search is refused.
     n_jobs : int, optional
-        Threads, one a training, as in joblib. Results do not depend on it.
+        Threads, one a training, as in joblib. Results do not depend on it. An estimator with ``device="cuda"`` takes
+        none: trainings of a part take their steps together there, and finish together.
     random_state : int or None, default=None
         Seed of the settings drawn, of the splits, and of every training.
     verbose : int, default=0

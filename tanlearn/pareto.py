@@ -178,7 +178,8 @@ def pareto_search(
     checkpoint : str or path, optional
         A file that an interrupted search goes on from, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
-        Threads, one a training, as in joblib. Results do not depend on it.
+        Threads, one a training, as in joblib. Results do not depend on it. Of an estimator with ``device="cuda"`` only
+        the classifiers of the front are trained in threads; all others take their steps together.
     random_state : int, default=0
         Seed of the splits, and of every training.
     verbose : int, default=0

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -161,7 +162,7 @@ class Stream:
     null = None
 
     def __init__(self, *, non_blocking=False):
-        pass
+        self.events = []
 
     def __enter__(self):
         return self
@@ -177,7 +178,26 @@ class Stream:
         return SimpleNamespace(launch=lambda stream=None: [kernel(*rest) for kernel, *rest in recorded])
 
     def synchronize(self):
-        pass
+        for event in self.events:
+            event.is_over = True
+
+
+class Event:
+    """A moment of a stream; it can be read once the stream has been waited for."""
+
+    is_over = False
+
+    def record(self, stream):
+        assert Stream.recording is None, "an event in a graph has no time"
+        self.moment = time.perf_counter()
+        stream.events.append(self)
+
+
+def elapsed_time(start, end):
+    """Return the milliseconds between two events."""
+    assert start.is_over
+    assert end.is_over
+    return 1000 * (end.moment - start.moment)
 
 
 def make_module():
@@ -189,8 +209,14 @@ def make_module():
     module.empty = _poisoned
     module.full = lambda shape, value, dtype: ndarray(np.full(shape, value, dtype))
     module.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
+    module.copyto = lambda target, source: target.set(source.array)
+    module.__version__ = "of the host"
     runtime = SimpleNamespace(getDeviceCount=lambda: 1, memGetInfo=lambda: (2**34, 2**34))
-    module.cuda = SimpleNamespace(runtime=runtime, Stream=Stream)
+    runtime.driverGetVersion, runtime.runtimeGetVersion = lambda: 13000, lambda: 12090
+    properties = {"name": b"the host", "multiProcessorCount": 1, "l2CacheSize": 2**20}
+    runtime.getDeviceProperties = lambda number: properties
+    module.cuda = SimpleNamespace(runtime=runtime, Stream=Stream, Event=Event, get_elapsed_time=elapsed_time)
+    module.cuda.set_allocator = lambda allocator: None
     return module
 
 
