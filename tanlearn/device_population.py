@@ -59,7 +59,8 @@ class DevicePopulation:
         self._order = np.zeros(self._steps.order.shape, np.int32)
         self._uniform = np.zeros(self._steps.uniform.shape, np.float32)
         self._streams = np.zeros(self._steps.streams.shape, np.uint64)
-        self._stream = cupy().cuda.Stream()
+        # Not the default stream, which cannot be recorded, nor one that waits for it: other threads may use that.
+        self._stream = cupy().cuda.Stream(non_blocking=True)
         self._n_epochs = 0
         self._graph: Any = None
 
@@ -90,6 +91,7 @@ class DevicePopulation:
                     self._uniform[:, self._first[run] : self._first[run + 1]] = noise
                 sizes[run] = self.adams[run].advance(n_steps, rates[run][0])
                 structure_sizes[run] = self.structure_adams[run].advance(n_steps, rates[run][1])
+        cupy().cuda.get_current_stream().synchronize()  # what was sent before is there
         self._is_active = np.array([plan is not None for plan in plans], np.int32)
         with self._stream:
             steps.order.set(self._order)

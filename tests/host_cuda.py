@@ -217,6 +217,7 @@ def make_module():
     runtime.getDeviceProperties = lambda number: properties
     module.cuda = SimpleNamespace(runtime=runtime, Stream=Stream, Event=Event, get_elapsed_time=elapsed_time)
     module.cuda.set_allocator = lambda allocator: None
+    module.cuda.get_current_stream = Stream
     return module
 
 
