@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tanlearn.device_population import DeviceEngine, DevicePopulation
 from tanlearn.losses import is_built_in
@@ -11,7 +12,9 @@ from tanlearn.training import Training, TrainingOutcome
 __all__ = ["train_together"]
 
 
-def train_together(trainings: Sequence[Training]) -> list[TrainingOutcome | Exception]:
+def train_together(
+    trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
+) -> list[TrainingOutcome | Exception]:
     """Train on the device what shares rows, batch size and type; each ends when it would by itself.
 
     Parameters
@@ -19,6 +22,8 @@ def train_together(trainings: Sequence[Training]) -> list[TrainingOutcome | Exce
     trainings : sequence of Training
         None of them begun. Those that share rows, batch size and type take their steps together. A loss of the user's
         own is evaluated on the host, so such a training goes by itself.
+    progress : callable, optional
+        Told about ten times how far those are that go together, in a line of text.
 
     Returns
     -------
@@ -45,12 +50,14 @@ def train_together(trainings: Sequence[Training]) -> list[TrainingOutcome | Exce
         except Exception as error:  # the user's loss may raise anything
             outcomes[number] = error
     for members in groups.values():
-        for number, outcome in zip(members, _train_group([trainings[m] for m in members]), strict=True):
+        for number, outcome in zip(members, _train_group([trainings[m] for m in members], progress), strict=True):
             outcomes[number] = outcome
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _train_group(trainings: Sequence[Training]) -> list[TrainingOutcome | Exception]:
+def _train_group(
+    trainings: Sequence[Training], progress: Callable[[str], Any] | None
+) -> list[TrainingOutcome | Exception]:
     """Train one population."""
     first = trainings[0]
     population = DevicePopulation(
@@ -65,7 +72,10 @@ def _train_group(trainings: Sequence[Training]) -> list[TrainingOutcome | Except
     failures: dict[int, Exception] = {}
     plans = [training.plan() for training in trainings]
     active = list(range(len(trainings)))
-    while active:
+    n_epochs = max(training.settings.n_epochs for training in trainings)
+    for epoch in range(1, n_epochs + 1):
+        if not active:
+            break
         chosen = [plans[run] if run in active else None for run in range(len(trainings))]
         schedules = [training.schedule() for training in trainings]
         population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
@@ -82,4 +92,6 @@ def _train_group(trainings: Sequence[Training]) -> list[TrainingOutcome | Except
                 failures[run] = error
             if run in failures or training.is_over or training.is_stopped:
                 active.remove(run)
+        if progress is not None and (epoch % max(1, n_epochs // 10) == 0 or not active):
+            progress(f"epoch {epoch}/{n_epochs} of {len(trainings)} trainings in step, {len(active)} of them go on")
     return [failures[run] if run in failures else training.outcome() for run, training in enumerate(trainings)]

@@ -289,7 +289,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         finished = [] if file is None else file.finished
         done = {(result.setting, result.part) for result in finished}
         todo = [run for run in runs if (run.setting, run.part) not in done]
-        with closing(run_population(base, parts, todo, n_jobs=self.n_jobs)) as results:
+        progress = print if self.verbose else None
+        with closing(run_population(base, parts, todo, n_jobs=self.n_jobs, progress=progress)) as results:
             for result in results:
                 finished.append(result)
                 if file is not None:

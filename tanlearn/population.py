@@ -110,7 +110,12 @@ class RunResult:
 
 
 def run_population(
-    estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], *, n_jobs: int | None = None
+    estimator: Classifier,
+    parts: Sequence[Part],
+    runs: Sequence[Run],
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[str], Any] | None = None,
 ) -> Generator[RunResult]:
     """Train and score every run; yield the results as they come.
 
@@ -125,6 +130,8 @@ def run_population(
     n_jobs : int, optional
         Threads, as in joblib. Results do not depend on it, only their order does. Where the estimator's ``device`` is
         "cuda", gradient TANs take their steps together there, as many as it has memory for.
+    progress : callable, optional
+        Told now and then how far trainings are that take their steps together, since their results come together.
 
     Yields
     ------
@@ -145,7 +152,7 @@ def run_population(
     [(0, 1.0), (1, 1.0)]
     """
     if getattr(estimator, "device", "cpu") == "cuda" and hasattr(estimator, "begin_encoded"):
-        yield from _run_on_device(estimator, parts, runs)
+        yield from _run_on_device(estimator, parts, runs, progress)
         return
     stop = threading.Event()
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
@@ -171,16 +178,20 @@ def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -
     return _scored(run, model, part, time.perf_counter() - started)
 
 
-def _run_on_device(estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run]) -> Generator[RunResult]:
+def _run_on_device(
+    estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
+) -> Generator[RunResult]:
     """Train and score all runs on the device, as many at once as it has memory for."""
     check_device("cuda")
     there = [replace(part, data=replace(part.data, device="cuda")) for part in parts]
     waiting = deque(runs)
     while waiting:
-        yield from _run_some(estimator, there, waiting)
+        yield from _run_some(estimator, there, waiting, progress)
 
 
-def _run_some(estimator: Classifier, parts: Sequence[Part], waiting: deque[Run]) -> Generator[RunResult]:
+def _run_some(
+    estimator: Classifier, parts: Sequence[Part], waiting: deque[Run], progress: Callable[[str], Any] | None
+) -> Generator[RunResult]:
     """Take runs off the queue, and train and score them; when it ends, so does their memory."""
     started = time.perf_counter()
     cupy().get_default_memory_pool().free_all_blocks()
@@ -196,7 +207,7 @@ def _run_some(estimator: Classifier, parts: Sequence[Part], waiting: deque[Run])
             continue
         room -= sum(training.device_bytes() for training in trainings)
         begun.append((run, model, trainings))
-    outcomes = iter(train_together([training for *_, trainings in begun for training in trainings]))
+    outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
     seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side
     for run, model, trainings in begun:
         try:

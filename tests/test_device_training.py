@@ -214,9 +214,12 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
 def test_small_memory_makes_small_populations(backend, monkeypatch):
     monkeypatch.setattr("tanlearn.population.MEMORY_SHARE", 1e-9)
     sizes = []
-    monkeypatch.setattr(
-        "tanlearn.population.train_together", lambda group: sizes.append(len(group)) or train_together(group)
-    )
+
+    def count(group, progress):
+        sizes.append(len(group))
+        return train_together(group, progress)
+
+    monkeypatch.setattr("tanlearn.population.train_together", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(3)]
     list(run_population(TANClassifier(n_epochs=2, device="cuda"), [make_part()], runs))
     assert sizes == [1, 1, 1]
@@ -242,15 +245,19 @@ def test_members_of_a_population_stop_when_they_would_alone(backend):
         np.testing.assert_array_equal(outcome.parameters[0], alone.parameters[0])
 
 
-def test_searches_run_there(backend):
+def test_searches_run_there(backend, capsys):
+    """And say how far they are."""
     X, y = table(120)
-    search = {"n_iter": 3, "cv": 2, "random_state": 0}
+    search = {"n_iter": 3, "cv": 2, "random_state": 0, "verbose": 1}
     grid = {"learning_rate": [0.01, 0.03], "loss": [Hybrid(trade_off=1), Hybrid(trade_off=20)]}
     results = []
     for device in ("cpu", "cuda"):
         estimator = TANClassifier(n_epochs=3, batch_size=20, device=device)
         results.append(TANSearchCV(estimator, grid, **search).fit(X, y))
     assert results[0].best_params_ == results[1].best_params_
+    lines = capsys.readouterr().out.splitlines()
+    told = [f"epoch {epoch}/3 of 3 trainings in step, {0 if epoch == 3 else 3} of them go on" for epoch in (1, 2, 3)]
+    assert [line for line in lines if line.startswith("epoch")] == 2 * told  # one population a fold
     np.testing.assert_allclose(*(found.cv_results_["mean_test_score"] for found in results), atol=1e-12)
     np.testing.assert_array_equal(results[0].predict(X), results[1].predict(X))
 
