@@ -43,7 +43,7 @@ class UnfusedDeviceEngine(Engine):
         n_values, offset = state.layout.groups()
         self._groups: Any = to_device(np.arange(len(n_values)), n_values, offset)
         self._candidates = to_device(state.candidates.group, state.table_parent)
-        self._graph: Any = [cupy().empty(array.shape, dtype) for array, dtype in _graph_arrays(state)]
+        self._graph: Any = [cupy().empty(shape, dtype) for shape, dtype in _graph_arrays(state)]
         self._price = to_device(state.price)[0]
         empty, real, n_tables = cupy().empty, state.theta.dtype, len(state.phi)
         self._cells, self._d_cells = (empty(state.layout.n_cells, real) for _ in range(2))
@@ -117,6 +117,8 @@ class UnfusedDeviceEngine(Engine):
         return self._cells
 
 
-def _graph_arrays(state: State) -> list[tuple[AnyArray, Any]]:
-    """Return the arrays, like those that the state draws trees in, and their types on the device."""
-    return list(zip((*state.edges, state.work), (np.float64, np.int32, np.int32, np.int32), strict=True))
+def _graph_arrays(state: State) -> list[tuple[tuple[int, ...], Any]]:
+    """Return shapes and types of what trees are drawn in."""
+    nodes = len(state.edges[0])
+    square = nodes, nodes
+    return [(square, np.float64), (square, np.int32), (square, np.int32), ((6, nodes), np.int32)]

@@ -95,7 +95,7 @@ class DevicePopulation:
         self._is_active = np.array([plan is not None for plan in plans], np.int32)
         with self._stream:
             steps.order.set(self._order)
-            if not is_streamed.all():
+            if any(plan is not None and plan[1].ndim == 2 for plan in plans):
                 steps.uniform.set(self._uniform)
             steps.streams.set(self._streams)
             steps.is_streamed.set(is_streamed)
@@ -202,7 +202,7 @@ def _make_problem(
     ends = [group[1:] + start for group, start in zip(groups, first, strict=False)]
     longest = np.concatenate([np.maximum.reduceat(n, group[:-1]) for n, group in zip(sizes, groups, strict=True)])
     forms = [state.fixed_point for state in states]
-    size = min(batch_size, data.n_samples)
+    size = int(min(batch_size, data.n_samples))
     return gpu_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
@@ -290,7 +290,7 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
         total=empty(n_runs, np.float64),
         edges=empty((n_runs, nodes, nodes), np.float64),
         ends=empty((n_runs, 2, nodes, nodes), np.int32),
-        work=empty((n_runs, 5, nodes), np.int32),
+        work=empty((n_runs, 6, nodes), np.int32),
         is_finite=empty(n_runs, np.int32),
     )
 

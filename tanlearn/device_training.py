@@ -79,11 +79,13 @@ def _train_group(
         chosen = [plans[run] if run in active else None for run in range(len(trainings))]
         schedules = [training.schedule() for training in trainings]
         population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
-        # Drawn while the device is at work. Who stops early has drawn one plan too many, which nobody sees.
-        for run in active:
-            if not trainings[run].is_last:
-                plans[run] = trainings[run].plan()
-        losses = population.finish_epoch()
+        try:
+            # Drawn while the device is at work. Who stops early has drawn one plan too many, which nobody sees.
+            for run in active:
+                if not trainings[run].is_last:
+                    plans[run] = trainings[run].plan()
+        finally:  # whatever interrupts: memory that the device writes to must not go to others
+            losses = population.finish_epoch()
         for run in list(active):
             training = trainings[run]
             try:

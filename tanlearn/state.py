@@ -27,7 +27,7 @@ Plan: TypeAlias = tuple[IntArray, AnyArray]
 
 def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
     """Draw all that is random in an epoch, so that all engines can be handed the same; noise is drawn on its device."""
-    size = min(batch_size, n_samples)
+    size = int(min(batch_size, n_samples))  # a NumPy integer is no step of a generator's stream
     n_steps = n_samples // size
     order = rng.permutation(n_samples)[: n_steps * size].reshape(n_steps, size)
     start = skip_uniform(rng, n_steps * n_tables) if device == "cuda" else None

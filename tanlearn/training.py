@@ -324,7 +324,7 @@ class Training:
         """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches."""
         size = min(self.settings.batch_size, self.data.n_samples)
         n_steps = self.data.n_samples // size
-        batches = n_steps * (size * self.data.n_features * self.data.codes.itemsize + 4 * len(self.state.phi))
+        batches = n_steps * ((size + 3) * self.data.n_features * self.data.codes.itemsize + 4 * len(self.state.phi))
         return 4 * self.state.cells.nbytes + batches + 3 * sum(edges.nbytes for edges in self.state.edges)
 
     @property

@@ -15,6 +15,7 @@ import subprocess
 import typing
 from pathlib import Path
 
+import host_cuda
 import pytest
 
 import tanlearn.kernels
@@ -168,7 +169,7 @@ def test_cuda_text_compiles_for_devices(name, compiler, tmp_path):
     """Every program for the oldest architecture that recent compilers know, and its other variants for a later one."""
     files, variants = PROGRAMS[name]
     text = program_text(*files)
-    kernels = set(re.findall(r"__global__ void (\w+)\(", text))
+    kernels = set(host_cuda.KERNEL.findall(text))
     assert kernels
     for number, options in enumerate([variants[0], *variants]):
         target = "compute_90" if number else "compute_75"

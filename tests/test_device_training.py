@@ -19,6 +19,7 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.device_engine import UnfusedDeviceEngine
+from tanlearn.device_population import DevicePopulation
 from tanlearn.device_training import train_together
 from tanlearn.engines import UnfusedEngine
 from tanlearn.kernels import gpu_train
@@ -70,6 +71,7 @@ def assert_close(model, expected, atol=1e-4):
         {"bits": 3},
         {"size_weight": 0.01, "init": "uniform"},
         {"validation_fraction": 0.25, "patience": 3},
+        {"batch_size": np.int64(30), "n_epochs": np.int64(4)},  # as from a grid
         {"loss": OwnLoss()},
         {"loss": OwnLoss(), "bits": 3, "candidates": "order-free"},
     ],
@@ -77,8 +79,8 @@ def assert_close(model, expected, atol=1e-4):
 )
 def test_models_are_those_of_the_cpu(backend, parameters):
     X, y = table()
-    expected = TANClassifier(**SMALL, **parameters).fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
-    model = TANClassifier(**SMALL, **parameters, device="cuda").fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
+    expected = TANClassifier(**SMALL | parameters).fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
+    model = TANClassifier(**SMALL | parameters, device="cuda").fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
     assert_close(model, expected)
     assert model.score(X, y) == expected.score(X, y)
 
@@ -209,6 +211,25 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
     estimator = TANClassifier(n_epochs=3, batch_size=40, device="cuda")
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
     assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
+
+
+def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
+    """Memory that it still writes to must not be freed."""
+    waits, finish = [], DevicePopulation.finish_epoch
+    monkeypatch.setattr(DevicePopulation, "finish_epoch", lambda self: waits.append(1) or finish(self))
+    plan, plans = Training.plan, []
+
+    def interrupted(self):
+        plans.append(1)
+        if len(plans) == 4:  # two to begin with, and one more of the first
+            raise KeyboardInterrupt
+        return plan(self)
+
+    monkeypatch.setattr(Training, "plan", interrupted)
+    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(2)]
+    with pytest.raises(KeyboardInterrupt):
+        list(run_population(TANClassifier(n_epochs=3, device="cuda"), [make_part()], runs))
+    assert len(waits) == 1
 
 
 def test_small_memory_makes_small_populations(backend, monkeypatch):

@@ -176,7 +176,7 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 
 def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
-    """Choose the tables of the heaviest tree, by one warp; ``source``, ``target`` and ``work`` are int32."""
+    """Choose the tables of the heaviest tree, by one warp; ends and ``work`` (6, N) are int32."""
     graph = np.int32(group.size - 1), weight, source, target, work
     launch(_DRAWS, "draw_arborescence", 1, perturbed, group, table_parent, *graph, selected, width=WARP)
 

@@ -92,7 +92,7 @@ class Scratch(NamedTuple):
     total: Any  # (R,) float64: mean losses of an epoch's batches, added up
     edges: Any  # (R, N, N) float64, or nothing where no trees are drawn
     ends: Any  # (R, 2, N, N)
-    work: Any  # (R, 5, N)
+    work: Any  # (R, 6, N)
     is_finite: Any  # (R,)
 
 

@@ -103,13 +103,17 @@ def test_of_equal_choices_the_first_wins(order, tied):
 
 
 def draw(weight):
-    """Return the parents of the tree that the device draws of weight[i][j], the last column being "no parent"."""
+    """Return the parents of the tree that the device draws of weight[i][j], the last column being "no parent".
+
+    Candidates stand in no order.
+    """
     d = len(weight)
-    edges = [(i, j, weight[i][j]) for i in range(d) for j in [d, *range(d)] if np.isfinite(weight[i][j]) and i != j]
+    rng = np.random.default_rng(d)
+    edges = [(i, j, weight[i][j]) for i in range(d) for j in rng.permutation(d + 1) if i != j]
     child, parent, perturbed = (np.array(part) for part in zip(*edges, strict=True))
     parent = np.where(parent == d, -1, parent)
     nodes = 2 * d + 1
-    scratch = [fresh((nodes, nodes)), *(fresh((nodes, nodes), np.int32) for _ in range(2)), fresh((5, nodes), np.int32)]
+    scratch = [fresh((nodes, nodes)), *(fresh((nodes, nodes), np.int32) for _ in range(2)), fresh((6, nodes), np.int32)]
     selected = fresh(d, np.int64)
     group = np.searchsorted(child, np.arange(d + 1))
     gpu.draw_arborescence(there(perturbed), there(group), there(parent), *scratch, selected)

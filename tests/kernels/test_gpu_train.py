@@ -133,6 +133,37 @@ def test_a_run_without_a_plan_is_left_alone(backend):
     np.testing.assert_equal(snapshot(broken[1:]), snapshot(undisturbed[1:]))
 
 
+def test_a_run_whose_logits_are_lost_stays_in_its_tables(backend):
+    """All lanes must take the same table where no comparison tells them which."""
+    data = make_data()
+    states, undisturbed = make_states(data), make_states(data)
+    train(data, undisturbed, n_epochs=1)
+    states[0].phi[:] = states[1].phi[:] = np.nan
+    population, losses = train(data, states, n_epochs=1)
+    np.testing.assert_equal(snapshot(states[2:]), snapshot(undisturbed[2:]))
+    assert np.isfinite(losses[0, 2:]).all()
+    offset, selected = population.problem.offset.get(), population._scratch.selected.get()
+    ends = population._scratch.start.get().max(axis=1) + data.n_classes
+    np.testing.assert_array_equal(population._scratch.begin.get(), offset[selected])
+    assert (ends <= offset[selected + 1] - offset[selected]).all()
+
+
+def test_noise_is_sent_only_where_the_device_cannot_draw_it(backend, monkeypatch):
+    """Not for runs that are over, either."""
+    data = make_data()
+    rngs = [np.random.default_rng(0), np.random.Generator(np.random.MT19937(0))]
+    states = make_states(data)[:2]
+    population = DevicePopulation(states, data, np.ones(30, np.float32), LOSSES[:2], 8)
+    plans = [plan_epoch(30, 8, len(s.phi), rng, "cuda") for s, rng in zip(states, rngs, strict=True)]
+    sent = []
+    monkeypatch.setattr(population, "_launch", lambda: sent.append(population._steps.uniform.get().copy()))
+    for chosen in ([plans[0], None], plans):
+        population.start_epoch(chosen, RATES[:2], [1.0, 1.0])
+    n_first = len(states[0].phi)
+    assert not np.array_equal(sent[0][:, n_first:], plans[1][1])
+    np.testing.assert_array_equal(sent[1][:, n_first:], plans[1][1])
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 64])
 def test_uniform_numbers_are_the_generators_own(backend, n):
     """Numbers of two steps, with and without half a word held from before."""

@@ -29,15 +29,13 @@ extern "C" __global__ void draw_arborescence(
     const long long* __restrict__ table_parent, int d, double* weight, int* source, int* target, int* work,
     long long* selected) {
     if (warp_number() > 0) return;
-    const int nodes = 2 * d + 1;
-    for (long long e = lane_number(); e < (long long)nodes * nodes; e += WARP) weight[e] = MINUS_INFINITY;
+    const Graph graph = make_graph(d, weight, source, target, work);
+    clear_edges(graph, lane_number(), WARP);
     __syncwarp();
     for (int i = lane_number(); i < d; i += WARP)
         for (long long t = group[i]; t < group[i + 1]; t++)
-            weight[(long long)i * nodes + (table_parent[t] >= 0 ? table_parent[t] : d)] = perturbed[t];
+            add_edge(graph, i, table_parent[t] >= 0 ? table_parent[t] : d, perturbed[t], t == group[i]);
     __syncwarp();
-    const Graph graph{d, nodes, weight, source, target, work, work + nodes, work + 2 * nodes, work + 3 * nodes,
-                      work + 4 * nodes};
     maximum_arborescence(graph);
     for (int i = lane_number(); i < d; i += WARP) {
         const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];

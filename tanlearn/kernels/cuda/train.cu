@@ -80,8 +80,8 @@ struct Scratch {
     REAL* d_tables;  // (longest table of every feature of all runs,)
     double* total;  // (R,): mean losses of an epoch's batches
     double* edges;  // (R, 2 d + 1, 2 d + 1), or nothing where no trees are drawn
-    int* ends;  // (2, R, 2 d + 1, 2 d + 1)
-    int* work;  // (R, 5, 2 d + 1)
+    int* ends;  // (R, 2, 2 d + 1, 2 d + 1)
+    int* work;  // (R, 6, 2 d + 1)
     int* is_finite;  // (R,)
 };
 
@@ -98,11 +98,16 @@ __device__ __forceinline__ int width_of(const Problem& problem, int t, int n_val
     return (int)(problem.offset[t + 1] - problem.offset[t]) / n_values;
 }
 
+// Return the codes of one feature, of those of a batch.
+__device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CODE* codes, int feature) {
+    return codes + (long long)feature * problem.batch_stride;
+}
+
 // Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
-    int row = codes[child * problem.batch_stride + k];
+    int row = codes_at(problem, codes, child)[k];
     for (int p = 0; p < 2; p++)
-        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes[parents[p] * problem.batch_stride + k];
+        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[k];
     return row * N_CLASSES;
 }
 
@@ -205,19 +210,18 @@ extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps,
     const int run = blockIdx.x, d = problem.n_features;
     if (run >= n || !steps.is_active[run] || !problem.arborescence[run]) return;
     const long long nodes = 2 * d + 1;
-    double* edges = scratch.edges + run * nodes * nodes;
-    int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 5 * nodes;
+    int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 6 * nodes;
+    const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
     const int* group = problem.group + (long long)run * d;
-    for (long long e = threadIdx.x; e < nodes * nodes; e += blockDim.x) edges[e] = MINUS_INFINITY;
+    clear_edges(graph, threadIdx.x, blockDim.x);
     __syncthreads();
-    for (int t = group[0] + threadIdx.x; t < group[d]; t += blockDim.x) {
-        const int i = problem.feature[t] - run * d, j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
-        edges[i * nodes + j] = scratch.perturbed[t];
-    }
+    for (int i = threadIdx.x; i < d; i += blockDim.x)
+        for (int t = group[i]; t < group[i + 1]; t++) {
+            const int j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
+            add_edge(graph, i, j, scratch.perturbed[t], t == group[i]);
+        }
     __syncthreads();
     if (threadIdx.x >= WARP) return;
-    const Graph graph{d, (int)nodes, edges, ends, ends + nodes * nodes, work, work + nodes, work + 2 * nodes,
-                      work + 3 * nodes, work + 4 * nodes};
     maximum_arborescence(graph);
     for (int i = lane_number(); i < d; i += WARP) {
         const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
@@ -286,32 +290,34 @@ extern "C" __global__ void score_batches(
 // Return the derivative of the loss with respect to a table being chosen, in all lanes. Groups of lanes take four
 // samples at a time, and a lane several classes: 42 loads of a warp for 100 samples of 10 classes, where one number a
 // lane would take 136.
-template <bool is_rounded>
+template <bool is_rounded, bool two_parents>
 __device__ __forceinline__ double choice_of(
     const Problem& problem, const REAL* theta, const REAL* d_scores, const CODE* codes, int child, const int* parents,
     REAL step, REAL most) {
     const int group = lane_number() / PACK_SPAN, first = lane_number() % PACK_SPAN;
-    const bool one = parents[0] >= 0, two = parents[1] >= 0;
-    const int width = one ? problem.n_states[parents[0]] : 1, width2 = two ? problem.n_states[parents[1]] : 1;
-    const FourCodes* x = (const FourCodes*)(codes + child * problem.batch_stride);
-    const FourCodes* z = (const FourCodes*)(codes + (one ? parents[0] : child) * problem.batch_stride);
-    const FourCodes* z2 = (const FourCodes*)(codes + (two ? parents[1] : child) * problem.batch_stride);
+    const bool one = parents[0] >= 0;
+    const int width = one ? problem.n_states[parents[0]] : 1, width2 = two_parents ? problem.n_states[parents[1]] : 1;
+    const FourCodes* x = (const FourCodes*)codes_at(problem, codes, child);
+    const FourCodes* z = (const FourCodes*)codes_at(problem, codes, one ? parents[0] : child);
+    const FourCodes* z2 = (const FourCodes*)codes_at(problem, codes, two_parents ? parents[1] : child);
     const Pack *rows = (const Pack*)theta, *d_rows = (const Pack*)d_scores;
     REAL total = 0;
     if (group < PACK_GROUPS)
 #pragma unroll 2
         for (int four = group; 4 * four < problem.batch_size; four += PACK_GROUPS) {
-            const FourCodes own = x[four], above = z[four], above2 = z2[four];
+            const FourCodes own = x[four], above = z[four];
+            FourCodes above2;
+            if (two_parents) above2 = z2[four];
 #pragma unroll
             for (int q = 0; q < 4; q++) {
                 const int k = 4 * four + q;
                 if (k >= problem.batch_size) break;
                 int row = own.value[q];
                 if (one) row = row * width + above.value[q];
-                if (two) row = row * width2 + above2.value[q];
+                if (two_parents) row = row * width2 + above2.value[q];
 #pragma unroll
                 for (int p = first; p < PACKS; p += WARP) {
-                    const Pack d = d_rows[k * PACKS + p], values = rows[row * PACKS + p];
+                    const Pack d = d_rows[(long long)k * PACKS + p], values = rows[(long long)row * PACKS + p];
 #pragma unroll
                     for (int e = 0; e < PACK; e++)
                         total += d.value[e] * (is_rounded ? rounded(values.value[e], step, most) : values.value[e]);
@@ -319,6 +325,25 @@ __device__ __forceinline__ double choice_of(
             }
         }
     return warp_sum((double)total);
+}
+
+// Add the rows of the samples to those of a table, in order: a lane has its classes for itself. Eight rows are loaded
+// before any is added, because no compiler loads across a store that it cannot see through.
+__device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int n, REAL* table) {
+    for (int c = lane_number(); c < N_CLASSES; c += WARP)
+        for (int first = 0; first < n; first += 8) {
+            int place[8];
+            REAL value[8];
+#pragma unroll
+            for (int q = 0; q < 8; q++)
+                if (first + q < n) {
+                    place[q] = start[first + q] + c;
+                    value[q] = rows[(long long)(first + q) * N_CLASSES + c];
+                }
+#pragma unroll
+            for (int q = 0; q < 8; q++)
+                if (first + q < n) table[place[q]] += value[q];
+        }
 }
 
 // Step the prior of a run, and add the step's mean loss.
@@ -332,7 +357,7 @@ __device__ __forceinline__ void step_prior(
     for (int p = 0; p < PER_LANE; p++) {
         d_theta[p] = 0;
         if (class_of(p) < N_CLASSES)
-            for (int k = 0; k < problem.batch_size; k++) d_theta[p] += d_scores[k * N_CLASSES + class_of(p)];
+            for (int k = 0; k < problem.batch_size; k++) d_theta[p] += d_scores[(long long)k * N_CLASSES + class_of(p)];
         d_total += d_theta[p];
     }
     d_total = warp_sum(d_total);
@@ -355,20 +380,20 @@ __device__ __forceinline__ void step_prior(
     if (lane_number() == 0) scratch.total[run] += loss;
 }
 
-// Third: choice gradients of all tables, and steps of those drawn; the last R warps step the priors. One warp a table.
-extern "C" __global__ void step_tables(
+// Third: choice gradients of all tables, and steps of those drawn; before them R warps step the priors, which takes them
+// as long as anything. One warp a prior or table.
+extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long number = warp_number();
+    const long long number = warp_number(), n_runs = n - problem.n_tables;
     if (number >= n) return;
-    if (number >= problem.n_tables) {
-        const int run = number - problem.n_tables;
-        if (steps.is_active[run]) step_prior(problem, parameters, steps, scratch, run, s);
+    if (number < n_runs) {
+        if (steps.is_active[number]) step_prior(problem, parameters, steps, scratch, number, s);
         return;
     }
-    const int t = number, f = problem.feature[t], run = f / problem.n_features, i = f % problem.n_features, lane = lane_number();
+    const int t = number - n_runs, f = problem.feature[t], run = f / problem.n_features, i = f % problem.n_features, lane = lane_number();
     if (!steps.is_active[run]) return;
     const bool drawn = scratch.selected[f] == t, choice = problem.group[f + 1] - problem.group[f] > 1;
-    const bool hopeful = choice && (scratch.perturbed[t] - scratch.top[f]) / steps.temperature[run] > HOPELESS;
+    const bool hopeful = choice && scratch.perturbed[t] - scratch.top[f] > HOPELESS * steps.temperature[run];
     const int n_values = problem.n_states[i], n_undrawn = parameters.n_undrawn[t];
     const long long begin = problem.offset[t];
     const REAL* d_scores = scratch.d_scores + (long long)run * problem.batch_size * N_CLASSES;
@@ -382,8 +407,12 @@ extern "C" __global__ void step_tables(
         const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1], *theta = parameters.theta + begin;
         const CODE* codes = codes_of(problem, scratch, run, s);
         const int* parents = problem.parents + 2 * t;
-        d_choice = step == 0 ? choice_of<false>(problem, theta, d_scores, codes, i, parents, step, most)
-                             : choice_of<true>(problem, theta, d_scores, codes, i, parents, step, most);
+        if (parents[1] >= 0)
+            d_choice = choice_of<true, true>(problem, theta, d_scores, codes, i, parents, step, most);
+        else if (step == 0)
+            d_choice = choice_of<false, false>(problem, theta, d_scores, codes, i, parents, step, most);
+        else
+            d_choice = choice_of<true, false>(problem, theta, d_scores, codes, i, parents, step, most);
     }
     if (lane == 0) scratch.d_choice[t] = d_choice;
     if (!drawn) {
@@ -398,9 +427,7 @@ extern "C" __global__ void step_tables(
     REAL* d_table = scratch.d_tables + problem.place[f];
     for (int j = lane; j < width * n_values; j += WARP) d_table[j] = 0;
     __syncwarp();
-    const int* start = scratch.start + (long long)f * problem.batch_size;
-    for (int k = 0; k < problem.batch_size; k++)  // a lane has its classes for itself
-        for (int c = lane; c < N_CLASSES; c += WARP) d_table[start[k] + c] += d_scores[k * N_CLASSES + c];
+    add_rows(d_scores, scratch.start + (long long)f * problem.batch_size, problem.batch_size, d_table);
     __syncwarp();
     step_table(
         d_table, parameters.direction + begin, parameters.v + begin, parameters.theta + begin, width, n_values, n_undrawn,

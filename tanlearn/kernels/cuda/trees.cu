@@ -35,7 +35,7 @@ __device__ __forceinline__ int best_of(const double* perturbed, int first, int l
             best = place;
         }
     }
-    return best;
+    return __shfl_sync(ALL_LANES, best, 0);  // lanes differ where logits are nan
 }
 
 // What the structure gradient of a group is made of: softmax shares of the perturbed logits, and their mean of d_choice.
@@ -87,8 +87,36 @@ struct Graph {
     int d, nodes;  // root d; 2 d + 1 nodes with the contracted ones
     double* weight;  // (nodes, nodes): [i][j] is the edge j -> i
     int *source, *target;  // (nodes, nodes)
-    int *pointer, *state, *around, *edge_source, *edge_target;  // (nodes,)
+    int *pointer, *state, *around, *edge_source, *edge_target, *best;  // (nodes,)
 };
+
+__device__ __forceinline__ Graph make_graph(int d, double* weight, int* source, int* target, int* work) {
+    const int n = 2 * d + 1;
+    return {d, n, weight, source, target, work, work + n, work + 2 * n, work + 3 * n, work + 4 * n, work + 5 * n};
+}
+
+// Leave no edges between features and root. Rows and columns of contracted nodes are written when these come to be.
+__device__ __forceinline__ void clear_edges(const Graph& graph, int thread, int n_threads) {
+    for (int i = 0; i <= graph.d; i++)
+        for (int j = thread; j <= graph.d; j += n_threads) {
+            const long long edge = (long long)i * graph.nodes + j;
+            graph.weight[edge] = MINUS_INFINITY;
+            graph.source[edge] = j;
+            graph.target[edge] = i;
+        }
+}
+
+// Write an edge from the root or another feature, and keep the heaviest one of the feature: of equals that from the
+// root, else the lowest. One thread has all edges of a feature.
+__device__ __forceinline__ void add_edge(const Graph& graph, int i, int j, double weight, bool is_first) {
+    graph.weight[(long long)i * graph.nodes + j] = weight;
+    if (!is_first) {
+        const int best = graph.best[i];
+        const double most = graph.weight[(long long)i * graph.nodes + best];
+        if (!(weight > most || (weight == most && best != graph.d && (j == graph.d || j < best)))) return;
+    }
+    graph.best[i] = j;
+}
 
 __device__ __forceinline__ int outermost(const Graph& graph, int node) {
     while (graph.around[node] >= 0) node = graph.around[node];
@@ -97,6 +125,8 @@ __device__ __forceinline__ int outermost(const Graph& graph, int node) {
 
 // Return the source of the heaviest edge into a node: of equals the root, else the lowest.
 __device__ __forceinline__ int best_source(const Graph& graph, int node, int size) {
+    // Nearly always the edge that was heaviest at the beginning, which saves a scan of all nodes.
+    if (node < graph.d && graph.state[graph.best[node]] != 3) return graph.best[node];
     const double* weight = graph.weight + (long long)node * graph.nodes;
     double value = weight[graph.d];
     int best = graph.d;
@@ -114,7 +144,7 @@ __device__ __forceinline__ int best_source(const Graph& graph, int node, int siz
             best = place;
         }
     }
-    return best;
+    return __shfl_sync(ALL_LANES, best, 0);
 }
 
 __device__ __forceinline__ void contract(const Graph& graph, int member, int top) {
@@ -153,18 +183,13 @@ __device__ __forceinline__ void contract(const Graph& graph, int member, int top
     __syncwarp();
 }
 
-// Leave the parent of node i, or the root, in edge_source[i].
+// Leave the parent of node i, or the root, in edge_source[i]; edges are there.
 __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
     const int d = graph.d, lane = lane_number();
     const long long n = graph.nodes;
     for (int i = lane; i < n; i += WARP) {
         graph.state[i] = i == d ? 2 : 0;  // 0 unseen, 1 on the path, 2 hangs on the root, 3 inside a contracted node
         graph.around[i] = -1;
-    }
-    for (int edge = lane; edge < (d + 1) * (d + 1); edge += WARP) {
-        const int i = edge / (d + 1), j = edge % (d + 1);
-        graph.source[i * n + j] = j;
-        graph.target[i * n + j] = i;
     }
     __syncwarp();
     int size = d + 1;
