@@ -20,6 +20,7 @@ __all__ = [
     "cupy",
     "launch",
     "program_text",
+    "row_packing",
     "struct",
     "to_device",
     "type_macros",
@@ -93,6 +94,33 @@ def cupy() -> Any:
     return cupy
 
 
+def row_packing(n_classes: int, real: Any) -> tuple[int, int]:
+    """Return how a warp takes rows of a table.
+
+    Parameters
+    ----------
+    n_classes : int
+        Numbers of a row.
+    real : dtype-like
+        Their type.
+
+    Returns
+    -------
+    pack : int
+        Numbers that one load takes, up to 16 bytes.
+    n_rows : int
+        Rows that the warp takes by four loads.
+
+    Examples
+    --------
+    >>> from tanlearn._cuda import row_packing
+    >>> row_packing(10, "float32")  # five lanes a row, six rows at a time
+    (2, 24)
+    """
+    pack = next(n for n in (16 // np.dtype(real).itemsize, 2, 1) if n_classes % n == 0)
+    return pack, 4 * (WARP // min(n_classes // pack, WARP))
+
+
 def to_device(*arrays: Any) -> list[Any]:
     """Return copies on the device.
 
@@ -105,7 +133,13 @@ def to_device(*arrays: Any) -> list[Any]:
     -------
     list of cupy.ndarray
         C-contiguous, of the same types.
+
+    Raises
+    ------
+    ImportError, RuntimeError
+        As :func:`check_device`.
     """
+    check_device("cuda")
     return [cupy().asarray(np.ascontiguousarray(array)) for array in arrays]
 
 
@@ -169,7 +203,13 @@ def program_text(*files: str) -> str:
 @functools.cache
 def _kernel(array_module: Any, files: tuple[str, ...], name: str, macros: tuple[str, ...]) -> Any:
     """Return a compiled kernel; CuPy keeps the machine code of a text on disk."""
-    return _program(array_module, files, macros).get_function(name)
+    try:
+        return _program(array_module, files, macros).get_function(name)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"device='cuda' could not be compiled for: {error}. CuPy compiles with NVRTC: install a CUDA toolkit, "
+            f"or pip install 'cupy-cuda12x[ctk]'."
+        ) from error
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from tanlearn.border import deal_folds
 from tanlearn.encoded_data import EncodedData
 from tanlearn.inference import log_joint
 from tanlearn.losses import Margin
-from tanlearn.parameters import BatchLearner, ConjugateGradient
+from tanlearn.parameters import BatchLearner, ConjugateGradient, check_learner_device
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
 
@@ -141,6 +141,7 @@ class CrossTuned(BaseEstimator):
         from sklearn.model_selection import ParameterGrid  # 0.14 s of an import that most processes can do without
 
         base = ConjugateGradient() if self.learner is None else clone(self.learner)
+        check_learner_device(base, data.device)
         if base.loss is None:
             base.set_params(loss=type(base).default_loss())  # so that loss__scale and the like have an object
         default = MARGIN_GRID if isinstance(base.loss, Margin) else {}

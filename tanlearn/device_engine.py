@@ -106,6 +106,7 @@ class UnfusedDeviceEngine(Engine):
             gpu.adam_step(live["rho"], self._d_cells, step, *decay, live["m"], live["v"])
             gpu.normalize(live["rho"], *(*self._groups[1:], None, live["theta"]))
         state.phi[:] = live["phi"].get()
+        self.pull()  # for who looks whether all is finite
         return total
 
     def _scoring_cells(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._cuda import cupy, to_device
+from tanlearn._cuda import cupy, row_packing, to_device
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoded_data import EncodedData
 from tanlearn.engines import DECAY_STEPS, Engine
@@ -203,19 +203,20 @@ def _make_problem(
     longest = np.concatenate([np.maximum.reduceat(n, group[:-1]) for n, group in zip(sizes, groups, strict=True)])
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
+    _, chunk = row_packing(data.n_classes, real)
     return gpu_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
         n_steps=data.n_samples // size,
         batch_size=size,
-        batch_stride=-(-size // 4) * 4,
+        batch_stride=-(-size // chunk) * chunk,
         n_samples=data.n_samples,
         codes=_there(data.codes),
         y=_there(data.y, np.int32),
         weight=_there(weights, np.float32),
         n_states=_there(data.n_states, np.int32),
         group=_there(np.append(0, np.concatenate(ends)), np.int32),
-        feature=_there(np.concatenate([state.layout.child + run * d for run, state in enumerate(states)]), np.int32),
+        tables=_there(np.concatenate([_tables(run, state) for run, state in enumerate(states)]), np.int32),
         parents=_there(np.concatenate([state.layout.parents for state in states]), np.int32),
         # The priors of all runs come first, so that tables follow each other without gaps.
         offset=_there(n_runs * data.n_classes + np.append(0, np.cumsum(np.concatenate(sizes))), np.int64),
@@ -228,6 +229,13 @@ def _make_problem(
         price=_there(np.concatenate([state.price if state.price.size else 0 * state.phi for state in states])),
         place=_there(np.append(0, np.cumsum(longest)), np.int64),
     )
+
+
+def _tables(run: int, state: State) -> AnyArray:
+    """Return what the tables of a run are: feature of all runs, run, feature, and numbers of a row."""
+    child, _, n_states, offset = state.layout.arrays()
+    place = run * state.candidates.n_features + child
+    return np.stack([place, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
 
 
 def _make_parameters(states: Sequence[State]) -> gpu_train.Parameters:

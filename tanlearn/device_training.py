@@ -39,10 +39,11 @@ def train_together(
     []
     """
     outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
-    groups: dict[tuple[int, int, str], list[int]] = {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for number, training in enumerate(trainings):
         if is_built_in(training.loss) and not training.data.has_missing:
-            key = id(training.data), training.settings.batch_size, training.settings.dtype
+            arrays = training.data.codes, training.data.y, training.data.sample_weight
+            key = *map(id, arrays), training.settings.batch_size, training.settings.dtype
             groups.setdefault(key, []).append(number)
             continue
         try:
@@ -58,15 +59,31 @@ def train_together(
 def _train_group(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None
 ) -> list[TrainingOutcome | Exception]:
-    """Train one population."""
+    """Train one population, or where there is no room for it, its halves one after the other."""
     first = trainings[0]
-    population = DevicePopulation(
-        [training.state for training in trainings],
-        first.data,
-        first.weights,
-        [training.loss for training in trainings if is_built_in(training.loss)],
-        first.settings.batch_size,
-    )
+    problem: Exception
+    try:
+        population = DevicePopulation(
+            [training.state for training in trainings],
+            first.data,
+            first.weights,
+            [training.loss for training in trainings if is_built_in(training.loss)],
+            first.settings.batch_size,
+        )
+    except Exception as error:
+        problem = error.with_traceback(None)  # whose frames would keep what there was room for
+    else:
+        return _train_population(population, trainings, progress)
+    if len(trainings) == 1:
+        return [problem]
+    middle = len(trainings) // 2
+    return _train_group(trainings[:middle], progress) + _train_group(trainings[middle:], progress)
+
+
+def _train_population(
+    population: DevicePopulation, trainings: Sequence[Training], progress: Callable[[str], Any] | None
+) -> list[TrainingOutcome | Exception]:
+    """Train all members to their ends."""
     for run, training in enumerate(trainings):
         training.engine = DeviceEngine(population, run, training.data)
     failures: dict[int, Exception] = {}
@@ -91,7 +108,8 @@ def _train_group(
             try:
                 training.tell(training.end_epoch(losses[run]))
             except Exception as error:  # of a callback, anything
-                failures[run] = error
+                # Without its traceback, whose frames are this one's: they would keep the population.
+                failures[run] = error.with_traceback(None)
             if run in failures or training.is_over or training.is_stopped:
                 active.remove(run)
         if progress is not None and (epoch % max(1, n_epochs // 10) == 0 or not active):

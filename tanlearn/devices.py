@@ -31,6 +31,7 @@ class DeviceMixin:
     structure_: Structure
     tables_: Tables
     classes_: AnyArray
+    device: str
     n_jobs: int | None
 
     @property
@@ -101,7 +102,7 @@ class DeviceMixin:
             labels = number_classes(y, codes.shape[1], self.classes_)
 
             def n_errors(tables: IntegerTables) -> int:
-                scores = log_joint(tables, self.structure_, codes, n_jobs=self.n_jobs)
+                scores = log_joint(tables, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
                 return int(np.count_nonzero(scores.argmax(axis=1) != labels))
 
             twin.tables_ = min(candidates, key=n_errors)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tanlearn._cuda import DEVICES
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 from tanlearn._validation import read_weights
 
@@ -57,6 +58,10 @@ class EncodedData:
     places: tuple[str, ...] | None = None
     row_numbers: IntArray | None = None
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}.")
 
     @classmethod
     def from_codes(

@@ -207,7 +207,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if isinstance(tables, IntegerTables):  # they are not normalised
             codes = codes_dtype(int(tables.layout.n_states.max()))
             nothing = np.full((len(tables), 1), missing_code(codes), codes)
-            evidence -= log_evidence(log_joint(tables, self.structure_, nothing))
+            evidence -= log_evidence(log_joint(tables, self.structure_, nothing, device=self.device))
         return evidence
 
     def predict_log_proba(self, X: Any) -> FloatArray:

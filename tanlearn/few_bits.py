@@ -7,7 +7,7 @@ ICPR 2020.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,17 +125,16 @@ def train_in_bits(
             f"bits={bits} trains {n_splits} splits, and a checkpoint is of one training: name integer and fraction "
             f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
         )
-    trainings = trainings_in_bits(
-        bits, data, candidates, loss, settings, rng, validation=validation, callback=callback, start=start
-    )
+    options = {"validation": validation, "callback": callback, "start": start}
+    trainings = trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
-        outcomes = train_together(trainings)
-    else:
-        outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-            delayed(training.run)(1) for training in trainings
+        outcomes = train_together(list(trainings))
+    else:  # made one by one: each takes memory for all candidates' tables
+        outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", pre_dispatch="n_jobs")(
+            delayed(Training.run)(training, 1) for training in trainings
         )
-    return best_split(trainings, outcomes)
+    return best_split(outcomes, data if validation is None else validation)
 
 
 def trainings_in_bits(
@@ -146,8 +145,8 @@ def trainings_in_bits(
     settings: TrainingSettings,
     rng: np.random.Generator,
     **options: Any,
-) -> list[Training]:
-    """Return the trainings, not begun, that :func:`train_in_bits` chooses from.
+) -> Iterator[Training]:
+    """Yield the trainings, not begun, that :func:`train_in_bits` chooses from.
 
     Parameters
     ----------
@@ -156,26 +155,25 @@ def trainings_in_bits(
     **options
         As for :class:`~tanlearn.training.Training`.
 
-    Returns
-    -------
-    list of Training
+    Yields
+    ------
+    Training
         One a split, each with random numbers of its own.
     """
-    return [
-        Training(data, candidates, loss, replace(settings, fixed_point=fixed_point), copy.deepcopy(rng), **options)
-        for fixed_point in read_bits(bits)
-    ]
+    for fixed_point in read_bits(bits):
+        chosen = replace(settings, fixed_point=fixed_point)
+        yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
 
 
-def best_split(trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> TrainingOutcome:
+def best_split(outcomes: Sequence[TrainingOutcome | Exception], data: EncodedData) -> TrainingOutcome:
     """Return the outcome with the fewest errors, of equals the one with the lowest last loss.
 
     Parameters
     ----------
-    trainings : sequence of Training
-        Of all splits, on the same rows.
     outcomes : sequence of TrainingOutcome or Exception
-        What has come of them.
+        Of all splits.
+    data : EncodedData
+        Rows to judge by.
 
     Returns
     -------
@@ -191,10 +189,8 @@ def best_split(trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome
         if isinstance(outcome, Exception):
             raise outcome
         sound.append(outcome)
-    first = trainings[0]
-    rows = first.data if first.validation is None else first.validation
 
     def rank(outcome: TrainingOutcome) -> tuple[float, float]:
-        return error_rate(outcome.structure, outcome.tables, rows), outcome.history[-1].loss
+        return error_rate(outcome.structure, outcome.tables, data), outcome.history[-1].loss
 
     return sound[0] if len(sound) == 1 else min(sound, key=rank)

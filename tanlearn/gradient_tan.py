@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn._cuda import check_device
 from tanlearn.border import forget, generator, hold_out
 from tanlearn.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.class_weights import read_prior
@@ -265,11 +267,24 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         -------
         list of Training
             Not begun. Hand what comes of them to :meth:`end_encoded`.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit_encoded`, and if there is a checkpoint, which only that one keeps.
+        ImportError, RuntimeError
+            If the device is not there.
         """
         self._validate_params()
+        check_device(self.device)
         forget(self)
-        arguments, options = self._arguments(data, None, generator(self.random_state))
-        return trainings_in_bits(*arguments, **options)
+        if self.checkpoint is not None:
+            raise ValueError(f"checkpoint={self.checkpoint!r} is kept by fit and fit_encoded only: leave it out.")
+        if self.class_prior is not None:
+            read_prior(self.class_prior, data.n_classes)  # what is wrong with it is wrong now
+        rows = replace(data, device=self.device)
+        arguments, options = self._arguments(rows, None, generator(self.random_state))
+        return list(trainings_in_bits(*arguments, **options))
 
     def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
         """Keep what has come of the trainings of :meth:`begin_encoded`.
@@ -291,7 +306,8 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         Exception
             The first, if a training has failed.
         """
-        self._take(best_split(trainings, outcomes))
+        first = trainings[0]
+        self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
         if self.class_prior is not None:
             self._set_log_prior(read_prior(self.class_prior, trainings[0].data.n_classes))
         return self

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,13 @@ def run_population(
     Yields
     ------
     RunResult
-        Closing the generator stops the trainings that are under way.
+        Closing the generator stops the trainings that are under way; of those that take their steps together, none is
+        when the first result is there.
+
+    Raises
+    ------
+    ImportError, RuntimeError
+        If the device is not there.
 
     Examples
     --------
@@ -151,7 +157,9 @@ def run_population(
     >>> sorted((result.setting, result.score) for result in run_population(estimator, [part], runs))
     [(0, 1.0), (1, 1.0)]
     """
-    if getattr(estimator, "device", "cpu") == "cuda" and hasattr(estimator, "begin_encoded"):
+    device = getattr(estimator, "device", "cpu")
+    check_device(device)
+    if device == "cuda" and hasattr(estimator, "begin_encoded"):
         yield from _run_on_device(estimator, parts, runs, progress)
         return
     stop = threading.Event()
@@ -182,11 +190,9 @@ def _run_on_device(
     estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
 ) -> Generator[RunResult]:
     """Train and score all runs on the device, as many at once as it has memory for."""
-    check_device("cuda")
-    there = [replace(part, data=replace(part.data, device="cuda")) for part in parts]
     waiting = deque(runs)
     while waiting:
-        yield from _run_some(estimator, there, waiting, progress)
+        yield from _run_some(estimator, parts, waiting, progress)
 
 
 def _run_some(
@@ -201,6 +207,9 @@ def _run_some(
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
+            if model.device != "cuda" or model.checkpoint is not None:  # goes by itself
+                yield _train(estimator, parts[run.part], run, threading.Event())
+                continue
             trainings = model.begin_encoded(parts[run.part].data)
         except Exception as error:
             yield _failed(run, error, 0.0)
@@ -210,12 +219,12 @@ def _run_some(
     outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
     seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side
     for run, model, trainings in begun:
+        failure = None
         try:
             model.end_encoded(trainings, [next(outcomes) for _ in trainings])
         except Exception as error:
-            yield _failed(run, error, seconds)
-        else:
-            yield _scored(run, model, parts[run.part], seconds)
+            failure = error.with_traceback(None)  # which would keep this frame, and with it the memory of all
+        yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
 
 
 def _configured(estimator: Classifier, run: Run) -> Any:

@@ -84,7 +84,7 @@ class State:
         self.fixed_point = fixed_point
         self.layout = candidates.layout(data.n_states, data.n_classes)
         if init == "maximum-likelihood":
-            rho = np.log(self.layout.count(data.codes, data.y, data.weights) + 1.0)
+            rho = np.log(self.layout.count(data.codes, data.y, data.weights, data.device) + 1.0)
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)

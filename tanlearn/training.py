@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from tanlearn._cuda import row_packing
 from tanlearn._typing import FloatArray
 from tanlearn.archive import fields
 from tanlearn.candidates import CandidateSets
@@ -324,7 +325,9 @@ class Training:
         """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches."""
         size = min(self.settings.batch_size, self.data.n_samples)
         n_steps = self.data.n_samples // size
-        batches = n_steps * ((size + 3) * self.data.n_features * self.data.codes.itemsize + 4 * len(self.state.phi))
+        chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
+        codes = -(-size // chunk) * chunk * self.data.n_features * self.data.codes.itemsize
+        batches = n_steps * (codes + 4 * len(self.state.phi))
         return 4 * self.state.cells.nbytes + batches + 3 * sum(edges.nbytes for edges in self.state.edges)
 
     @property
@@ -435,5 +438,5 @@ def error_rate(structure: Structure, tables: Tables, data: EncodedData) -> float
     >>> error_rate(Structure([-1]), tables, data)
     0.25
     """
-    wrong = log_joint(tables, structure, data.codes).argmax(axis=1) != data.y
+    wrong = log_joint(tables, structure, data.codes, device=data.device).argmax(axis=1) != data.y
     return float(np.average(wrong, weights=data.sample_weight))

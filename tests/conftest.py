@@ -19,8 +19,7 @@ def cuda_problem():
     return ""
 
 
-CUDA_PROBLEM = cuda_problem()
-LEFT_OUT = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[tuple[int, str]]()
 
 
 @pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -35,16 +34,19 @@ def backend(request, monkeypatch):
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what needs a device, if there is none: a line for each would bury the rest."""
-    on_device = [item for item in items if CUDA_PROBLEM and item.get_closest_marker("gpu")]
-    config.stash[LEFT_OUT] = len(on_device)
-    items[:] = [item for item in items if item not in set(on_device)]
-    config.hook.pytest_deselected(items=on_device)
+    on_device = [item for item in items if item.get_closest_marker("gpu")]
+    problem = cuda_problem() if on_device else ""
+    if problem:
+        config.stash[LEFT_OUT] = len(on_device), problem
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=on_device)
 
 
 def pytest_terminal_summary(terminalreporter, config):
     """Say how many tests need a device that is not there."""
-    if config.stash.get(LEFT_OUT, 0):
+    if LEFT_OUT in config.stash:
+        n_tests, problem = config.stash[LEFT_OUT]
         terminalreporter.write_line(
-            f"SKIPPED {config.stash[LEFT_OUT]} tests of CUDA twins on a device (their bodies ran on the host, where "
-            f"there is a C++ compiler): {CUDA_PROBLEM}"
+            f"SKIPPED {n_tests} tests of CUDA twins on a device (their bodies ran on the host, where there is a C++ "
+            f"compiler): {problem}"
         )

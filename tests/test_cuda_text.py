@@ -115,8 +115,8 @@ PROGRAMS = {
     "train": (
         gpu_train._FILES,
         [
-            (*r, *c, f"-DN_CLASSES={n}")
-            for (r, c), n in zip(itertools.product(REALS, CODES), (2, 10, 26, 70), strict=True)
+            (*r, *c, f"-DN_CLASSES={n}", f"-DPACK={pack}")
+            for (r, c), n, pack in zip(itertools.product(REALS, CODES), (2, 10, 26, 71), (2, 2, 2, 1), strict=True)
         ],
     ),
     "losses": (("losses",), [(*REALS[0], "-DN_CLASSES=33"), (*REALS[1], "-DN_CLASSES=2")]),

@@ -1,15 +1,23 @@
 """Gradient TAN with device="cuda": the models of device="cpu", one by one and many at once."""
 
 import copy
+import gc
 import sys
+import weakref
+from types import SimpleNamespace
 
 import host_cuda
 import numpy as np
 import pytest
+from sklearn.base import clone
 from test_engines import LOSSES, problem
 
 from tanlearn import (
+    LBFGS,
+    BayesNetClassifier,
     ConditionalNLL,
+    ConjugateGradient,
+    CrossTuned,
     EncodedData,
     FixedPoint,
     Hybrid,
@@ -18,6 +26,7 @@ from tanlearn import (
     TANClassifier,
     TANSearchCV,
 )
+from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.device_engine import UnfusedDeviceEngine
 from tanlearn.device_population import DevicePopulation
 from tanlearn.device_training import train_together
@@ -136,6 +145,25 @@ def test_missing_values_and_other_mistakes_are_errors(backend):
         TANClassifier(**(SMALL | {"learning_rate": 1e9}), device="cuda").fit(X, y)
 
 
+class LateLoss(OwnLoss):
+    """Right but for the last gradient of an epoch of four steps."""
+
+    n_calls = 0
+
+    def value_and_gradient(self, scores, y):
+        value, d_scores = super().value_and_gradient(scores, y)
+        LateLoss.n_calls += 1
+        return value, d_scores * (np.nan if LateLoss.n_calls % 5 == 0 else 1)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_tables_that_are_no_longer_finite_are_an_error_after_the_last_step_too(backend, device):
+    LateLoss.n_calls = 0
+    X, y = table()
+    with pytest.raises(FloatingPointError, match="diverged in epoch 1"):
+        TANClassifier(**SMALL | {"n_epochs": 1}, loss=LateLoss(), device=device).fit(X, y)
+
+
 @pytest.mark.parametrize("loss", [Hybrid(), OwnLoss()], ids=["fused", "unfused"])
 def test_an_interrupted_training_goes_on_to_the_same_model(backend, tmp_path, loss):
     X, y = table()
@@ -152,6 +180,9 @@ def test_an_interrupted_training_goes_on_to_the_same_model(backend, tmp_path, lo
     np.testing.assert_array_equal(resumed.tables_.cells, whole.tables_.cells)
     assert resumed.structure_ == whole.structure_
     assert [report.loss for report in resumed.history_] == [report.loss for report in whole.history_]
+    again = broken.fit(X, y)  # it is over: nothing is trained
+    np.testing.assert_array_equal(again.tables_.cells, whole.tables_.cells)
+    assert again.structure_probabilities_ == whole.structure_probabilities_
 
 
 def test_a_warm_start_goes_on_there(backend):
@@ -163,10 +194,11 @@ def test_a_warm_start_goes_on_there(backend):
     assert_close(model, twin, atol=1e-3)
 
 
-def make_part():
+def make_part(gap=False):
     X, y = table()
-    data = EncodedData.from_codes(X, y)
-    return Part(data, data.codes, y)
+    complete = EncodedData.from_codes(X, y)
+    X[3, 1] = -1 if gap else X[3, 1]
+    return Part(EncodedData.from_codes(X, y), complete.codes, y)
 
 
 RUNS = [
@@ -179,6 +211,11 @@ RUNS = [
     Run(6, 0, {"random_state": 6, "patience": 2}),  # without validation rows
     Run(7, 0, {"random_state": 7, "validation_fraction": 0.2, "patience": 2}),
     Run(8, 0, {"random_state": 8, "loss": OwnLoss()}),
+    Run(10, 0, {"random_state": 10, "dtype": "float64"}),
+    Run(11, 0, {"random_state": 11, "device": "cpu"}),
+    Run(12, 1, {"random_state": 12}),  # on rows with gaps, which the CPU sums out
+    Run(14, 0, {"random_state": 14, "class_prior": [1e-9, 0.5, 0.5 - 1e-9], "bits": (2, 1)}),  # not to be said so
+    Run(13, 0, {"random_state": 13, "class_prior": [0.5, 0.5]}),
     Run(9, 0, {"random_state": 9, "callback": lambda report: 0 / (2 - report.epoch)}),
 ]
 
@@ -188,13 +225,16 @@ def test_a_population_is_that_of_the_cpu(backend, monkeypatch, most):
     """Run by run, failures included, whether all go together or three at a time."""
     monkeypatch.setattr("tanlearn.population.MOST_TOGETHER", most)
     estimator = TANClassifier(**{name: value for name, value in SMALL.items() if name != "random_state"})
-    expected = sorted(run_population(estimator, [make_part()], RUNS, n_jobs=1), key=lambda result: result.setting)
+    runs = [run for run in RUNS if run.setting not in (11, 12)]
+    expected = sorted(run_population(estimator, [make_part()], runs, n_jobs=1), key=lambda result: result.setting)
     estimator.set_params(device="cuda")
-    found = sorted(run_population(estimator, [make_part()], RUNS), key=lambda result: result.setting)
+    found = sorted(run_population(estimator, [make_part(), make_part(gap=True)], RUNS), key=lambda one: one.setting)
+    assert "complete rows only" in found.pop(12).failure
+    assert not found.pop(11).failure
     for one, other in zip(found, expected, strict=True):
         assert (one.setting, one.failure, one.n_parameters) == (other.setting, other.failure, other.n_parameters)
         np.testing.assert_equal(one.score, other.score)
-    assert [bool(result.failure) for result in found] == [number in (3, 6, 9) for number in range(10)]
+    assert [result.setting for result in found if result.failure] == [3, 6, 9, 13, 14]
 
 
 def test_a_population_takes_its_steps_together(backend, monkeypatch):
@@ -230,6 +270,98 @@ def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         list(run_population(TANClassifier(n_epochs=3, device="cuda"), [make_part()], runs))
     assert len(waits) == 1
+
+
+def test_failures_keep_no_memory(backend, monkeypatch):
+    """A population is gone when its results are out, though a run of it has failed."""
+    made, alive = [], []
+    init = DevicePopulation.__init__
+
+    def remember(self, *arguments):
+        made.append(weakref.ref(self))
+        init(self, *arguments)
+
+    monkeypatch.setattr(DevicePopulation, "__init__", remember)
+    monkeypatch.setattr("tanlearn.population.MOST_TOGETHER", 2)
+    pool = SimpleNamespace(free_all_blocks=lambda: alive.append(sum(ref() is not None for ref in made)))
+    monkeypatch.setattr(sys.modules["cupy"], "get_default_memory_pool", lambda: pool, raising=False)
+    gc.collect()
+    gc.disable()
+    try:
+        list(run_population(TANClassifier(**SMALL | {"device": "cuda", "random_state": None}), [make_part()], RUNS[:6]))
+    finally:
+        gc.enable()
+    assert alive == [0, 0, 0]
+
+
+def test_what_finds_no_room_is_halved(backend, monkeypatch):
+    """And an error that stays is that of each member."""
+    init = DevicePopulation.__init__
+    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
+    estimator = TANClassifier(n_epochs=2, batch_size=40, device="cuda")
+    expected = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
+    for most in (2, 0):
+
+        def small(self, states, *arguments, most=most):
+            if len(states) > most:
+                raise MemoryError("no room")
+            init(self, states, *arguments)
+
+        monkeypatch.setattr(DevicePopulation, "__init__", small)
+        found = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
+        if most:
+            assert [one.score for one in found] == [one.score for one in expected]
+        else:
+            assert {one.failure for one in found} == {"MemoryError: no room"}
+
+
+#: What only the CPU should do: counting, scores, steps.
+CPU_KERNELS = {
+    "tanlearn.kernels.counts": ["count_classes", "count_families", "count_pairs"],
+    "tanlearn.kernels.bits": ["count_packed_pairs"],
+    "tanlearn.kernels.scores": ["log_joint", "log_joint_adjoint", "choice_gradient"],
+    "tanlearn.kernels.upward": ["log_joint_upward"],
+    "tanlearn.kernels.aode": ["log_sum_joint"],
+    "tanlearn.kernels.mathematics": ["normalize_adjoint"],
+    "tanlearn.kernels.train": ["train_epoch"],
+}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NaiveBayesClassifier(),
+        NaiveBayesClassifier(parameters=StochasticGradient(n_epochs=2)),
+        BayesNetClassifier(structure=ChowLiu(), parameters=ConjugateGradient(max_iter=3)),
+        BayesNetClassifier(structure=KDependence(k=2), parameters=LBFGS(max_iter=3)),
+        BayesNetClassifier(structure=ChowLiu(), parameters=CrossTuned(cv=2)),
+        AODEClassifier(),
+        TANClassifier(n_epochs=2, random_state=0),
+        TANClassifier(n_epochs=2, random_state=0, validation_fraction=0.2),
+        TANClassifier(n_epochs=2, random_state=0, bits=3),
+        TANClassifier(n_epochs=2, random_state=0, loss=OwnLoss()),
+        TANSearchCV(TANClassifier(n_epochs=2), {"learning_rate": [0.01, 0.1]}, n_iter=2, cv=2, random_state=0),
+    ],
+    ids=repr,
+)
+def test_nothing_is_counted_trained_or_predicted_on_the_cpu(backend, monkeypatch, model):
+    for name, functions in CPU_KERNELS.items():
+        for function in functions:
+            monkeypatch.setattr(f"{name}.{function}", lambda *arguments: pytest.fail("on the CPU"))
+    X, y = table(90)
+    names = [name for name in model.get_params() if name.split("__")[-1] == "device"]
+    model = clone(model).set_params(**dict.fromkeys(names, "cuda"))
+    model.fit(X, y)
+    gaps = X.astype(float)
+    gaps[::3, 1] = np.nan
+    model.predict(X)
+    model.predict_proba(X)
+    if "k=2" not in repr(model):  # two parents: gaps are summed out on the CPU only
+        model.predict(gaps)
+    if hasattr(model, "with_bits"):
+        model.with_bits(3, X, y).predict(X)
+    if hasattr(model, "partial_fit") and not hasattr(model, "history_") and getattr(model, "parameters", 1) is None:
+        clone(model).partial_fit(X, y, classes=[0, 1, 2]).predict(X)
 
 
 def test_small_memory_makes_small_populations(backend, monkeypatch):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn._cuda import BLOCK, WARP, launch, struct, type_macros
+from tanlearn._cuda import BLOCK, WARP, launch, row_packing, struct, type_macros
 
 _FILES = ("noise", "losses", "trees", "sweep", "train")
 
@@ -24,14 +24,14 @@ class Problem(NamedTuple):
     n_tables: int
     n_steps: int
     batch_size: int
-    batch_stride: int  # batch_size rounded up to a multiple of four: codes are read by fours
+    batch_stride: int  # batch_size rounded up to whole chunks of row_packing
     n_samples: int
     codes: Any  # (d, n) uint8 or uint16
     y: Any  # (n,)
     weight: Any  # (n,) float32
     n_states: Any  # (d,)
     group: Any  # (F + 1,): the tables of feature i of run r are group[r d + i]:group[r d + i + 1]
-    feature: Any  # (T,): r d + i
+    tables: Any  # (T, 4): r d + i, r, i, and numbers of a row, parent values times classes
     parents: Any  # (T, 2)
     offset: Any  # (T + 1,) int64: table t is theta[offset[t]:offset[t + 1]]
     prior: Any  # (R,) int64: and the prior of run r begins here
@@ -102,6 +102,7 @@ def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped
     n_classes = scratch.d_scores.shape[2]
     n_tables, n_features = problem.n_tables, n_runs * problem.n_features
     macros = (*type_macros(REAL=parameters.theta.dtype, CODE=problem.codes.dtype), f"-DN_CLASSES={n_classes}")
+    macros = *macros, f"-DPACK={row_packing(n_classes, parameters.theta.dtype)[0]}"
     packed = struct(problem), struct(parameters), struct(steps), struct(scratch)
     n_codes = n_features * n_steps * problem.batch_stride
     launch(_FILES, "gather_batches", n_codes, packed[0], packed[2], packed[3], macros=macros)

@@ -6,7 +6,7 @@ import host_cuda
 import numpy as np
 import pytest
 
-from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin
+from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin, Structure
 from tanlearn._cuda import cupy
 from tanlearn.device_population import DevicePopulation
 from tanlearn.engines import FusedEngine
@@ -81,6 +81,37 @@ def test_epochs_are_those_of_the_cpu(backend, n_classes):
         np.testing.assert_allclose(state.phi, twin.phi, atol=1e-4)
 
 
+def test_epochs_of_other_shapes_are_those_of_the_cpu(backend, monkeypatch):
+    """More features than a warp has groups of lanes, more tables than lanes, two parents, and long undrawn tables."""
+    monkeypatch.setattr("tanlearn.engines.DECAY_STEPS", 3)
+    monkeypatch.setattr("tanlearn.device_population.DECAY_STEPS", 3)
+    rng = np.random.default_rng(0)
+    d, n_states = 19, [2, 3] * 9 + [4]
+    y = rng.integers(0, 2, 41)
+    X = np.stack([(y + rng.integers(0, k, 41)) % k for k in n_states], axis=1)
+    data = EncodedData.from_codes(X, y, n_states=n_states)
+    parents = np.full((d, 2), -1)
+    parents[2:, 0], parents[2:, 1] = np.arange(d - 2), np.arange(1, d - 1)
+    before = [list(range(max(0, i - 3), i)) for i in range(d)]
+    others = [[(i + step) % d for step in (1, 2, 5)] for i in range(d)]
+    sets = [CandidateSets.from_lists(before), CandidateSets.from_lists(others)]
+    sets.append(CandidateSets.of_structure(Structure(parents)))
+    options = [{}, {}, {"fixed_point": FixedPoint(2, 1)}]
+    for chosen, option in zip(sets, options, strict=True):
+        twins = [State(data, chosen, "uniform", "float32", np.random.default_rng(1), **option) for _ in range(2)]
+        weights = np.ones(41, np.float32)
+        engine = FusedEngine(twins[0], data, weights, LOSSES[0], 9)
+        population = DevicePopulation(twins[1:], data, weights, LOSSES[:1], 9)
+        plan = plan_epoch(41, 9, len(twins[0].phi), np.random.default_rng(2))
+        for temperature in (3.0, 0.3):
+            expected = engine.epoch(plan, RATES[0], temperature)
+            population.start_epoch([plan], RATES[:1], [temperature])
+            np.testing.assert_allclose(population.finish_epoch(), [expected], rtol=1e-5)
+        population.pull(0)
+        np.testing.assert_allclose(twins[1].theta, twins[0].theta, atol=3e-4)
+        np.testing.assert_allclose(twins[1].phi, twins[0].phi, atol=1e-4)
+
+
 def test_epochs_repeat_to_the_last_bit_whatever_the_order_of_threads(backend, monkeypatch):
     data = make_data()
     found = []
@@ -126,11 +157,12 @@ def test_a_run_without_a_plan_is_left_alone(backend):
     np.testing.assert_equal(snapshot(states[1:2]), snapshot(once[1:2]))
     np.testing.assert_equal(snapshot(states[2:]), snapshot(undisturbed[2:]))
     assert np.isnan(losses[1:, 1]).all()
-    broken = make_states(data)
-    broken[0].theta[5] = np.nan
-    _, losses = train(data, broken)
-    assert np.isnan(losses[:, 0]).all()
-    np.testing.assert_equal(snapshot(broken[1:]), snapshot(undisturbed[1:]))
+    for cell in (1, 5):  # of the prior, and of a table
+        broken = make_states(data)
+        broken[0].theta[cell] = np.nan
+        _, losses = train(data, broken)
+        assert np.isnan(losses[:, 0]).all()
+        np.testing.assert_equal(snapshot(broken[1:]), snapshot(undisturbed[1:]))
 
 
 def test_a_run_whose_logits_are_lost_stays_in_its_tables(backend):

@@ -19,17 +19,38 @@ __device__ __forceinline__ REAL rounded(REAL theta, REAL step, REAL most) {
 
 __device__ __forceinline__ REAL probability_of(REAL theta) { return exp(theta < LOWEST ? LOWEST : theta); }
 
+// Rows are loaded so many at a time, before any is used; for a step of Adam fewer, or registers are spilled.
+#define ROWS 4
+#define STEP_ROWS 2
+
 // Go some way along the direction, and normalise.
 __device__ __forceinline__ void go(
     const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL way) {
     for (int j = lane_number(); j < width; j += WARP) {
-        REAL total = 0;
-#pragma unroll 8
-        for (int x = 0; x < n_values; x++) total += probability_of(theta[x * width + j] - way * direction[x * width + j]);
+        REAL moved[ROWS], total = 0;
+        for (int x = 0; x < n_values; x += ROWS) {
+#pragma unroll
+            for (int q = 0; q < ROWS; q++)
+                if (x + q < n_values) {
+                    const int at = (x + q) * width + j;
+                    moved[q] = theta[at] - way * direction[at];
+                }
+#pragma unroll
+            for (int q = 0; q < ROWS; q++)
+                if (x + q < n_values) total += probability_of(moved[q]);
+        }
         const REAL shift = log(total);
-#pragma unroll 8
-        for (int x = 0; x < n_values; x++)
-            theta[x * width + j] = theta[x * width + j] - way * direction[x * width + j] - shift;
+        for (int x = 0; x < n_values; x += ROWS) {
+#pragma unroll
+            for (int q = 0; q < ROWS; q++)
+                if (x + q < n_values && n_values > ROWS) {  // of few rows, all are still here
+                    const int at = (x + q) * width + j;
+                    moved[q] = theta[at] - way * direction[at];
+                }
+#pragma unroll
+            for (int q = 0; q < ROWS; q++)
+                if (x + q < n_values) theta[(x + q) * width + j] = moved[q] - shift;
+        }
     }
 }
 
@@ -62,21 +83,33 @@ __device__ __forceinline__ void step_table(
     const REAL decay2 = power(adam.beta2, n_undrawn + 1);
     for (int j = lane_number(); j < width; j += WARP) {
         REAL d_total = 0, total = 0;
-#pragma unroll 8
-        for (int x = 0; x < n_values; x++) d_total += d_theta[x * width + j];
 #pragma unroll 4
-        for (int x = 0; x < n_values; x++) {
-            const int at = x * width + j;
-            const REAL before = theta[at], d_rho = d_theta[at] - probability_of(before) * d_total;
-            REAL ahead = direction[at], square = v[at];
-            const REAL moved = move(before, d_rho, adam, decay1, decay2, ahead, square);
-            total += probability_of(moved);
-            direction[at] = ahead;
-            v[at] = square;
-            theta[at] = moved;
+        for (int x = 0; x < n_values; x++) d_total += d_theta[x * width + j];
+        for (int x = 0; x < n_values; x += STEP_ROWS) {
+            REAL before[STEP_ROWS], d_rho[STEP_ROWS], ahead[STEP_ROWS], square[STEP_ROWS];
+#pragma unroll
+            for (int q = 0; q < STEP_ROWS; q++)
+                if (x + q < n_values) {
+                    const int at = (x + q) * width + j;
+                    before[q] = theta[at];
+                    d_rho[q] = d_theta[at];
+                    ahead[q] = direction[at];
+                    square[q] = v[at];
+                }
+#pragma unroll
+            for (int q = 0; q < STEP_ROWS; q++)
+                if (x + q < n_values) {
+                    const int at = (x + q) * width + j;
+                    d_rho[q] -= probability_of(before[q]) * d_total;
+                    const REAL moved = move(before[q], d_rho[q], adam, decay1, decay2, ahead[q], square[q]);
+                    total += probability_of(moved);
+                    direction[at] = ahead[q];
+                    v[at] = square[q];
+                    theta[at] = moved;
+                }
         }
         const REAL shift = log(total);
-#pragma unroll 8
+#pragma unroll 4
         for (int x = 0; x < n_values; x++) theta[x * width + j] -= shift;
     }
 }

@@ -12,11 +12,12 @@
 // Classes that a group of lanes takes at a time, and groups of a warp.
 #define SPAN (N_CLASSES < WARP ? N_CLASSES : WARP)
 #define GROUPS (WARP / SPAN)
-// Numbers of a row that one load takes, up to 16 bytes; packs of a row, and groups of lanes that take one each.
-#define PACK (N_CLASSES % 4 == 0 && sizeof(REAL) == 4 ? 4 : N_CLASSES % 2 == 0 ? 2 : 1)
+// A load takes PACK numbers of a row; packs of a row, and groups of lanes that take one each.
 #define PACKS (N_CLASSES / PACK)
 #define PACK_SPAN (PACKS < WARP ? PACKS : WARP)
 #define PACK_GROUPS (WARP / PACK_SPAN)
+// The codes of so many samples lie as groups of lanes take them: four in a load, and at any time neighbours side by side.
+#define CHUNK (4 * PACK_GROUPS)
 
 struct alignas(PACK * sizeof(REAL)) Pack {
     REAL value[PACK];
@@ -26,6 +27,11 @@ struct alignas(4 * sizeof(CODE)) FourCodes {
     CODE value[4];
 };
 
+// What a table is, in one load: its feature among those of all runs, run, feature, and numbers of a row.
+struct alignas(16) Table {
+    int place, run, child, width;
+};
+
 struct Problem {
     int n_features, n_tables, n_steps, batch_size, batch_stride, n_samples;
     const CODE* codes;  // (d, n_samples)
@@ -33,7 +39,7 @@ struct Problem {
     const float* weight;  // (n_samples,)
     const int* n_states;  // (d,)
     const int* group;  // (F + 1,)
-    const int* feature;  // (T,): of all runs
+    const Table* tables;  // (T,)
     const int* parents;  // (T, 2): features, or -1
     const long long* offset;  // (T + 1,): table t begins there
     const long long* prior;  // (R,): and the prior of run r here
@@ -68,7 +74,7 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to a multiple of four
+    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to whole chunks
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
     double* top;  // (F,): the largest of a feature's perturbed logits
@@ -94,10 +100,6 @@ __device__ __forceinline__ Adam adam_of(const Problem& problem, const Steps& ste
     return {size, (REAL)steps.beta1, (REAL)steps.beta2, (REAL)steps.epsilon};
 }
 
-__device__ __forceinline__ int width_of(const Problem& problem, int t, int n_values) {
-    return (int)(problem.offset[t + 1] - problem.offset[t]) / n_values;
-}
-
 // Return the codes of one feature, of those of a batch.
 __device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CODE* codes, int feature) {
     return codes + (long long)feature * problem.batch_stride;
@@ -105,9 +107,10 @@ __device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CO
 
 // Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
-    int row = codes_at(problem, codes, child)[k];
+    const int place = k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
+    int row = codes_at(problem, codes, child)[place];
     for (int p = 0; p < 2; p++)
-        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[k];
+        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[place];
     return row * N_CLASSES;
 }
 
@@ -117,10 +120,10 @@ __device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Sc
 
 // Let a table go what is pending; the caller writes that nothing is.
 __device__ __forceinline__ void catch_up(
-    const Problem& problem, const Parameters& parameters, int t, int n_values, REAL pending) {
+    const Problem& problem, const Parameters& parameters, int t, int width, int n_values, REAL pending) {
     if (pending > NEGLIGIBLE) {
         const long long begin = problem.offset[t];
-        go(parameters.direction + begin, parameters.theta + begin, width_of(problem, t, n_values), n_values, pending);
+        go(parameters.direction + begin, parameters.theta + begin, width, n_values, pending);
     }
 }
 
@@ -145,7 +148,8 @@ __device__ __forceinline__ void step_logits(
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
-    const int k = number % problem.batch_stride;
+    const int place = number % problem.batch_stride;
+    const int k = place / CHUNK * CHUNK + place % 4 * PACK_GROUPS + place % CHUNK / 4;
     if (k >= problem.batch_size) return;
     const long long row = number / problem.batch_stride;
     const int i = row % problem.n_features;
@@ -157,7 +161,7 @@ extern "C" __global__ void gather_batches(long long n, Problem problem, Steps st
 extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps) {
     const long long number = thread_number();
     if (number >= n) return;
-    const int t = number % problem.n_tables, run = problem.feature[t] / problem.n_features;
+    const int t = number % problem.n_tables, run = problem.tables[t].run;
     if (!steps.is_active[run] || !steps.is_streamed[run]) return;
     const int first = problem.group[run * problem.n_features], last = problem.group[(run + 1) * problem.n_features];
     const long long position = number / problem.n_tables * (last - first) + t - first;
@@ -169,7 +173,7 @@ __device__ __forceinline__ void look_up(
     const Problem& problem, const Parameters& parameters, const Scratch& scratch, int run, int i, int t, int s) {
     const int f = run * problem.n_features + i;
     const REAL pending = parameters.pending[t];
-    catch_up(problem, parameters, t, problem.n_states[i], pending);
+    catch_up(problem, parameters, t, problem.tables[t].width, problem.n_states[i], pending);
     const CODE* codes = codes_of(problem, scratch, run, s);
     for (int k = lane_number(); k < problem.batch_size; k += WARP)
         scratch.start[(long long)f * problem.batch_size + k] = row_of(problem, codes, i, problem.parents + 2 * t, k);
@@ -304,13 +308,14 @@ __device__ __forceinline__ double choice_of(
     REAL total = 0;
     if (group < PACK_GROUPS)
 #pragma unroll 2
-        for (int four = group; 4 * four < problem.batch_size; four += PACK_GROUPS) {
+        for (int chunk = 0; chunk < problem.batch_size; chunk += CHUNK) {
+            const int four = chunk / 4 + group;
             const FourCodes own = x[four], above = z[four];
             FourCodes above2;
             if (two_parents) above2 = z2[four];
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                const int k = 4 * four + q;
+                const int k = chunk + q * PACK_GROUPS + group;
                 if (k >= problem.batch_size) break;
                 int row = own.value[q];
                 if (one) row = row * width + above.value[q];
@@ -390,7 +395,9 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
         if (steps.is_active[number]) step_prior(problem, parameters, steps, scratch, number, s);
         return;
     }
-    const int t = number - n_runs, f = problem.feature[t], run = f / problem.n_features, i = f % problem.n_features, lane = lane_number();
+    const int t = number - n_runs, lane = lane_number();
+    const Table table = problem.tables[t];
+    const int f = table.place, run = table.run, i = table.child, width = table.width;
     if (!steps.is_active[run]) return;
     const bool drawn = scratch.selected[f] == t, choice = problem.group[f + 1] - problem.group[f] > 1;
     const bool hopeful = choice && scratch.perturbed[t] - scratch.top[f] > HOPELESS * steps.temperature[run];
@@ -401,7 +408,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     __syncwarp();  // all have looked
     double d_choice = 0;
     if (hopeful) {
-        catch_up(problem, parameters, t, n_values, pending);
+        catch_up(problem, parameters, t, width, n_values, pending);
         if (pending > NEGLIGIBLE) pending = 0;
         __syncwarp();
         const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1], *theta = parameters.theta + begin;
@@ -423,7 +430,6 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
         }
         return;
     }
-    const int width = width_of(problem, t, n_values);
     REAL* d_table = scratch.d_tables + problem.place[f];
     for (int j = lane; j < width * n_values; j += WARP) d_table[j] = 0;
     __syncwarp();
@@ -441,14 +447,14 @@ extern "C" __global__ void settle(long long n, Problem problem, Parameters param
     if (number >= n) return;
     const bool prior = number >= problem.n_tables;
     const int t = prior ? 0 : (int)number;
-    const int run = prior ? number - problem.n_tables : problem.feature[t] / problem.n_features;
+    const int run = prior ? number - problem.n_tables : problem.tables[t].run;
     if (!steps.is_active[run]) return;
     const REAL* theta = prior_of(problem, parameters, run);
     int size = N_CLASSES;
     if (!prior) {
         const REAL pending = parameters.pending[t];
-        const int n_values = problem.n_states[problem.feature[t] % problem.n_features];
-        catch_up(problem, parameters, t, n_values, pending);
+        const int n_values = problem.n_states[problem.tables[t].child];
+        catch_up(problem, parameters, t, problem.tables[t].width, n_values, pending);
         __syncwarp();
         if (lane_number() == 0 && pending > NEGLIGIBLE) parameters.pending[t] = 0;
         theta = parameters.theta + problem.offset[t];
