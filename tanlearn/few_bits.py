@@ -131,7 +131,7 @@ def train_in_bits(
     if data.device == "cuda":
         outcomes = train_together(list(trainings))
     else:  # made one by one: each takes memory for all candidates' tables
-        outcomes = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", pre_dispatch="n_jobs")(
+        outcomes = Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", prefer="threads", require="sharedmem")(
             delayed(Training.run)(training, 1) for training in trainings
         )
     return best_split(outcomes, data if validation is None else validation)
