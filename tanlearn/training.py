@@ -327,7 +327,7 @@ class Training:
         n_steps = self.data.n_samples // size
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
         codes = -(-size // chunk) * chunk * self.data.n_features * self.data.codes.itemsize
-        batches = n_steps * (codes + 4 * len(self.state.phi))
+        batches = n_steps * (codes + 4 * size + 4 * len(self.state.phi))
         return 4 * self.state.cells.nbytes + batches + 3 * sum(edges.nbytes for edges in self.state.edges)
 
     @property

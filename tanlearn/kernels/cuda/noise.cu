@@ -1,4 +1,4 @@
-// Uniform numbers from NumPy's own stream: what Generator.random(dtype=float32) of a PCG64 would draw, each by a thread.
+// Uniform numbers from NumPy's own stream: what Generator.random(dtype=float32) of a PCG64 would draw, a thread each.
 //
 // The state is a linear congruence of 128 bits, so it can be taken ahead by any number of steps in a logarithm of them
 // (Brown 1994). A word of 64 bits gives two numbers, the lower half first; the upper half may be held from before.

@@ -22,7 +22,8 @@ extern "C" __global__ void sweep_undrawn(
 
 extern "C" __global__ void sweep_drawn(
     long long n, const REAL* __restrict__ d_theta, REAL* __restrict__ direction, REAL* __restrict__ v,
-    REAL* __restrict__ theta, int width, int n_values, int n_undrawn, REAL step_size, REAL beta1, REAL beta2, REAL epsilon) {
+    REAL* __restrict__ theta, int width, int n_values, int n_undrawn, REAL step_size, REAL beta1, REAL beta2,
+    REAL epsilon) {
     if (warp_number() < n)
         step_table(d_theta, direction, v, theta, width, n_values, n_undrawn, {step_size, beta1, beta2, epsilon});
 }

@@ -16,7 +16,7 @@
 #define PACKS (N_CLASSES / PACK)
 #define PACK_SPAN (PACKS < WARP ? PACKS : WARP)
 #define PACK_GROUPS (WARP / PACK_SPAN)
-// The codes of so many samples lie as groups of lanes take them: four in a load, and at any time neighbours side by side.
+// The codes of so many samples lie as groups of lanes take them: four in a load, and at any time neighbours.
 #define CHUNK (4 * PACK_GROUPS)
 
 struct alignas(PACK * sizeof(REAL)) Pack {
@@ -129,8 +129,8 @@ __device__ __forceinline__ void catch_up(
 
 // Step the logits of one feature by Adam, along the structure gradient and that of the expected price.
 __device__ __forceinline__ void step_logits(
-    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int first,
-    int last, int s) {
+    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run,
+    int first, int last, int s) {
     const double temperature = steps.temperature[run];
     const double step_size = steps.structure_step_sizes[(long long)run * problem.n_steps + s];
     const Shares shares = shares_of(scratch.perturbed, first, last, temperature, scratch.d_choice);
@@ -380,13 +380,14 @@ __device__ __forceinline__ void step_prior(
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES) parameters.theta[begin + class_of(p)] = moved[p] - shift;
     double loss = 0;
-    for (int k = lane_number(); k < problem.batch_size; k += WARP) loss += scratch.losses[(long long)run * problem.batch_size + k];
+    const double* losses = scratch.losses + (long long)run * problem.batch_size;
+    for (int k = lane_number(); k < problem.batch_size; k += WARP) loss += losses[k];
     loss = warp_sum(loss);
     if (lane_number() == 0) scratch.total[run] += loss;
 }
 
-// Third: choice gradients of all tables, and steps of those drawn; before them R warps step the priors, which takes them
-// as long as anything. One warp a prior or table.
+// Third: choice gradients of all tables, and steps of those drawn. Before them R warps step the priors, which takes
+// them as long as anything. One warp a prior or table.
 extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number(), n_runs = n - problem.n_tables;
@@ -411,7 +412,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
         catch_up(problem, parameters, t, width, n_values, pending);
         if (pending > NEGLIGIBLE) pending = 0;
         __syncwarp();
-        const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1], *theta = parameters.theta + begin;
+        const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
+        const REAL* theta = parameters.theta + begin;
         const CODE* codes = codes_of(problem, scratch, run, s);
         const int* parents = problem.parents + 2 * t;
         if (parents[1] >= 0)
@@ -436,8 +438,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     add_rows(d_scores, scratch.start + (long long)f * problem.batch_size, problem.batch_size, d_table);
     __syncwarp();
     step_table(
-        d_table, parameters.direction + begin, parameters.v + begin, parameters.theta + begin, width, n_values, n_undrawn,
-        adam_of(problem, steps, run, s));
+        d_table, parameters.direction + begin, parameters.v + begin, parameters.theta + begin, width, n_values,
+        n_undrawn, adam_of(problem, steps, run, s));
     if (lane == 0) parameters.n_undrawn[t] = 0;
 }
 

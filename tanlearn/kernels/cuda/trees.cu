@@ -38,7 +38,7 @@ __device__ __forceinline__ int best_of(const double* perturbed, int first, int l
     return __shfl_sync(ALL_LANES, best, 0);  // lanes differ where logits are nan
 }
 
-// What the structure gradient of a group is made of: softmax shares of the perturbed logits, and their mean of d_choice.
+// What the structure gradient of a group is made of: softmax shares of the perturbed logits, and the mean of d_choice.
 struct Shares {
     double top, total, mean;
 };
