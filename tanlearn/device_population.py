@@ -282,9 +282,9 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
     n_runs, d, size, n_tables = len(states), problem.n_features, problem.batch_size, problem.n_tables
     n_classes, real = states[0].layout.n_classes, states[0].cells.dtype
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
-    empty = cupy().empty
+    empty, zeros = cupy().empty, cupy().zeros
     return gpu_train.Scratch(
-        codes=empty((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
+        codes=zeros((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
         noise=empty(n_tables, np.float32),
         perturbed=empty(n_tables, np.float64),
         d_choice=empty(n_tables, np.float64),
@@ -292,7 +292,7 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
         selected=empty(n_runs * d, np.int32),
         begin=empty(n_runs * d, np.int64),
         start=empty((n_runs * d, size), np.int32),
-        d_scores=empty((n_runs, size, n_classes), real),
+        d_scores=zeros((n_runs, problem.batch_stride, n_classes), real),
         losses=empty((n_runs, size), np.float64),
         d_tables=empty(int(problem.place[-1:].get()[0]), real),
         total=empty(n_runs, np.float64),

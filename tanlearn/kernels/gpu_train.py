@@ -78,7 +78,7 @@ class Steps(NamedTuple):
 class Scratch(NamedTuple):
     """Memory that a step works in, and what an epoch leaves to be read."""
 
-    codes: Any  # (R, S, d, stride): of an epoch's batches
+    codes: Any  # (R, S, d, stride): of an epoch's batches, zero beyond them as the gradients below
     noise: Any  # (T,) float32
     perturbed: Any  # (T,) float64
     d_choice: Any  # (T,) float64
@@ -86,7 +86,7 @@ class Scratch(NamedTuple):
     selected: Any  # (F,)
     begin: Any  # (F,) int64
     start: Any  # (F, B)
-    d_scores: Any  # (R, B, C) real
+    d_scores: Any  # (R, stride, C) real
     losses: Any  # (R, B) float64
     d_tables: Any  # (longest table of every feature of all runs,) real
     total: Any  # (R,) float64: mean losses of an epoch's batches, added up

@@ -74,14 +74,14 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to whole chunks
+    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to whole chunks, with zeros
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
     double* top;  // (F,): the largest of a feature's perturbed logits
     int* selected;  // (F,)
     long long* begin;  // (F,): of the drawn tables
     int* start;  // (F, B): rows of the batch in them
-    REAL* d_scores;  // (R, B, C)
+    REAL* d_scores;  // (R, stride, C)
     double* losses;  // (R, B)
     REAL* d_tables;  // (longest table of every feature of all runs,)
     double* total;  // (R,): mean losses of an epoch's batches
@@ -98,6 +98,10 @@ __device__ __forceinline__ REAL* prior_of(const Problem& problem, const Paramete
 __device__ __forceinline__ Adam adam_of(const Problem& problem, const Steps& steps, int run, int s) {
     const REAL size = steps.step_sizes[(long long)run * problem.n_steps + s];
     return {size, (REAL)steps.beta1, (REAL)steps.beta2, (REAL)steps.epsilon};
+}
+
+__device__ __forceinline__ REAL* d_scores_of(const Problem& problem, const Scratch& scratch, int run) {
+    return scratch.d_scores + (long long)run * problem.batch_stride * N_CLASSES;
 }
 
 // Return the codes of one feature, of those of a batch.
@@ -288,11 +292,12 @@ extern "C" __global__ void score_batches(
     if (lane == 0) scratch.losses[number] = (double)share * (double)value;
 #pragma unroll
     for (int p = 0; p < PER_LANE; p++)
-        if (class_of(p) < N_CLASSES) scratch.d_scores[number * N_CLASSES + class_of(p)] = share * d_score[p];
+        if (class_of(p) < N_CLASSES)
+            d_scores_of(problem, scratch, run)[(long long)k * N_CLASSES + class_of(p)] = share * d_score[p];
 }
 
 // Return the derivative of the loss with respect to a table being chosen, in all lanes. Groups of lanes take four
-// samples at a time, and a lane several classes: 42 loads of a warp for 100 samples of 10 classes, where one number a
+// samples at a time, and a lane several classes: 50 loads of a warp for 100 samples of 10 classes, where one number a
 // lane would take 136.
 template <bool is_rounded, bool two_parents>
 __device__ __forceinline__ double choice_of(
@@ -315,8 +320,7 @@ __device__ __forceinline__ double choice_of(
             if (two_parents) above2 = z2[four];
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                const int k = chunk + q * PACK_GROUPS + group;
-                if (k >= problem.batch_size) break;
+                const int k = chunk + q * PACK_GROUPS + group;  // beyond the batch, codes and gradients are zero
                 int row = own.value[q];
                 if (one) row = row * width + above.value[q];
                 if (two_parents) row = row * width2 + above2.value[q];
@@ -354,7 +358,7 @@ __device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int
 // Step the prior of a run, and add the step's mean loss.
 __device__ __forceinline__ void step_prior(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int s) {
-    const REAL* d_scores = scratch.d_scores + (long long)run * problem.batch_size * N_CLASSES;
+    const REAL* d_scores = d_scores_of(problem, scratch, run);
     const Adam adam = adam_of(problem, steps, run, s);
     const long long begin = problem.prior[run];
     REAL d_theta[PER_LANE], d_total = 0, total = 0;
@@ -404,7 +408,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     const bool hopeful = choice && scratch.perturbed[t] - scratch.top[f] > HOPELESS * steps.temperature[run];
     const int n_values = problem.n_states[i], n_undrawn = parameters.n_undrawn[t];
     const long long begin = problem.offset[t];
-    const REAL* d_scores = scratch.d_scores + (long long)run * problem.batch_size * N_CLASSES;
+    const REAL* d_scores = d_scores_of(problem, scratch, run);
     REAL pending = parameters.pending[t];
     __syncwarp();  // all have looked
     double d_choice = 0;
