@@ -94,30 +94,36 @@ class DevicePopulation:
         cupy().cuda.get_current_stream().synchronize()  # what was sent before is there
         self._is_active = np.array([plan is not None for plan in plans], np.int32)
         with self._stream:
-            steps.order.set(self._order)
-            if any(plan is not None and plan[1].ndim == 2 for plan in plans):
-                steps.uniform.set(self._uniform)
-            steps.streams.set(self._streams)
-            steps.is_streamed.set(is_streamed)
-            steps.step_sizes.set(sizes.astype(steps.step_sizes.dtype))
-            steps.structure_step_sizes.set(structure_sizes)
-            steps.temperature.set(np.array(temperatures, np.float64))
-            steps.is_active.set(self._is_active)
-            self._scratch.total.fill(0)
-            self._scratch.is_finite.fill(1)
-            self._launch()
+            try:
+                steps.order.set(self._order)
+                if any(plan is not None and plan[1].ndim == 2 for plan in plans):
+                    steps.uniform.set(self._uniform)
+                steps.streams.set(self._streams)
+                steps.is_streamed.set(is_streamed)
+                steps.step_sizes.set(sizes.astype(steps.step_sizes.dtype))
+                steps.structure_step_sizes.set(structure_sizes)
+                steps.temperature.set(np.array(temperatures, np.float64))
+                steps.is_active.set(self._is_active)
+                self._scratch.total.fill(0)
+                self._scratch.is_finite.fill(1)
+                self._launch()
+            except BaseException:  # an interrupt, too: memory that the device writes to must not go to others
+                self._stream.synchronize()
+                raise
 
     def _launch(self) -> None:
         """Launch an epoch: from the second one on as a graph, since what a launch costs is that of a whole step."""
         self._n_epochs += 1
+        if self._n_epochs == 1:
+            gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+            return
         if self._n_epochs == 2:
             self._stream.begin_capture()
-        if self._n_epochs <= 2:
-            gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
-        if self._n_epochs == 2:
-            self._graph = self._stream.end_capture()
-        if self._graph is not None:
-            self._graph.launch(self._stream)
+            try:
+                gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+            finally:
+                self._graph = self._stream.end_capture()
+        self._graph.launch(self._stream)
 
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, and take structure logits into the states.

@@ -42,14 +42,16 @@ def train_together(
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, training in enumerate(trainings):
         if is_built_in(training.loss) and not training.data.has_missing:
-            arrays = training.data.codes, training.data.y, training.data.sample_weight
-            key = *map(id, arrays), training.settings.batch_size, training.settings.dtype
+            data = training.data
+            arrays = data.codes, data.y, data.sample_weight, data.n_states
+            key = *map(id, arrays), data.n_classes, training.settings.batch_size, training.settings.dtype
             groups.setdefault(key, []).append(number)
             continue
         try:
             outcomes[number] = training.run()
         except Exception as error:  # the user's loss may raise anything
-            outcomes[number] = error
+            outcomes[number] = error.with_traceback(None)
+        _release([training])
     for members in groups.values():
         for number, outcome in zip(members, _train_group([trainings[m] for m in members], progress), strict=True):
             outcomes[number] = outcome
@@ -114,4 +116,12 @@ def _train_population(
                 active.remove(run)
         if progress is not None and (epoch % max(1, n_epochs // 10) == 0 or not active):
             progress(f"epoch {epoch}/{n_epochs} of {len(trainings)} trainings in step, {len(active)} of them go on")
-    return [failures[run] if run in failures else training.outcome() for run, training in enumerate(trainings)]
+    outcomes = [failures[run] if run in failures else training.outcome() for run, training in enumerate(trainings)]
+    _release(trainings)
+    return outcomes
+
+
+def _release(trainings: Sequence[Training]) -> None:
+    """Let go of engines, and so of what they keep on the device: what follows needs the room."""
+    for training in trainings:
+        vars(training).pop("engine", None)

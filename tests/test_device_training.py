@@ -26,6 +26,7 @@ from tanlearn import (
     TANClassifier,
     TANSearchCV,
 )
+from tanlearn._cuda import cupy
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.device_engine import UnfusedDeviceEngine
 from tanlearn.device_population import DevicePopulation
@@ -292,6 +293,52 @@ def test_failures_keep_no_memory(backend, monkeypatch):
     finally:
         gc.enable()
     assert alive == [0, 0, 0]
+
+
+def test_populations_follow_each_other(backend, monkeypatch):
+    """Of two batch sizes and a loss of one's own, none is there while another is made."""
+    made, alive = [], []
+    kinds = {DevicePopulation: DevicePopulation.__init__, UnfusedDeviceEngine: UnfusedDeviceEngine.__init__}
+
+    def remember(self, *arguments):
+        alive.append(sum(ref() is not None for ref in made))
+        made.append(weakref.ref(self))
+        kinds[type(self)](self, *arguments)
+
+    for kind in kinds:
+        monkeypatch.setattr(kind, "__init__", remember)
+    runs = [Run(0, 0, {}), Run(1, 0, {"batch_size": 20}), Run(2, 0, {"loss": OwnLoss()}), Run(3, 0, {})]
+    gc.collect()
+    gc.disable()
+    try:
+        results = list(run_population(TANClassifier(n_epochs=3, device="cuda", random_state=0), [make_part()], runs))
+    finally:
+        gc.enable()
+    assert not any(result.failure for result in results)
+    assert alive == [0, 0, 0]
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epoch):
+    """And ends the recording of a graph."""
+    if backend == "cuda":
+        pytest.skip("CuPy's streams cannot be watched")
+    log, calls = [], []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == epoch:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(gpu_train, "train_epoch", interrupted)
+    stream = type(cupy().cuda.Stream())
+    for name in ("end_capture", "synchronize"):
+        method = getattr(stream, name)
+        monkeypatch.setattr(stream, name, lambda self, name=name, method=method: log.append(name) or method(self))
+    with pytest.raises(KeyboardInterrupt):
+        TANClassifier(n_epochs=3, device="cuda", random_state=0).fit(*table())
+    assert log[-1] == "synchronize"
+    assert log.count("end_capture") == epoch - 1
 
 
 def test_what_finds_no_room_is_halved(backend, monkeypatch):
