@@ -115,17 +115,16 @@ def train_in_bits(
     >>> train_in_bits((1, 0), data, sets, Hybrid(), settings, np.random.default_rng(0)).tables
     IntegerTables(n_features=1, n_classes=2, bits=(1, 0), n_cells=6)
     """
-    n_splits = len(read_bits(bits))
-    if n_splits == 1:
-        chosen = replace(settings, fixed_point=read_bits(bits)[0])
-        options = {"validation": validation, "callback": callback, "start": start}
+    formats = read_bits(bits)
+    options = {"validation": validation, "callback": callback, "start": start}
+    if len(formats) == 1:
+        chosen = replace(settings, fixed_point=formats[0])
         return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
     if checkpoint is not None:
         raise ValueError(
-            f"bits={bits} trains {n_splits} splits, and a checkpoint is of one training: name integer and fraction "
+            f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
             f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
         )
-    options = {"validation": validation, "callback": callback, "start": start}
     trainings = trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
