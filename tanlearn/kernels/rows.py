@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, add_up, load, splat, store
+from tanlearn._lanes import LANES, add_up, load, multiply_add, splat, store
 
 
 @kernel
@@ -19,21 +19,21 @@ def dot_rows(rows, table, start):  # type: ignore[no-untyped-def]
     if width == LANES:  # the usual case, without the inner loop: 0.7 of the time
         for k in range(0, n - 3, 4):
             row = k * LANES
-            first = first + load(rows, row) * load(table, start[k])
-            second = second + load(rows, row + LANES) * load(table, start[k + 1])
-            third = third + load(rows, row + 2 * LANES) * load(table, start[k + 2])
-            fourth = fourth + load(rows, row + 3 * LANES) * load(table, start[k + 3])
+            first = multiply_add(load(rows, row), load(table, start[k]), first)
+            second = multiply_add(load(rows, row + LANES), load(table, start[k + 1]), second)
+            third = multiply_add(load(rows, row + 2 * LANES), load(table, start[k + 2]), third)
+            fourth = multiply_add(load(rows, row + 3 * LANES), load(table, start[k + 3]), fourth)
     else:
         for k in range(0, n - 3, 4):
             for j in range(0, width, LANES):
                 row = k * width + j
-                first = first + load(rows, row) * load(table, start[k] + j)
-                second = second + load(rows, row + width) * load(table, start[k + 1] + j)
-                third = third + load(rows, row + 2 * width) * load(table, start[k + 2] + j)
-                fourth = fourth + load(rows, row + 3 * width) * load(table, start[k + 3] + j)
+                first = multiply_add(load(rows, row), load(table, start[k] + j), first)
+                second = multiply_add(load(rows, row + width), load(table, start[k + 1] + j), second)
+                third = multiply_add(load(rows, row + 2 * width), load(table, start[k + 2] + j), third)
+                fourth = multiply_add(load(rows, row + 3 * width), load(table, start[k + 3] + j), fourth)
     for k in range(n - n % 4, n):
         for j in range(0, width, LANES):
-            first = first + load(rows, k * width + j) * load(table, start[k] + j)
+            first = multiply_add(load(rows, k * width + j), load(table, start[k] + j), first)
     return add_up(first + second + third + fourth)
 
 

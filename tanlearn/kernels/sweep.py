@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, load, magnitude, root, splat, store, store_first, where_less
+from tanlearn._lanes import LANES, load, magnitude, multiply_add, root, splat, store, store_first, where_less
 from tanlearn.kernels.adam import SMALLEST_MOMENT
 from tanlearn.kernels.vector import exp_lanes, log_lanes
 
@@ -30,9 +30,9 @@ SLOWEST = 1e-25
 @kernel
 def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: ignore[no-untyped-def]
     """Go some way along the direction, and normalise."""
-    way = splat(way)
+    back = splat(-way)
     for j in range(0, width * n_values, LANES):  # straight through, as memory likes it; the rest is in cache
-        store(shares, j, exp_lanes(load(theta, j) - way * load(direction, j)))
+        store(shares, j, exp_lanes(multiply_add(back, load(direction, j), load(theta, j))))
     for j in range(0, width, LANES):
         total = splat(0.0)
         for x in range(n_values):
@@ -40,7 +40,7 @@ def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: igno
         shift = log_lanes(total)
         for x in range(n_values):
             at = x * width + j
-            store_first(theta, at, load(theta, at) - way * load(direction, at) - shift, width - j)
+            store_first(theta, at, multiply_add(back, load(direction, at), load(theta, at)) - shift, width - j)
 
 
 @kernel
@@ -53,20 +53,20 @@ def sweep_drawn(  # type: ignore[no-untyped-def]
     """
     decay1, take1 = splat(np.float64(beta1) ** (n_undrawn + 1)), splat(1.0 - beta1)
     decay2, take2 = splat(np.float64(beta2) ** (n_undrawn + 1)), splat(1.0 - beta2)
-    step_size, epsilon, zero = splat(step_size), splat(epsilon), splat(0.0)
+    back, epsilon, zero = splat(-step_size), splat(epsilon), splat(0.0)
     slowest, smallest = splat(SLOWEST), splat(SMALLEST_MOMENT)
     for j in range(0, width, LANES):
-        d_total, total = zero, zero
+        d_less, total = zero, zero
         for x in range(n_values):
-            d_total = d_total + load(d_theta, x * width + j)
+            d_less = d_less - load(d_theta, x * width + j)
         for x in range(n_values):
             at = x * width + j
             before, second = load(theta, at), load(v, at)
-            d_rho = load(d_theta, at) - exp_lanes(before) * d_total
-            first = decay1 * load(direction, at) * (root(second) + epsilon) + take1 * d_rho
-            second = decay2 * second + take2 * d_rho * d_rho
+            d_rho = multiply_add(exp_lanes(before), d_less, load(d_theta, at))
+            first = multiply_add(decay1 * load(direction, at), root(second) + epsilon, take1 * d_rho)
+            second = multiply_add(decay2, second, take2 * d_rho * d_rho)
             ahead = first / (root(second) + epsilon)
-            moved = before - step_size * ahead
+            moved = multiply_add(back, ahead, before)
             total = total + exp_lanes(moved)
             store_first(direction, at, where_less(magnitude(ahead), slowest, zero, ahead), width - j)
             store_first(v, at, where_less(second, smallest, zero, second), width - j)

@@ -13,6 +13,7 @@ from tanlearn._lanes import (
     load,
     magnitude,
     mantissa,
+    multiply_add,
     nearest,
     padded,
     root,
@@ -43,6 +44,7 @@ def all_of_them(x, y, out):
     store(out[13], 0, splat(0.1))
     store(out[14], 0, nearest(b))
     out[15][3] = add_up(a)
+    store(out[16], 0, multiply_add(a, b, splat(0.1)))
 
 
 def test_instructions_do_what_numpy_does():
@@ -51,7 +53,7 @@ def test_instructions_do_what_numpy_does():
     y = rng.uniform(0.01, 50, LANES + 2).astype(np.float32)
     y[2:5] = [0.5, 1.0, 0.99999994]  # where the exponent changes
     y[5:8] = [1.5, 2.5, 0.50000006]  # halves go to even numbers
-    out = np.zeros((16, LANES), np.float32)
+    out = np.zeros((17, LANES), np.float32)
     all_of_them(x, y, out)
     a, b = x[1:], y[2:]
     fraction, power = np.frexp(b)
@@ -59,7 +61,9 @@ def test_instructions_do_what_numpy_does():
     expected += [a * 2 ** np.floor(b), fraction, power, np.abs(a), np.full(LANES, 0.1), np.rint(b)]
     for row, exact in zip(out, expected, strict=False):
         np.testing.assert_allclose(row, exact, rtol=3e-7)
-    assert out[15, 3] == pytest.approx(a.sum(), rel=1e-5)
+    halves = a.reshape(2, 2, 2, 2)
+    assert out[15, 3] == halves.sum(axis=0).sum(axis=0).sum(axis=0).sum()
+    np.testing.assert_allclose(out[16], a.astype(float) * b + 0.1, rtol=3e-7, atol=3e-7)
     assert np.count_nonzero(out[15]) == 1
 
 
