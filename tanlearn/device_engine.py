@@ -92,7 +92,7 @@ class UnfusedDeviceEngine(Engine):
             gpu.log_joint(codes, 0, cells, *(*families, scores))
             losses, d_scores = evaluate(self.loss, scores.get(), data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
-            total += float(losses @ share)
+            total += float((losses * share).sum(dtype=np.float64))
             (d_there,) = to_device((d_scores * share[:, np.newaxis]).astype(real))
             self._d_cells.fill(0)
             gpu.log_joint_adjoint(codes, 0, d_there, *(*families, self._d_cells))

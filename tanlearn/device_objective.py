@@ -62,7 +62,7 @@ class DeviceObjective:
         d_theta.fill(0)
         gpu.log_joint_adjoint(self._codes, 0, d_scores, *(*self._families, d_theta))
         gpu.normalize_adjoint(theta, d_theta, self._all_groups, self._n_values, self._offset, None, d_theta)
-        return float(self._losses.get() @ self._share), d_theta.get()
+        return float((self._losses.get() * self._share).sum()), d_theta.get()
 
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities at ``rho``, shape (n_cells,)."""

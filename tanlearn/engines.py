@@ -187,7 +187,7 @@ class UnfusedEngine(Engine):
                 scores[n_complete:] = self._gaps.log_joint(incomplete, cells)
             losses, d_scores = evaluate(self.loss, scores, data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
-            total += float(losses @ share)
+            total += float((losses * share).sum(dtype=np.float64))
             d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=self.rho.dtype)
             d_complete, d_incomplete = d_scores[:n_complete], d_scores[n_complete:]
             d_cells[:] = 0.0

@@ -147,5 +147,5 @@ class ExpectationMaximization(BaseEstimator):
         """Return the log-likelihood of complete rows, by their counts, and of incomplete ones, and the prior."""
         weight = known + self.alpha
         used = weight > 0  # with alpha = 0 an empty cell may be -inf
-        observed = scores[indicators > 0] @ indicators[indicators > 0]
-        return float(weight[used] @ cells[used] + observed)
+        observed = (scores[indicators > 0] * indicators[indicators > 0]).sum()
+        return float((weight[used] * cells[used]).sum() + observed)

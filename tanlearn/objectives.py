@@ -69,7 +69,8 @@ class Objective:
         d_theta = self._layout.log_joint_adjoint(self._complete, d_scores[:n_complete])
         if self._eliminator is not None:
             d_theta += self._eliminator.log_joint_adjoint(self._codes, self._rows, theta, d_scores[n_complete:])
-        return float(losses @ self._share), self._parametrization.pull_back(theta, d_theta, out=d_theta)
+        # Not a product of BLAS: from 10,001 rows on, the order of that depends on the number of threads it may use.
+        return float((losses * self._share).sum()), self._parametrization.pull_back(theta, d_theta, out=d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities at ``rho``, shape (n_cells,)."""
