@@ -28,6 +28,7 @@ from tanlearn.estimators import Classifier
 from tanlearn.inference import device_blocks
 from tanlearn.kernels import aode as kernels
 from tanlearn.kernels import gpu
+from tanlearn.kernels.mathematics import log_all
 from tanlearn.serialization import check_array
 from tanlearn.streams import PartialFitMixin
 from tanlearn.table_encoder import TableEncoder
@@ -367,8 +368,9 @@ def _score(
 
 def _log_number(n_parents: IntArray) -> FloatArray:
     """Return the logarithm of what to divide by; naive Bayes is one."""
-    logarithm: FloatArray = np.log(np.maximum(n_parents, 1))[:, np.newaxis]
-    return logarithm
+    logarithm = np.empty(len(n_parents))
+    log_all(np.maximum(n_parents, 1).astype(np.float64), logarithm)
+    return logarithm[:, np.newaxis]
 
 
 def _pair(state: CountState, i: int, j: int) -> AnyArray:
@@ -381,6 +383,7 @@ def _pair(state: CountState, i: int, j: int) -> AnyArray:
 def _log_frequency(counts: AnyArray, total: Any, n_values: Any, alpha: float) -> FloatArray:
     """Return log((counts + alpha) / (total + alpha n_values)), uniform where there is nothing to divide by."""
     divisor = total + float(alpha) * n_values
-    uniform = np.broadcast_to(1.0 / n_values, counts.shape).copy()
-    with np.errstate(divide="ignore"):
-        return np.log(np.divide(counts + float(alpha), divisor, out=uniform, where=divisor > 0))
+    frequency = np.broadcast_to(1.0 / n_values, counts.shape).copy()
+    np.divide(counts + float(alpha), divisor, out=frequency, where=divisor > 0)
+    log_all(frequency.ravel(), frequency.ravel())
+    return frequency

@@ -17,7 +17,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
+from tanlearn.kernels.mathematics import log
 from tanlearn.structures import Structure
+
+from .information import Information
 
 __all__ = ["ChowLiu"]
 
@@ -70,7 +73,8 @@ class ChowLiu(BaseEstimator):
         data : EncodedData
             A row counts for a pair of features where neither is missing.
         rng : numpy.random.Generator
-            Not used: of equal edges, the order of the features decides.
+            Not used: of equal edges (to 9e-13 nats), the one between earlier features is taken: first by the lower
+            number of the two, then by the higher.
 
         Returns
         -------
@@ -81,8 +85,8 @@ class ChowLiu(BaseEstimator):
         ValueError
             If ``root`` is no feature of the data.
         """
-        state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
-        return self.from_counts(state)
+        self._check(data.n_features)
+        return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState) -> Structure:
         """Return the tree of counts that are at hand already.
@@ -96,15 +100,21 @@ class ChowLiu(BaseEstimator):
         -------
         Structure
         """
+        self._check(state.n_features)
+        return self._grow(Information.of_counts(state, n_jobs=self.n_jobs))
+
+    def _check(self, n_features: int) -> None:
+        """Refuse parameters that do not fit, before anything is counted."""
         self._validate_params()
-        if self.root >= state.n_features:
-            raise ValueError(f"root must be a feature (0..{state.n_features - 1}), got {self.root}.")
-        weights = state.conditional_mutual_information(n_jobs=self.n_jobs)
-        n = float(state.class_counts.sum())
-        named = {"aic": 1.0, "bic": np.log(n) / 2}
+        if self.root >= n_features:
+            raise ValueError(f"root must be a feature (0..{n_features - 1}), got {self.root}.")
+
+    def _grow(self, information: Information) -> Structure:
+        """Return the tree that information decides."""
+        named = {"aic": 1.0, "bic": log(information.weight) / 2}
         price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
-        free = state.n_states - 1
-        gain = weights - price * np.outer(free, free) * state.n_classes / n
+        free = information.n_states - 1
+        gain = information.of_pairs - price * np.outer(free, free) * information.n_classes / information.weight
         return Structure(maximum_spanning_forest(gain, self.root, spanning=self.penalty is None))
 
 
@@ -118,7 +128,8 @@ def maximum_spanning_forest(gain: FloatArray, root: int, *, spanning: bool) -> I
     root : int
         Feature that the tree with it hangs on.
     spanning : bool
-        Connect everything, or leave out edges without positive weight.
+        Connect everything, or leave out edges without positive weight. Of equal edges (i, j), i < j, the one with the
+        lower i is taken, then the one with the lower j.
 
     Returns
     -------
@@ -140,8 +151,9 @@ def maximum_spanning_forest(gain: FloatArray, root: int, *, spanning: bool) -> I
     i, j = np.triu_indices(n_features, 1)
     edge = gain[i, j]
     keep = np.full(edge.shape, True) if spanning else edge > 0
-    # SciPy minimises, and takes a weight of 0 for no edge: count down from above the largest.
-    cost = edge[keep].max(initial=0.0) + 1.0 - edge[keep]
+    order = np.argsort(-edge[keep], kind="stable")
+    cost = np.empty(len(order))
+    cost[order] = np.arange(1, len(order) + 1)  # ranks: no two edges are equal, so no sorting decides
     tree = minimum_spanning_tree(coo_array((cost, (i[keep], j[keep])), shape=(n_features, n_features)).tocsr())
     labels = connected_components(tree, directed=False)[1]
     parent = np.full(n_features, -1, dtype=np.intp)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.counts import CountState
 from tanlearn.encoded_data import EncodedData
-from tanlearn.kernels.counts import sum_xlogx
+from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
 
-from .wrapper import first_best
+from .information import round_information
 
 __all__ = ["all_parents_ordering", "single_parent_ordering"]
 
@@ -51,6 +51,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     """
     data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
+    total = float(weights.sum())
     remaining = np.arange(data.n_features)
     samples, group = _ungrouped(data)
     ordering = []
@@ -61,7 +62,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
             n_values = int(data.n_states[features].max())
             counts, totals = np.zeros((n_values, data.n_classes)), np.zeros(n_values)
             entropy = np.empty(len(features))
-            class_entropies(data.codes, samples, start, data.y, weights, features, counts, totals, entropy)
+            class_entropies(data.codes, samples, start, data.y, weights, total, features, counts, totals, entropy)
             return entropy
 
         n_threads = min(effective_n_jobs(n_jobs), len(remaining))
@@ -69,7 +70,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
         parts = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
             delayed(entropies)(share) for share in shares
         )
-        place = first_best(-np.concatenate(parts) / weights.sum())
+        place = int(round_information(np.concatenate(parts)).argmin())
         ordering.append(remaining[place])
         samples, group = _refine(data, samples, group, data.codes[remaining[place]])
         remaining = np.delete(remaining, place)
@@ -103,25 +104,28 @@ def single_parent_ordering(state: CountState) -> IntArray:
     1
     """
     d = state.n_features
-    alone = np.array([_information(state.feature(i)[:, np.newaxis]) for i in range(d)])
+    alone = round_information(state.mutual_information())
     given = np.full((d, d), -np.inf)  # I(C; X_i | X_j) in row i, column j
     for i in range(d):
         for j in range(i):
             table = state.pair(i, j)
             given[i, j], given[j, i] = _information(table), _information(table.swapaxes(0, 1))
-    ordering = [first_best(alone)]
+    given = round_information(given)
+    ordering = [int(alone.argmax())]
     best = given[:, ordering[0]].copy()
     for _ in range(d - 1):
         best[ordering] = -np.inf
-        ordering.append(first_best(best))
+        ordering.append(int(best.argmax()))
         best = np.maximum(best, given[:, ordering[-1]])
     return np.array(ordering, dtype=np.intp)
 
 
-def _information(table: FloatArray) -> float:
-    """Return I(C; X | Z) in nats of counts [x][z][c]."""
-    both = sum_xlogx(table.ravel()) - sum_xlogx(table.sum(axis=2).ravel())
-    return (both - sum_xlogx(table.sum(axis=0).ravel()) + sum_xlogx(table.sum(axis=(0, 2)))) / table.sum()
+def _information(table: AnyArray) -> float:
+    """Return I(C; X | Z) in nats of counts [x][z][c]: that of X and C given Z."""
+    n_values, n_given, n_classes = table.shape
+    counts = np.ascontiguousarray(table.swapaxes(1, 2)).ravel()
+    margins = np.empty((n_values + n_classes + 1) * n_given, table.dtype)
+    return conditional_mutual_information(counts, n_values, n_classes, n_given, margins)
 
 
 def _ungrouped(data: EncodedData) -> tuple[IntArray, IntArray]:

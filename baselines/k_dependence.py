@@ -19,10 +19,9 @@ from tanlearn.encoded_data import EncodedData
 from tanlearn.structures import Structure
 from tanlearn.tables import MAX_PARENTS
 
-__all__ = ["KDependence"]
+from .information import Information
 
-#: Decimals of information in nats that count.
-_DIGITS = 12
+__all__ = ["KDependence"]
 
 
 class KDependence(BaseEstimator):
@@ -72,13 +71,14 @@ class KDependence(BaseEstimator):
         data : EncodedData
             A row counts for a feature, or a pair of them, where none is missing.
         rng : numpy.random.Generator
-            Not used: of equals, the feature with the lower number comes first.
+            Not used: of equals (to 9e-13 nats), the feature with the lower number comes first.
 
         Returns
         -------
         Structure
         """
-        return self.from_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs))
+        self._validate_params()
+        return self._choose(Information.of_rows(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState) -> Structure:
         """Return the structure of counts that are at hand already.
@@ -93,13 +93,15 @@ class KDependence(BaseEstimator):
         Structure
         """
         self._validate_params()
-        # Rounded, because information that is equal, such as that of a copy with other values, differs by 1e-15.
-        order = np.argsort(-state.mutual_information().round(_DIGITS), kind="stable")
-        information = state.conditional_mutual_information(n_jobs=self.n_jobs).round(_DIGITS)
-        parents = np.full((state.n_features, MAX_PARENTS), -1)
+        return self._choose(Information.of_counts(state, n_jobs=self.n_jobs))
+
+    def _choose(self, information: Information) -> Structure:
+        """Return the structure that information decides."""
+        order = np.argsort(-information.of_class, kind="stable")
+        parents = np.full((len(order), MAX_PARENTS), -1)
         for position, i in enumerate(order):
-            earlier = np.sort(order[:position])
-            best = earlier[np.argsort(-information[i, earlier], kind="stable")][: self.k]
-            best = best[information[i, best] > self.threshold + 10.0**-_DIGITS]
+            earlier, of_pairs = np.sort(order[:position]), information.of_pairs[i]
+            best = earlier[np.argsort(-of_pairs[earlier], kind="stable")][: self.k]
+            best = best[of_pairs[best] > self.threshold]
             parents[i, : len(best)] = best
         return Structure(parents)

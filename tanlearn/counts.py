@@ -15,6 +15,7 @@ from tanlearn.device_counts import add_pair_counts
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
+from tanlearn.kernels.mathematics import nats, unit_scale
 from tanlearn.tables import MAX_PARENTS, TableLayout
 
 __all__ = ["CountState"]
@@ -251,16 +252,18 @@ class CountState:
         Returns
         -------
         ndarray of shape (n_features, n_features)
-            Symmetric, with the conditional entropies H(X_i | C) on the diagonal, unsmoothed. (The published
-            ``*_mi.npz`` matrices are the lower triangle of it.)
+            Symmetric, with the conditional entropies H(X_i | C) on the diagonal, unsmoothed; exactly 0 for a constant
+            feature, and of integer counts the same on every CPU. (The published ``*_mi.npz`` matrices are the lower
+            triangle of it.)
         """
         information = np.zeros((self.n_features, self.n_features))
         n_margins = (2 * int(self.n_states.max()) + 1) * self.n_classes
 
         def inform(i: int) -> None:
             margins = np.empty(n_margins, self.dtype)
+            others = np.arange(i)
             kernels.pairwise_information(
-                self._pairs, self.n_states, self.n_classes, self._pair_offset, i, margins, information[i]
+                self._pairs, self.n_states, self.n_classes, self._pair_offset, i, others, margins, information[i]
             )
 
         _each_child(inform, self.n_features, self._pairs.size, n_jobs)
@@ -269,8 +272,10 @@ class CountState:
             # I(X; X | C) = H(X | C): the pair table of a feature with itself is diagonal.
             values = self.feature(i)
             of_class = values.sum(axis=0)
-            entropy = kernels.sum_xlogx(of_class) - kernels.sum_xlogx(values.ravel())
-            information[i, i] = max(entropy, 0.0) / (of_class.sum() or 1)
+            total = float(of_class.sum())
+            scale = unit_scale(total)
+            units = kernels.sum_xlogx(of_class, scale) - kernels.sum_xlogx(values.ravel(), scale)
+            information[i, i] = nats(units, scale, total)
         return information
 
     def mutual_information(self) -> FloatArray:

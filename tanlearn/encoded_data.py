@@ -183,6 +183,22 @@ class EncodedData:
         numbers = None if self.row_numbers is None else self.row_numbers[rows]
         return replace(self, codes=codes, y=self.y[rows], sample_weight=weight, row_numbers=numbers)
 
+    def take_features(self, features: Any) -> EncodedData:
+        """Return the data of some features.
+
+        Parameters
+        ----------
+        features : array-like of int
+            Feature numbers.
+
+        Returns
+        -------
+        EncodedData
+        """
+        places = None if self.places is None else tuple(self.places[i] for i in features)
+        codes = np.ascontiguousarray(self.codes[features])
+        return replace(self, codes=codes, n_states=self.n_states[features], places=places)
+
     def __repr__(self) -> str:
         return (
             f"EncodedData(n_samples={self.n_samples}, n_features={self.n_features}, n_classes={self.n_classes}, "

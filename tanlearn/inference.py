@@ -15,6 +15,7 @@ from tanlearn.elimination import Eliminator
 from tanlearn.kernels import gpu
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as forests
+from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.quantization import IntegerTables
 from tanlearn.structures import Structure
 from tanlearn.tables import Tables
@@ -153,9 +154,9 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     is_hidden = (codes == missing).any(axis=1)
     probabilities = np.empty_like(tables.cells)
     for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
-        probabilities[layout.offset[i] : layout.offset[i + 1]] = np.exp(tables[i].ravel())
+        exp_all(tables[i].ravel(), probabilities[layout.offset[i] : layout.offset[i + 1]])
     # Of all tables, so that a row's score does not depend on what others miss. (Sums over values must not overflow.)
-    lowest = tables.cells.min(initial=-1.0 - np.log(layout.n_states.max()), where=tables.cells > -np.inf)
+    lowest = tables.cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=tables.cells > -np.inf)
     most = int(_LOWEST_LOG / lowest)
     place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
     upward = np.ascontiguousarray(structure.order[::-1])

@@ -15,6 +15,7 @@ from tanlearn.candidates import CandidateSets
 from tanlearn.device_objective import DeviceObjective
 from tanlearn.encoded_data import EncodedData
 from tanlearn.few_bits import train_in_bits
+from tanlearn.kernels.mathematics import log_all
 from tanlearn.losses import Hybrid, Loss, Margin, check_loss
 from tanlearn.objectives import Objective
 from tanlearn.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
@@ -165,8 +166,7 @@ class MaximumLikelihood(BaseEstimator):
             if self.epsilon is not None:
                 p[p == 0] = self.epsilon
                 p /= p.sum(axis=0)
-            with np.errstate(divide="ignore"):
-                theta[first:last] = np.log(p).ravel()
+            log_all(p.ravel(), theta[first:last])
         return Tables(layout, theta)
 
 

@@ -95,6 +95,35 @@ def test_independent_and_constant_features_still_span():
     assert ChowLiu().learn(data, RNG).parent.tolist() == [-1, 0, 0]
 
 
+def first_of_the_heaviest(data):
+    """The tree that Kruskal's algorithm finds when edges stand by weight, then by their lower and higher feature."""
+    X = data.codes.T.astype(int)
+    weights = {}
+    for i, j in itertools.combinations(range(data.n_features), 2):
+        table = np.zeros((data.n_states[i], data.n_states[j], data.n_classes))
+        np.add.at(table, (X[:, i], X[:, j], data.y), 1)
+        weights[i, j] = round(naive.conditional_mutual_information(table), 10)
+    tree, label = set(), list(range(data.n_features))
+    for i, j in sorted(weights, key=lambda edge: (-weights[edge], edge)):
+        if label[i] != label[j]:
+            tree.add(frozenset((i, j)))
+            label = [label[i] if own == label[j] else own for own in label]
+    return tree
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_of_equal_edges_the_order_of_the_features_decides(seed):
+    """Copies under other names, constants, and columns that are equal but for the order of the rows."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, (40, 3))
+    X = np.column_stack(
+        [x[:, 0], np.zeros(40, int), x[:, 1], 2 - x[:, 0], (x[:, 1] + 1) % 3, x[:, 2], np.ones(40, int)]
+    )
+    data = EncodedData.from_codes(X, rng.integers(0, 3, 40))
+    parent = ChowLiu().learn(data, RNG).parent
+    assert {frozenset((i, j)) for i, j in enumerate(parent.tolist()) if j >= 0} == first_of_the_heaviest(data)
+
+
 def test_single_feature():
     data = EncodedData.from_codes([[0], [1]], [0, 1])
     assert ChowLiu().learn(data, RNG).parent.tolist() == [-1]

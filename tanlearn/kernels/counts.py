@@ -3,16 +3,16 @@
 # counts has the type of weight, so integer weights are counted exactly; tables are laid out as cells are
 # (kernels/scores.py); pair_offset (d * (d - 1) / 2 + 1,): pair (i, j), j < i, is number i (i - 1) / 2 + j
 # margins ((number of values + of the other's values + 1) * C,): scratch of the type of counts
+# samples (s,): numbers of rows that stand value by value; start (k + 1,): where the rows of each value begin
+# cells, sides (K * C,), K the most values, and margins (2 C,): scratch of zeros
 
 from __future__ import annotations
 
 import numpy as np
 
 from tanlearn._jit import kernel
-from tanlearn.kernels.mathematics import log_normal
+from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 from tanlearn.kernels.scores import family_rows
-
-# Bit patterns of float64: the mantissa, the number that is rounded down to sqrt(1/2), and what takes it to 1.
 
 
 @kernel
@@ -52,12 +52,11 @@ def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, m
 
 
 @kernel
-def sum_xlogx(values):  # type: ignore[no-untyped-def]
-    """Return the sum of x log x; what is 0, or what rounding leaves below it, adds nothing."""
-    total = 0.0
+def sum_xlogx(values, scale):  # type: ignore[no-untyped-def]
+    """Return the sum of x log x, in units of 1 / scale."""
+    total = np.int64(0)
     for k in range(values.shape[0]):
-        x = np.float64(values[k]) if values[k] > 0 else 1.0
-        total += x * log_normal(x)
+        total += xlogx(values[k], scale)
     return total
 
 
@@ -85,14 +84,60 @@ def conditional_mutual_information(counts, n_values, n_parent, n_classes, margin
     total = 0.0
     for c in range(n_classes):
         total += of_class[c]
-    information = sum_xlogx(counts) - sum_xlogx(sides) + sum_xlogx(of_class)
-    return max(information, 0.0) / total if total > 0.0 else 0.0
+    scale = unit_scale(total)
+    return nats(sum_xlogx(counts, scale) - sum_xlogx(sides, scale) + sum_xlogx(of_class, scale), scale, total)
 
 
 @kernel
-def pairwise_information(counts, n_states, n_classes, pair_offset, i, margins, information):  # type: ignore[no-untyped-def]
-    """Write I(X_i; X_j | C) for every j < i, in nats."""
-    for j in range(i):
+def pairwise_information(counts, n_states, n_classes, pair_offset, i, others, margins, information):  # type: ignore[no-untyped-def]
+    """Write I(X_i; X_j | C) for every j of others, in nats."""
+    for o in range(others.shape[0]):
+        j = others[o]
         pair = i * (i - 1) // 2 + j
         table = counts[pair_offset[pair] : pair_offset[pair + 1]]
         information[j] = conditional_mutual_information(table, n_states[i], n_states[j], n_classes, margins)
+
+
+@kernel
+def sparse_information(  # type: ignore[no-untyped-def]
+    codes, y, weight, samples, start, others, n_classes, missing, cells, sides, margins, information
+):
+    """Write I(X; X_j | C) for every j of others, in nats, where a table of X and X_j has more cells than rows fill.
+
+    Rows are visited one value of X after the other, so that the cells of one value are all that is kept.
+    """
+    of_value, of_class = margins[:n_classes], margins[n_classes : 2 * n_classes]
+    for o in range(others.shape[0]):
+        z = codes[others[o]]
+        total = 0.0
+        for s in range(samples.shape[0]):
+            n = samples[s]
+            if z[n] != missing:
+                of_class[y[n]] += weight[n]
+        for c in range(n_classes):
+            total += of_class[c]
+        scale = unit_scale(total)
+        units = sum_xlogx(of_class, scale)
+        for v in range(start.shape[0] - 1):
+            for s in range(start[v], start[v + 1]):
+                n = samples[s]
+                if z[n] != missing:
+                    cells[z[n] * n_classes + y[n]] += weight[n]
+                    sides[z[n] * n_classes + y[n]] += weight[n]
+                    of_value[y[n]] += weight[n]
+            for s in range(start[v], start[v + 1]):
+                n = samples[s]
+                if z[n] != missing:
+                    cell = z[n] * n_classes + y[n]
+                    units += xlogx(cells[cell], scale)
+                    cells[cell] = 0
+            units -= sum_xlogx(of_value, scale)
+            of_value[:] = 0
+        for s in range(samples.shape[0]):
+            n = samples[s]
+            if z[n] != missing:
+                cell = z[n] * n_classes + y[n]
+                units -= xlogx(sides[cell], scale)
+                sides[cell] = 0
+        of_class[:] = 0
+        information[others[o]] = nats(units, scale, total)

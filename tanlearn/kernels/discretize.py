@@ -11,17 +11,18 @@ learning", IJCAI 1993, 1022-1027.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tanlearn._jit import kernel
-from tanlearn.kernels.mathematics import xlogx
+from tanlearn.kernels.mathematics import log_normal, unit_scale, xlogx
 
 # A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
-# entropies, which rounding (relative error about 1e-15) must not order: the lowest wins.
+# entropies, which the rounding of weights that are no integers must not order: the lowest wins.
 TIE = 1e-12
-LOG_3 = math.log(3.0)
+LOG_3 = 1.0986122886681098
+#: Beyond, 2 is nothing beside 3^k in float64.
+_MOST_CLASSES = 34
+_LARGEST = 2**63 - 1
 
 
 @kernel
@@ -50,11 +51,12 @@ def collapse(x, y, weight, order, slot, values, start, classes, weights):  # typ
 
 
 @kernel
-def best_cut(start, classes, weights, low, high, left, right, terms):  # type: ignore[no-untyped-def]
+def best_cut(start, classes, weights, low, high, scale, left, right, terms):  # type: ignore[no-untyped-def]
     """Return the value of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
 
     The minimum lies at a boundary point (Theorem 1 of the paper): between two values that do not both belong
-    to one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c).
+    to one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c), in
+    units of 1 / scale.
     """
     left[:] = 0.0
     right[:] = 0.0
@@ -64,10 +66,10 @@ def best_cut(start, classes, weights, low, high, left, right, terms):  # type: i
         right[classes[e]] += weights[e]
         n_right += weights[e]
     for c in range(terms.shape[0]):
-        terms[c] = xlogx(right[c])
-    tie = TIE * xlogx(n_right)
+        terms[c] = xlogx(right[c], scale)
+    tie = np.int64(TIE * abs(xlogx(n_right, scale)))
     best = low
-    best_entropy = math.inf
+    best_entropy = np.int64(_LARGEST)
     for v in range(low, high - 1):
         for e in range(start[v], start[v + 1]):
             c = classes[e]
@@ -75,11 +77,11 @@ def best_cut(start, classes, weights, low, high, left, right, terms):  # type: i
             right[c] -= weights[e]
             n_left += weights[e]
             n_right -= weights[e]
-            terms[c] = xlogx(left[c]) + xlogx(right[c])
+            terms[c] = xlogx(left[c], scale) + xlogx(right[c], scale)
         pure = start[v + 2] - start[v] == 2
         if pure and classes[start[v]] == classes[start[v + 1]]:
             continue
-        entropy = xlogx(n_left) + xlogx(n_right)
+        entropy = xlogx(n_left, scale) + xlogx(n_right, scale)
         for c in range(terms.shape[0]):
             entropy -= terms[c]
         if entropy < best_entropy - tie:
@@ -100,12 +102,12 @@ def count_set(start, classes, weights, low, high, counts):  # type: ignore[no-un
 
 
 @kernel
-def set_entropy(counts, n):  # type: ignore[no-untyped-def]
-    """Return the class entropy in nats of counts that sum to n."""
-    terms = 0.0
+def set_entropy(counts, n, scale):  # type: ignore[no-untyped-def]
+    """Return n times the class entropy of counts that sum to n, in units."""
+    units = xlogx(n, scale)
     for c in range(counts.shape[0]):
-        terms += xlogx(counts[c])
-    return math.log(n) - terms / n
+        units -= xlogx(counts[c], scale)
+    return units
 
 
 @kernel
@@ -119,7 +121,7 @@ def count_present(counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def accept_cut(start, classes, weights, low, cut, high, counts):  # type: ignore[no-untyped-def]
+def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type: ignore[no-untyped-def]
     """Return whether the MDL principle pays for the cut (the paper's MDLPC criterion).
 
     Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N, here multiplied by N ln 2.
@@ -128,16 +130,16 @@ def accept_cut(start, classes, weights, low, cut, high, counts):  # type: ignore
     if n < 2.0:  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
         return False
     k = count_present(counts)
-    entropy = set_entropy(counts, n)
+    units = set_entropy(counts, n, scale)
     n1 = count_set(start, classes, weights, low, cut, counts)
     k1 = count_present(counts)
-    entropy1 = set_entropy(counts, n1)
+    units1 = set_entropy(counts, n1, scale)
     n2 = count_set(start, classes, weights, cut, high, counts)
     k2 = count_present(counts)
-    entropy2 = set_entropy(counts, n2)
-    gain = n * entropy - n1 * entropy1 - n2 * entropy2
-    subsets = k * LOG_3 + math.log1p(-2.0 * 3.0**-k)  # log(3^k - 2) without overflow
-    return gain > math.log(n - 1.0) + subsets - (k * entropy - k1 * entropy1 - k2 * entropy2)
+    units2 = set_entropy(counts, n2, scale)
+    subsets = log_normal(3.0**k - 2.0) if k < _MOST_CLASSES else k * LOG_3
+    description = k * (units / n) - k1 * (units1 / n1) - k2 * (units2 / n2)
+    return (units - units1 - units2) / scale > log_normal(n - 1.0) + subsets - description / scale
 
 
 @kernel
@@ -150,11 +152,12 @@ def mdlp_cuts(start, classes, weights, n_classes, is_cut):  # type: ignore[no-un
     right = np.empty(n_classes)
     terms = np.empty(n_classes)
     n_values = start.shape[0] - 1
+    scale = unit_scale(weights[: start[n_values]].sum())
     low = 0
     high = n_values
     while low < n_values:
-        cut = best_cut(start, classes, weights, low, high, left, right, terms)
-        if cut > low and accept_cut(start, classes, weights, low, cut, high, terms):
+        cut = best_cut(start, classes, weights, low, high, scale, left, right, terms)
+        if cut > low and accept_cut(start, classes, weights, low, cut, high, scale, terms):
             is_cut[cut - 1] = True
             high = cut
         else:

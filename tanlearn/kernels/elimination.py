@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import exp, log
 
 OBSERVED, ELIMINATED, BARREN = 0, 1, 2
 
@@ -312,10 +313,10 @@ def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no
         _join(v, s, cells, network, work)
         for c in range(n_classes):
             if target[c] > -np.inf:
-                work.total[c] += np.exp(work.joint[c] - target[c])
+                work.total[c] += exp(work.joint[c] - target[c])
     for c in range(n_classes):
         if target[c] > -np.inf:
-            target[c] += np.log(work.total[c])
+            target[c] += log(work.total[c])
 
 
 @kernel
@@ -406,7 +407,7 @@ def _spread(cells, network, d_row, work, d_cells):  # type: ignore[no-untyped-de
             for s in range(network.n_states[v]):
                 _join(v, s, cells, network, work)
                 for c in range(n_classes):
-                    share = np.exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
+                    share = exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
                     work.joint[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
                     work.d_space[belief + s * n_classes + c] += work.joint[c]
                 f = work.head[v]
@@ -472,7 +473,7 @@ def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
             f = work.following[f]
     top = weights.max()
     for s in range(weights.shape[0]):
-        weights[s] = np.exp(weights[s] - top) if top > -np.inf else 0.0
+        weights[s] = exp(weights[s] - top) if top > -np.inf else 0.0
 
 
 @kernel

@@ -1,11 +1,14 @@
-"""Normalisation of tables, its pull-back, and logarithms."""
+"""Normalisation of tables, its pull-back, logarithms and exponentials, and exact sums of x log x.
+
+``log`` and ``exp`` of the C library, and those of NumPy, differ in the last place where a CPU can fuse or has longer
+vectors. What decides about trees and cuts, and what is learnt by counting, takes the ones below, which are made of
+operations that all CPUs round alike.
+"""
 # Shapes: a table is [k child values][L = parent values x classes], so both sums run along contiguous rows.
 # rho, theta, d_theta, d_rho (M,) cells; n_values (G,), offset (G + 1,): group g is k = n_values[g] rows;
 # groups (S,): those to work on; scratch (max L,)
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -15,6 +18,9 @@ _MANTISSA = 0x000FFFFFFFFFFFFF
 _SQRT_HALF = 0x3FE6A09E00000000
 _TO_ONE = 0x3FF0000000000000 - _SQRT_HALF
 _LN2 = 0.6931471805599453
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the first times k is exact
+_1_LN2 = 1.44269504088896338700
+_SMALLEST_NORMAL, _LOG_SMALLEST, _2_54 = 2.0**-1022, -708.0, 2.0**54
 
 
 @kernel
@@ -75,12 +81,6 @@ def normalize_adjoint(theta, d_theta, groups, n_values, offset, scratch, d_rho):
 
 
 @kernel
-def xlogx(x):  # type: ignore[no-untyped-def]
-    """Return x log x, 0 at 0 and at what rounding leaves below it."""
-    return x * math.log(x) if x > 0.0 else 0.0
-
-
-@kernel
 def log_normal(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm of a positive normal double, to 4e-16 of the larger of 1 and the result.
 
@@ -100,3 +100,77 @@ def log_normal(x):  # type: ignore[no-untyped-def]
     p = p * square + 3.999999999940941908e-1
     p = p * square + 6.666666666666735130e-1
     return e * _LN2 + s * (2.0 + square * p)
+
+
+@kernel
+def log(x):  # type: ignore[no-untyped-def]
+    """Return the natural logarithm of a finite number from 0; -inf at 0."""
+    is_small = x < _SMALLEST_NORMAL  # no branches: a loop of this is vector code
+    y = x * _2_54 if is_small else x
+    logarithm = log_normal(y if y > 0.0 else 1.0)
+    logarithm = logarithm - 54.0 * _LN2 if is_small else logarithm
+    return logarithm if x > 0.0 else -np.inf
+
+
+@kernel
+def log_all(x, out):  # type: ignore[no-untyped-def]
+    """Write the logarithms of numbers from 0."""
+    for k in range(x.shape[0]):
+        out[k] = log(x[k])
+
+
+@kernel
+def exp(x):  # type: ignore[no-untyped-def]
+    """Return the exponential of a number up to 0, to a unit in the last place.
+
+    That of fdlibm: x = k log 2 + r, and a polynomial for r. What is no normal number any more is 0.
+    """
+    if not x > _LOG_SMALLEST:
+        return 0.0 if x <= _LOG_SMALLEST else x
+    k = np.int64(x * _1_LN2 - 0.5)  # towards zero: to the nearest, as x is not positive
+    high = x - k * _LN2_HIGH
+    low = k * _LN2_LOW
+    r = high - low
+    square = r * r
+    p = 4.13813679705723846039e-8
+    p = p * square - 1.65339022054652515390e-6
+    p = p * square + 6.61375632143793436117e-5
+    p = p * square - 2.77777777770155933842e-3
+    p = p * square + 1.66666666666666019037e-1
+    c = r - square * p
+    result = 1.0 - ((low - r * c / (2.0 - c)) - high)
+    return result * np.int64((k + 1023) << 52).view(np.float64)
+
+
+@kernel
+def exp_all(x, out):  # type: ignore[no-untyped-def]
+    """Write the exponentials of numbers up to 0."""
+    for k in range(x.shape[0]):
+        out[k] = exp(x[k])
+
+
+@kernel
+def unit_scale(total):  # type: ignore[no-untyped-def]
+    """Return the power of two that x log x is multiplied by before it is rounded to an integer.
+
+    Sums over numbers that add up to ``total`` are below 2^62 then, so they are exact in any order.
+    """
+    if not total > 0.0:
+        return 1.0
+    # sum x |log x| <= total |log total| + sum x log(total / x), and the last is total log(number of cells) at most.
+    bound = np.float64(total * (abs(log_normal(total)) + 45.0)).view(np.int64) >> 52
+    exponent = min(61 + 2 * 1023 - int(bound), 2 * 1023)
+    return np.int64(exponent << 52).view(np.float64)
+
+
+@kernel
+def xlogx(x, scale):  # type: ignore[no-untyped-def]
+    """Return x log x in units of 1 / scale, an integer; 0 at 0 and at what rounding leaves below it."""
+    value = np.float64(x) if x > 0 else 1.0
+    return np.int64(value * log_normal(value) * scale + 0.5)
+
+
+@kernel
+def nats(units, scale, total):  # type: ignore[no-untyped-def]
+    """Return the mean over ``total`` of a sum in units; not below 0, and 0 of nothing."""
+    return max(units, 0) / scale / total if total > 0.0 else 0.0

@@ -1,24 +1,28 @@
 """Entropies of the class within groups of samples: joint entropies of many features without their joint table."""
 # Shapes: n samples that stand group by group, d features, C classes. codes (d, n_all); samples (n,): their numbers
 # start (G + 1,): group g is samples[start[g]:start[g + 1]]; y (n_all,); weight (n_all,) float64
+# total: the weight of all samples, those left out included
 # counts (K, C), totals (K,) for K the most values: scratch, zero before and after; entropy (d,)
 
 from __future__ import annotations
 
+import numpy as np
+
 from tanlearn._jit import kernel
-from tanlearn.kernels.mathematics import xlogx
+from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 
 
 @kernel
-def class_entropies(codes, samples, start, y, weight, features, counts, totals, entropy):  # type: ignore[no-untyped-def]
-    """Write, for every feature, the weight times H(C | group, feature) in nats.
+def class_entropies(codes, samples, start, y, weight, total, features, counts, totals, entropy):  # type: ignore[no-untyped-def]
+    """Write, for every feature, H(C | group, feature) in nats, times the share of the samples in ``total``.
 
     Only values that occur in a group are visited (order-based, section 4.1: the sparsity of the joint distribution).
     """
     n_classes = counts.shape[1]
+    scale = unit_scale(total)
     for f in range(features.shape[0]):
         x = codes[features[f]]
-        total = 0.0
+        units = np.int64(0)
         for g in range(start.shape[0] - 1):
             for s in range(start[g], start[g + 1]):
                 n = samples[s]
@@ -27,10 +31,10 @@ def class_entropies(codes, samples, start, y, weight, features, counts, totals, 
             for s in range(start[g], start[g + 1]):
                 v = x[samples[s]]
                 if totals[v] > 0.0:
-                    total += xlogx(totals[v])
+                    units += xlogx(totals[v], scale)
                     row = counts[v]
                     for c in range(n_classes):
-                        total -= xlogx(row[c])
+                        units -= xlogx(row[c], scale)
                         row[c] = 0.0
                     totals[v] = 0.0
-        entropy[f] = total
+        entropy[f] = nats(units, scale, total)

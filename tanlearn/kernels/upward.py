@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._jit import kernel
-from tanlearn.kernels.mathematics import log_normal
+from tanlearn.kernels.mathematics import exp, log, log_normal
 
 IN_LOGS = -1
 
@@ -105,7 +105,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
                 continue
             if used != IN_LOGS:
                 for a in range(width):
-                    message[a] = np.log(message[a])
+                    message[a] = log(message[a])
             _turn_into_logs(above, j, count)
             for a in range(width):
                 above[a] += message[a]
@@ -156,8 +156,8 @@ def _log_sum_values(table, own, n_classes, first, last, width, out):  # type: ig
             total = 0.0
             if top > -np.inf:
                 for s in range(n_values):
-                    total += np.exp(own[s * n_classes + c] + table[s * width + v + c] - top)
-            out[v + c] = top + np.log(total) if top > -np.inf else top
+                    total += exp(own[s * n_classes + c] + table[s * width + v + c] - top)
+            out[v + c] = top + log(total) if top > -np.inf else top
 
 
 @kernel
@@ -178,7 +178,7 @@ def _turn_into_logs(target, j, count):  # type: ignore[no-untyped-def]
     if count[j] == IN_LOGS:
         return
     for a in range(target.shape[0]):
-        target[a] = np.log(target[a]) if count[j] > 0 else 0.0
+        target[a] = log(target[a]) if count[j] > 0 else 0.0
     count[j] = IN_LOGS
 
 

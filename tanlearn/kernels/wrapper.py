@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._jit import kernel
+from tanlearn.kernels.mathematics import exp, log
 from tanlearn.kernels.scores import family_rows
 
 ACCURACY, MARGIN, LIKELIHOOD = 0, 1, 2
@@ -91,8 +92,8 @@ def log_posterior(row, values, label):  # type: ignore[no-untyped-def]
     for c in range(row.shape[0]):
         below = row[c] + values[c] - top
         if below > -NEGLIGIBLE:
-            total += np.exp(below)
-    return row[label] + values[label] - top - np.log(total)
+            total += exp(below)
+    return row[label] + values[label] - top - log(total)
 
 
 @kernel

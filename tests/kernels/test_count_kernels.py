@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tanlearn.kernels import counts as kernels
+from tanlearn.kernels.mathematics import unit_scale
 
 MISSING = 255
 N_STATES = np.array([2, 3, 4])
@@ -42,7 +43,8 @@ def test_pair_counts_and_information_equal_oracle():
         kernels.count_pairs(codes, y, weight, i, np.arange(i), N_STATES, 2, pair_offset, MISSING, counts)
     information = np.zeros((3, 3))
     for pair, (i, j) in enumerate([(1, 0), (2, 0), (2, 1)]):
-        kernels.pairwise_information(counts, N_STATES, 2, pair_offset, i, np.empty(18, np.int64), information[i])
+        margins = np.empty(18, np.int64)
+        kernels.pairwise_information(counts, N_STATES, 2, pair_offset, i, np.arange(i), margins, information[i])
         start = naive.offsets([i], [[j]], N_STATES, 2)[0]
         expected = naive.count_cells(X, y, weight, [i], [[j]], N_STATES, 2)[start:]
         np.testing.assert_array_equal(counts[pair_offset[pair] : pair_offset[pair + 1]], expected)
@@ -75,13 +77,42 @@ def test_information_of_no_counts_is_zero():
     assert information_of(np.zeros(8)) == 0.0
 
 
-@pytest.mark.parametrize(
-    "x", [1e-300, 1e-9, 0.5, 0.70710678, 0.70710679, 1 - 1e-9, 1 + 1e-9, 1.4142136, 3, 7340, 1e300]
-)
-def test_x_log_x_is_exact_to_the_last_digits(x):
-    assert kernels.sum_xlogx(np.array([x])) == pytest.approx(naive.sum_xlogx([x]), rel=1e-15)
+def test_information_of_a_constant_is_exactly_zero_and_of_a_relabelled_copy_exactly_that_of_the_original():
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 50, (2, 2, 2))
+    constant = np.zeros((2, 2, 2), np.int64)
+    constant[1] = table[0]
+    assert information_of(constant.ravel()) == 0.0
+    steps = [(a, b, c) for a in (1, -1) for b in (1, -1) for c in (1, -1)]
+    found = {information_of(np.ascontiguousarray(table[::a, ::b, ::c]).ravel()) for a, b, c in steps}
+    assert len(found | {information_of(np.ascontiguousarray(table.swapaxes(0, 1)).ravel())}) == 1
 
 
-@pytest.mark.parametrize("values", [np.arange(20), np.array([0.0, -1e-17, 2.5, 0.3]), np.zeros(0)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_information_counted_sparsely_is_that_of_the_table(seed, weighted):
+    rng, X, codes, y = random_table(seed)
+    weight = rng.uniform(0, 2, 40) if weighted else rng.integers(0, 3, 40)
+    samples = rng.permutation(np.flatnonzero(codes[1] != MISSING))
+    samples = samples[np.argsort(codes[1, samples], kind="stable")]
+    start = np.append(np.flatnonzero(np.diff(codes[1, samples].astype(int), prepend=-1)), len(samples))
+    scratch = [np.zeros(n, weight.dtype) for n in (8, 8, 4)]
+    information = np.full(3, np.nan)
+    kernels.sparse_information(codes, y, weight, samples, start, np.array([2, 0]), 2, MISSING, *scratch, information)
+    assert np.isnan(information[1])
+    for j in (0, 2):
+        first = naive.offsets([1], [[j]], N_STATES, 2)[0]
+        table = naive.count_cells(X, y, weight, [1], [[j]], N_STATES, 2)[first:].reshape(N_STATES[1], N_STATES[j], 2)
+        assert information[j] == pytest.approx(naive.conditional_mutual_information(table), abs=1e-14)
+        if not weighted:
+            margins = np.empty((3 + N_STATES[j] + 1) * 2, weight.dtype)
+            args = np.asarray(table, np.int64).ravel(), 3, N_STATES[j], 2, margins
+            assert information[j] == kernels.conditional_mutual_information(*args)
+    assert not any(array.any() for array in scratch)
+
+
+@pytest.mark.parametrize("values", [np.arange(20), np.array([0.0, -1e-17, 2.5, 0.3]), np.zeros(0), np.array([1e300])])
 def test_sum_of_x_log_x_equals_oracle_and_leaves_out_what_is_not_positive(values):
-    assert kernels.sum_xlogx(values) == pytest.approx(naive.sum_xlogx(values.tolist()), rel=1e-14)
+    scale = unit_scale(float(values.sum()))
+    expected = naive.sum_xlogx(values.tolist())
+    assert kernels.sum_xlogx(values, scale) / scale == pytest.approx(expected, rel=1e-14, abs=len(values) / scale)

@@ -1,5 +1,7 @@
 """Normalisation and its pull-back."""
 
+import math
+
 import naive
 import numpy as np
 import pytest
@@ -64,7 +66,63 @@ def test_pull_back_leaves_other_groups_alone():
         np.testing.assert_array_equal(part[OFFSET[g] : OFFSET[g + 1]], expected[OFFSET[g] : OFFSET[g + 1]])
 
 
+NORMAL = [1.0, 2.2250738585072014e-308, 1.7976931348623157e308]
+NORMAL += np.exp(np.random.default_rng(0).uniform(-700, 700, 200)).tolist()
+NEAR_ONE = [0.5, 0.70710678, 0.70710679, 1 - 1e-9, 1 + 1e-9, 1.4142136, 3.0, 7340.0]
+
+
 def test_logarithm_of_normal_numbers():
-    rng = np.random.default_rng(0)
-    for x in [1.0, 2.2250738585072014e-308, 1.7976931348623157e308, *np.exp(rng.uniform(-700, 700, 200))]:
+    for x in NORMAL + NEAR_ONE:
         assert abs(mathematics.log_normal(x) - np.log(x)) <= 4e-16 * max(1.0, abs(np.log(x)))
+
+
+def test_logarithms_of_all_numbers_from_zero():
+    x = np.array([0.0, 5e-324, 1e-310, *NORMAL, *NEAR_ONE])
+    out = np.empty_like(x)
+    mathematics.log_all(x, out)
+    assert out[0] == -np.inf
+    expected = [math.log(value) for value in x[1:]]
+    np.testing.assert_allclose(out[1:], expected, rtol=4e-16, atol=4e-16)
+
+
+def test_exponentials_of_numbers_up_to_zero():
+    x = np.array([0.0, -1e-300, -1e-9, -0.34, -0.35, -1.0, -707.9, *np.random.default_rng(0).uniform(-707, 0, 200)])
+    out = np.empty_like(x)
+    mathematics.exp_all(x, out)
+    np.testing.assert_allclose(out, [math.exp(value) for value in x], rtol=4e-16)
+    assert out[0] == 1.0
+    assert [mathematics.exp(value) for value in (-708.5, -1e5, -np.inf)] == [0.0, 0.0, 0.0]
+    assert np.isnan(mathematics.exp(np.nan))
+
+
+@pytest.mark.parametrize("name", ["log_normal", "exp"])
+def test_every_operation_is_rounded_as_python_rounds_it(name):
+    """Nothing is fused and nothing reordered, so a CPU with fused instructions finds what one without them finds."""
+    compiled = getattr(mathematics, name)
+    plain = getattr(compiled, "py_func", compiled)
+    values = [*NORMAL, *NEAR_ONE] if name == "log_normal" else (-np.geomspace(1e-9, 700, 500)).tolist()
+    assert [compiled(x) for x in values] == [float(plain(np.float64(x))) for x in values]
+
+
+@pytest.mark.parametrize("total", [1e-300, 0.3, 1.0, 7340.0, 1e9, 1e300])
+def test_units_leave_room_for_every_sum_and_are_fine(total):
+    scale = mathematics.unit_scale(total)
+    assert math.frexp(scale)[0] == 0.5  # a power of two
+    for n_parts in (1, 3, 10**6):
+        size = abs(n_parts * (total / n_parts) * math.log(total / n_parts)) * scale
+        assert size < 2**62
+    assert mathematics.xlogx(total, scale) / scale == pytest.approx(total * math.log(total), rel=1e-15, abs=1 / scale)
+    assert scale >= min(2.0**1000, 2**49 / (total * (abs(math.log(total)) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("x", "value"), [(2.0, 2 * math.log(2)), (3, 3 * math.log(3)), (1.0, 0), (0.0, 0), (-1e-17, 0)]
+)
+def test_xlogx_is_zero_at_zero_and_below(x, value):
+    assert mathematics.xlogx(x, 2.0**50) == pytest.approx(value * 2**50, abs=1)
+
+
+def test_nats_are_a_mean_that_is_not_negative():
+    assert mathematics.nats(np.int64(3 * 2**50), 2.0**50, 2.0) == 1.5
+    assert mathematics.nats(np.int64(-1), 2.0**50, 2.0) == 0.0
+    assert mathematics.nats(np.int64(0), 1.0, 0.0) == 0.0

@@ -19,9 +19,9 @@ def test_class_entropies_are_those_of_group_and_feature(seed):
     features, entropy = np.array([2, 0, 1]), np.full(3, np.nan)
     counts, totals = np.zeros((3, 3)), np.zeros(3)
     codes = np.ascontiguousarray(X.T.astype(np.uint8))
-    class_entropies(codes, samples, start, y, weight, features, counts, totals, entropy)
+    class_entropies(codes, samples, start, y, weight, 2 * weight.sum(), features, counts, totals, entropy)
     table = np.column_stack([X[samples], group[:9]])
     expected = [naive_wrapper.class_entropy(table, y[samples], weight[samples], [i, 3]) for i in features]
-    np.testing.assert_allclose(entropy, np.array(expected) * weight[samples].sum(), atol=1e-12)
+    np.testing.assert_allclose(entropy, np.array(expected) * weight[samples].sum() / (2 * weight.sum()), atol=1e-12)
     assert not counts.any()
     assert not totals.any()

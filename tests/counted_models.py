@@ -1,0 +1,76 @@
+"""Fit whatever learns by counting and print what it is, for comparison with another CPU: `python counted_models.py`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine
+
+from tanlearn import BayesNetClassifier, MaximumLikelihood, NaiveBayesClassifier
+from tanlearn.baselines import LEARNERS, ChowLiu, KDependence, OrderSearch
+
+#: Learners of the registry that count: frequencies as parameters, whatever the structure.
+COUNTING = [name for name in LEARNERS if name.endswith(" ML") or name == "AODE"]
+#: Settings that the registry has no learner for.
+OTHERS = {
+    "naive Bayes, epsilon": lambda: NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0, epsilon=1e-5)),
+    "Chow-Liu, BIC": lambda: BayesNetClassifier(structure=ChowLiu(penalty="bic")),
+    "KDB, threshold": lambda: BayesNetClassifier(structure=KDependence(k=2, threshold=0.01)),
+    "OMI, likelihood": lambda: BayesNetClassifier(structure=OrderSearch(score="conditional-likelihood")),
+}
+
+
+def tables() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield names, tables, classes and weights: numbers, categories, ties, constants, copies."""
+    X, y = load_digits(return_X_y=True)
+    yield "digits", X[:400, 2:62:4], y[:400], None
+    yield "iris", *load_iris(return_X_y=True), None
+    X, y = load_wine(return_X_y=True)
+    yield "wine, weighted", X, y, np.random.default_rng(1).integers(0, 3, len(y))
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        x = rng.integers(0, 3, (60, 4))
+        x[:, 3] = 2 - x[:, 0]  # a copy with other names
+        X = np.column_stack([x, np.zeros(60, int), x[:, 1], rng.permutation(60) % 2])
+        yield f"ties {seed}", X, rng.integers(0, 3, 60), None
+
+
+def digest(*arrays: Any) -> str:
+    """Return a short name of the bits of some arrays."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+def describe(model: Any, X: Any) -> dict[str, Any]:
+    """Return a model's cuts, parents and the bits of its tables, and what it predicts of whole rows and of others."""
+    holes = X.astype(object)
+    holes[np.random.default_rng(2).random(X.shape) < 0.2] = None
+    found: dict[str, Any] = {"states": model.encoder_.n_states_.tolist()}
+    if hasattr(model, "ensemble_"):
+        found["tables"] = digest(model.ensemble_.log_parent, model.ensemble_.log_child)
+    else:
+        found["parents"] = model.structure_.parents.tolist()
+        found["tables"] = digest(model.tables_.cells)
+    if not (hasattr(model, "structure_") and (model.structure_.parents[:, 1] >= 0).any()):
+        found["predictions with gaps"] = digest(model.predict(holes))
+    return {**found, "predictions": model.predict(X).tolist()}
+
+
+def main() -> None:
+    """Print a line of JSON for every table and learner."""
+    for table, X, y, weight in tables():
+        for name in [*COUNTING, *OTHERS]:
+            model = OTHERS[name]() if name in OTHERS else LEARNERS[name].make(random_state=0)
+            model.fit(X, y, sample_weight=weight)
+            sys.stdout.write(json.dumps([table, name, describe(model, X)]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
