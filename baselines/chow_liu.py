@@ -99,6 +99,11 @@ class ChowLiu(BaseEstimator):
         Returns
         -------
         Structure
+
+        Raises
+        ------
+        ValueError
+            If ``root`` is no feature of the data.
         """
         self._check(state.n_features)
         return self._grow(Information.of_counts(state, n_jobs=self.n_jobs))

@@ -186,13 +186,15 @@ def make_candidates(
     ----------
     candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, lists or CandidateSets
         The kind, or the parents of every feature themselves.
+    n_features : int
+        Number of features, at least 1.
     n_candidates : int or None
         Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"`` and
         ``"heuristic"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
         the sets for a smaller number are subsets of those for a larger one.
-    ordering : array-like, {"A", "B", "C"} or None
+    ordering : array-like of shape (n_features,), int, {"A", "B", "C"} or None
         Order of the features for the kinds in which a parent comes before its child; ``None`` is random, and C for
-        ``"heuristic"``.
+        ``"heuristic"``, which alone knows the letters (see :func:`~tanlearn.orderings.pixel_ordering`).
     image_shape : tuple of (height, width) or None
         Needed by ``"heuristic"``.
     rng : numpy.random.Generator
@@ -205,7 +207,13 @@ def make_candidates(
     Raises
     ------
     ValueError
-        If the kind is unknown, or an argument does not fit or is of no use to it.
+        If the kind is unknown, an argument does not fit or is of no use to it, or lists are of another number of
+        features, or name a parent that is out of range, repeated or the feature itself.
+
+    Notes
+    -----
+    The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, "unconstrained" of
+    4.5 (a pseudo-TAN). "order-free" is in no paper.
 
     Examples
     --------

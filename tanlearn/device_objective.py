@@ -65,7 +65,17 @@ class DeviceObjective:
         return float((self._losses.get() * self._share).sum()), d_theta.get()
 
     def theta(self, rho: FloatArray) -> FloatArray:
-        """Return the log-probabilities at ``rho``, shape (n_cells,)."""
+        """Return the log-probabilities at ``rho``, as :meth:`tanlearn.objectives.Objective.theta` does.
+
+        Parameters
+        ----------
+        rho : ndarray of shape (n_cells,), float64
+            Unnormalised log-parameters, finite.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,), float64
+        """
         self._normalize(rho)
         theta: FloatArray = self._theta.get()
         return theta

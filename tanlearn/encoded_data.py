@@ -42,6 +42,11 @@ class EncodedData:
     device : {"cpu", "cuda"}, default="cpu"
         Where learners that can do both are to work.
 
+    Raises
+    ------
+    ValueError
+        If ``device`` is neither of the two.
+
     Examples
     --------
     >>> from tanlearn import EncodedData
@@ -171,12 +176,18 @@ class EncodedData:
 
         Parameters
         ----------
-        rows : array-like of int or bool
-            Row numbers, or a mask.
+        rows : array-like of shape (n_taken,), int, or of shape (n_samples,), bool
+            Row numbers from 0 in any order, which may repeat, or a mask.
 
         Returns
         -------
         EncodedData
+            Copies of those rows, in that order; ``n_states``, ``n_classes`` and the device are the same.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row, or a mask is of another length.
         """
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         codes = np.ascontiguousarray(self.codes[:, rows])

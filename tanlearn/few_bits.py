@@ -88,10 +88,11 @@ def train_in_bits(
     ----------
     bits : None, int or (int, int)
         As for :func:`read_bits`.
-    data, candidates, loss, settings, rng, validation, callback, checkpoint, start
-        As for :func:`tanlearn.training.train`; the callback hears of all trainings.
+    data, candidates, loss, settings, rng, validation : as for :func:`tanlearn.training.train`
     n_jobs : int, optional
         Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
+    callback, checkpoint, start : as for :func:`tanlearn.training.train`
+        The callback hears of all trainings; a checkpoint is of one only.
 
     Returns
     -------
@@ -149,10 +150,8 @@ def trainings_in_bits(
 
     Parameters
     ----------
-    bits, data, candidates, loss, settings, rng
-        As for :func:`train_in_bits`.
-    **options
-        As for :class:`~tanlearn.training.Training`.
+    bits, data, candidates, loss, settings, rng : as for :func:`train_in_bits`
+    **options : as for :class:`~tanlearn.training.Training`
 
     Yields
     ------

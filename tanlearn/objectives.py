@@ -73,5 +73,16 @@ class Objective:
         return float((losses * self._share).sum()), self._parametrization.pull_back(theta, d_theta, out=d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:
-        """Return the log-probabilities at ``rho``, shape (n_cells,)."""
+        """Return the log-probabilities at ``rho`` (resource-efficient, eq. 9).
+
+        Parameters
+        ----------
+        rho : ndarray of shape (n_cells,), float64
+            Unnormalised log-parameters, finite.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,), float64
+            ``rho - logsumexp(rho)``, the sum over the values of every distribution.
+        """
         return self._parametrization.forward(rho)

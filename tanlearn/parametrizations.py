@@ -76,7 +76,7 @@ class Normalized:
             Gradient with respect to theta.
         out : ndarray of shape (n_cells,), optional
             Where to write; may be ``d_theta`` itself.
-        tables : ndarray of int, optional
+        tables : ndarray of shape (n_selected,), int, optional
             Tables to work on besides the prior; the rest of ``out`` is left as it is. All by default.
 
         Returns

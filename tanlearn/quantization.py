@@ -86,13 +86,14 @@ class FixedPoint:
 
         Parameters
         ----------
-        theta : array-like of float
+        theta : array-like of any shape, float
             Log-probabilities; -inf and whatever is beyond the range becomes its end.
 
         Returns
         -------
         ndarray of the same shape, uint8 or uint16
-            From 0 to 2**n_bits - 1. Halves are rounded to the even neighbour, as IEEE 754 does.
+            ``min(max(rint(-theta / step), 0), 2**n_bits - 1)``; halves are rounded to the even neighbour, as IEEE 754
+            does. uint8 up to 8 bits.
 
         Raises
         ------
@@ -111,12 +112,13 @@ class FixedPoint:
 
         Parameters
         ----------
-        magnitudes : array-like of int
+        magnitudes : array-like of any shape, int
             From 0 to 2**n_bits - 1, or sums of such.
 
         Returns
         -------
         ndarray of the same shape, float64
+            ``-magnitudes * step``, and 0.0 for 0.
         """
         return 0.0 - np.asarray(magnitudes) * self.step  # and not -0.0
 
@@ -130,7 +132,7 @@ class FixedPoint:
 
         Returns
         -------
-        ndarray of uint8
+        ndarray of shape (ceil(n * n_bits / 8),), uint8
             The highest bit of the first magnitude first; the last byte is filled up with zeros.
         """
         shifts = np.arange(self.n_bits)[::-1]
@@ -141,14 +143,15 @@ class FixedPoint:
 
         Parameters
         ----------
-        packed : ndarray of uint8
+        packed : ndarray of shape (n_bytes,), uint8
             Their bits.
         n : int
-            How many.
+            How many, at most ``8 * n_bytes // n_bits``.
 
         Returns
         -------
         ndarray of shape (n,), uint8 or uint16
+            From 0 to 2**n_bits - 1; uint8 up to 8 bits.
         """
         dtype = np.uint8 if self.n_bits <= 8 else np.uint16
         bits: AnyArray = np.unpackbits(packed, count=n * self.n_bits).reshape(-1, self.n_bits)
@@ -156,17 +159,22 @@ class FixedPoint:
         return magnitudes
 
     def round(self, theta: Any) -> FloatArray:
-        """Return the nearest numbers of this format.
+        """Return the nearest numbers of this format ([RE] eq. 11).
 
         Parameters
         ----------
-        theta : array-like of float
+        theta : array-like of any shape, float
             Log-probabilities.
 
         Returns
         -------
         ndarray of the same shape, float64
-            ``decode(encode(theta))``.
+            ``decode(encode(theta))``: multiples of ``step`` from ``-largest`` to 0.
+
+        Raises
+        ------
+        ValueError
+            If ``theta`` holds nan.
         """
         return self.decode(self.encode(theta))
 
@@ -188,7 +196,7 @@ class IntegerTables(Tables):
 
     Attributes
     ----------
-    packed : ndarray of uint8
+    packed : ndarray of shape (n_bytes,), uint8
         The magnitudes, ``fixed_point.n_bits`` bits each, the highest bit of the first one first.
 
     Raises

@@ -60,7 +60,22 @@ class TableLayout:
 
     @classmethod
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Return the layout with one table a feature, of the given parents of shape (n_features, 2)."""
+        """Return the layout with one table a feature.
+
+        Parameters
+        ----------
+        parents : ndarray of shape (n_features, 2), intp
+            The augmenting parents of every feature, -1 for none.
+        n_states : ndarray of shape (n_features,), intp
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TableLayout
+            Table ``i`` is that of feature ``i``.
+        """
         return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
 
     @property
@@ -74,33 +89,92 @@ class TableLayout:
         return int(self.offset[-1])
 
     def shape(self, table: int) -> tuple[int, ...]:
-        """Return the shape (child values, parent values ..., classes) of a table."""
+        """Return the shape of a table.
+
+        Parameters
+        ----------
+        table : int
+            Its number, from 0.
+
+        Returns
+        -------
+        tuple of int
+            Child values, parent values (none, one or two numbers), classes.
+        """
         parents = self.parents[table]
         widths = (int(self.n_states[j]) for j in parents[parents >= 0])
         return (int(self.n_states[self.child[table]]), *widths, self.n_classes)
 
     def select(self, tables: IntArray) -> TableLayout:
-        """Return the layout of some of the tables, in the given order."""
+        """Return the layout of some of the tables.
+
+        Parameters
+        ----------
+        tables : ndarray of shape (n_selected,), intp
+            Their numbers, in the order that they are to have.
+
+        Returns
+        -------
+        TableLayout
+            With ``n_selected`` tables behind the class prior.
+        """
         return TableLayout(self.child[tables], self.parents[tables], self.n_states, self.n_classes)
 
     def select_cells(self, cells: AnyArray, tables: IntArray) -> AnyArray:
-        """Return the cells that :meth:`select` lays out: the prior and those tables."""
+        """Return the cells that :meth:`select` lays out: the prior and those tables.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            The cells of all tables, of any type.
+        tables : ndarray of shape (n_selected,), intp
+            Numbers of tables.
+
+        Returns
+        -------
+        ndarray of shape (n_selected_cells,)
+            A copy, of the type of ``cells`` and of ``select(tables).n_cells`` numbers.
+        """
         pieces = [cells[self.offset[t] : self.offset[t + 1]] for t in tables]
         return np.concatenate([cells[: self.n_classes], *pieces])
 
     def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
-        """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`."""
+        """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            The cells of all tables, changed in place.
+        tables : ndarray of shape (n_selected,), intp
+            Numbers of tables.
+        selected : ndarray of shape (n_selected_cells,)
+            What is added to the prior and to those tables.
+        """
         layout = self.select(tables)
         cells[: self.n_classes] += selected[: self.n_classes]
         for t, (first, last) in zip(tables, itertools.pairwise(layout.offset), strict=True):
             cells[self.offset[t] : self.offset[t + 1]] += selected[first:last]
 
     def groups(self) -> tuple[IntArray, IntArray]:
-        """Return number of child values and offset of everything that sums to one: the prior, then the tables."""
+        """Return where the distributions lie: those of the prior first, then those of every table.
+
+        Returns
+        -------
+        n_values : ndarray of shape (n_tables + 1,), intp
+            How many numbers of a group sum to one: the classes, then the child's values of every table.
+        offset : ndarray of shape (n_tables + 2,), intp
+            Group ``g`` is ``cells[offset[g]:offset[g + 1]]``.
+        """
         return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
 
     def distributions(self) -> IntArray:
-        """Return the number of the distribution that every cell belongs to: what has one number sums to one."""
+        """Return the number of the distribution that every cell belongs to: what has one number sums to one.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,), intp
+            From 0, which is the class prior.
+        """
         n_values, offset = self.groups()
         sizes = np.diff(offset) // n_values
         first = np.cumsum(sizes) - sizes
@@ -129,7 +203,23 @@ class TableLayout:
         return out
 
     def log_joint_adjoint(self, codes: Codes, d_scores: FloatArray) -> FloatArray:
-        """Return the transpose of :meth:`log_joint`: the gradient for the cells from that for the scores."""
+        """Return the transpose of :meth:`log_joint`: the gradient for the cells from that for the scores.
+
+        Scores are sums of cells (differentiable TAN, eq. 4), so a cell collects ``d_scores[n, c]`` of every row ``n``
+        and class ``c`` whose score it is part of.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes, none of them missing.
+        d_scores : ndarray of shape (n_samples, n_classes)
+            Gradient with respect to the scores.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Gradient with respect to the cells, of the type of ``d_scores``.
+        """
         d_cells = np.zeros(self.n_cells, d_scores.dtype)
         scores.log_joint_adjoint(
             codes,
@@ -174,7 +264,15 @@ class TableLayout:
         return counts
 
     def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return what every kernel needs to know of the layout: child, parents, n_states, offset."""
+        """Return what every kernel needs to know of the layout.
+
+        Returns
+        -------
+        child : ndarray of shape (n_tables,), intp
+        parents : ndarray of shape (n_tables, 2), intp
+        n_states : ndarray of shape (n_features,), intp
+        offset : ndarray of shape (n_tables + 1,), intp
+        """
         return self.child, self.parents, self.n_states, self.offset
 
 

@@ -60,7 +60,15 @@ class TrainingSettings:
     fixed_point : FixedPoint or None
         The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
     size_weight : float
-        Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17).
+        Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
+        row: losses are means over rows, those of the paper sums.
+
+    Examples
+    --------
+    >>> from tanlearn.training import TrainingSettings
+    >>> settings = TrainingSettings(n_epochs=3, temperature=(10, 0.1))
+    >>> settings.schedule(*settings.temperature).round(6).tolist()
+    [10.0, 1.0, 0.1]
     """
 
     learning_rate: float = 3e-2
@@ -75,7 +83,18 @@ class TrainingSettings:
     size_weight: float = 0.0
 
     def schedule(self, start: float, stop: float) -> FloatArray:
-        """Return one value an epoch, exponentially from ``start`` to ``stop``."""
+        """Return one value an epoch, exponentially from ``start`` to ``stop`` (differentiable TAN, section 4.2).
+
+        Parameters
+        ----------
+        start, stop : float
+            Values of the first and of the last epoch, above 0; of a single epoch, the first.
+
+        Returns
+        -------
+        ndarray of shape (n_epochs,), float64
+            ``start (stop / start)^(e / (n_epochs - 1))`` for e = 0, 1, ...
+        """
         return np.geomspace(start, stop, self.n_epochs) if self.n_epochs > 1 else np.array([start])
 
 
@@ -133,8 +152,8 @@ class TrainingOutcome:
     history : list of EpochReport
         One report an epoch.
     parameters : tuple of ndarrays
-        Log-probabilities of all candidates' tables and structure logits, as the last epoch left them: where another
-        training of the same candidates may start.
+        Log-probabilities of all candidates' tables, shape (n_cells,), and structure logits, shape (n_tables,), as the
+        last epoch left them: where another training of the same candidates may start.
     """
 
     structure: Structure
@@ -196,8 +215,8 @@ def train(
     Raises
     ------
     ValueError
-        If a value is missing and the structure may have cycles, there is only one class, or the checkpoint is of
-        another training, damaged, or of a newer version.
+        If a value is missing and the structure may have cycles or the device is "cuda", there is only one class,
+        ``start`` is of other candidates, or the checkpoint is of another training, damaged, or of a newer version.
     OSError
         If the checkpoint cannot be read or written; what stood there before is unchanged. Where permission is lacking
         between the first and the last writing, that is a RuntimeWarning. Where another exception ends the training, it
@@ -243,8 +262,36 @@ class Training:
 
     Parameters
     ----------
-    data, candidates, loss, settings, rng, validation, callback, start
-        As for :func:`train`.
+    data, candidates, loss, settings, rng, validation, callback, start : as for :func:`train`
+
+    Attributes
+    ----------
+    engine : Engine
+        What trains epochs; :meth:`run` makes it.
+    state : State
+        What is learnt.
+    history : list of EpochReport
+        One report a finished epoch.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing and the structure may have cycles, there is only one class, or ``start`` is of other
+        candidates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CandidateSets, EncodedData, Hybrid
+    >>> from tanlearn.training import Training, TrainingSettings
+    >>> y = np.arange(200) % 2
+    >>> data, settings = EncodedData.from_codes(y[:, np.newaxis], y), TrainingSettings(n_epochs=2)
+    >>> training = Training(data, CandidateSets.from_lists([[]]), Hybrid(), settings, np.random.default_rng(0))
+    >>> training.is_over, training.schedule()  # rates of tables and structure logits, temperature
+    (False, ((0.03, 0.001), 10.0))
+    >>> outcome = training.run()
+    >>> training.is_over, len(training.history), outcome.structure.parent.tolist()
+    (True, 2, [-1])
     """
 
     engine: Engine
@@ -293,6 +340,11 @@ class Training:
         Returns
         -------
         TrainingOutcome
+
+        Raises
+        ------
+        ValueError, OSError, FloatingPointError
+            As by :func:`train`.
         """
         self.engine = self._make_engine(n_jobs)
         if file is not None:
@@ -322,7 +374,13 @@ class Training:
         return UnfusedEngine(self.state, data, self.weights, loss)
 
     def device_bytes(self) -> int:
-        """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches."""
+        """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches.
+
+        Returns
+        -------
+        int
+            Bytes.
+        """
         size = min(self.settings.batch_size, self.data.n_samples)
         n_steps = self.data.n_samples // size
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
@@ -343,21 +401,57 @@ class Training:
         return len(self.history) + 1 >= self.settings.n_epochs
 
     def plan(self) -> Plan:
-        """Return what is random in an epoch; every epoch has a plan of its own, drawn in order."""
+        """Return what is random in an epoch; every epoch has a plan of its own, drawn in order.
+
+        Returns
+        -------
+        Plan
+            What :func:`~tanlearn.state.plan_epoch` returns, for the device of the engine.
+        """
         data, n_tables = self.data, self.state.candidates.n_tables
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
     def schedule(self) -> tuple[tuple[float, float], float]:
-        """Return rates of tables and structure logits, and temperature, of the next epoch."""
+        """Return what the next epoch is trained with; after the last one, what that was.
+
+        Returns
+        -------
+        rates : tuple of (float, float)
+            Learning rates of tables and of structure logits.
+        temperature : float
+            Of the softmax that the structure gradient goes through.
+        """
         n_done = min(len(self.history), self.settings.n_epochs - 1)
         return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
 
     def tell(self, report: EpochReport) -> None:
-        """Have the callback look at an epoch."""
+        """Have the callback look at an epoch, and say whether it is enough.
+
+        Parameters
+        ----------
+        report : EpochReport
+            What :meth:`end_epoch` returned.
+        """
         self.is_stopped = self.callback is not None and bool(self.callback(report))
 
     def end_epoch(self, mean_loss: float) -> EpochReport:
-        """Look at an epoch that the engine has trained."""
+        """Look at an epoch that the engine has trained, and remember its model if it is the best on validation rows.
+
+        Parameters
+        ----------
+        mean_loss : float
+            What the engine returned: the mean loss of a row under the structures drawn.
+
+        Returns
+        -------
+        EpochReport
+            The last of ``history``.
+
+        Raises
+        ------
+        FloatingPointError
+            If the loss is not finite.
+        """
         settings, state = self.settings, self.state
         (rate, _), temperature = self.schedule()
         epoch = len(self.history) + 1
@@ -378,7 +472,12 @@ class Training:
         return report
 
     def outcome(self) -> TrainingOutcome:
-        """Return the model of the best epoch, or without validation rows, of the last."""
+        """Return the model of the best epoch, or without validation rows, of the last.
+
+        Returns
+        -------
+        TrainingOutcome
+        """
         state = self.engine.pull()
         parameters = state.theta, state.phi
         if self.best is not None:
@@ -389,6 +488,11 @@ class Training:
         """Return what returns all that the rest of the training depends on now, as values that a file can hold.
 
         The history is read when that is called: read after every epoch, it would make the time quadratic.
+
+        Returns
+        -------
+        callable
+            Without arguments; returns the dictionary that :meth:`set_state` takes.
         """
         engine, rng, n_done, best = self.engine.get_state(), self.rng.bit_generator.state, len(self.history), self.best
         return lambda: {
@@ -399,7 +503,18 @@ class Training:
         }
 
     def set_state(self, state: Any) -> None:
-        """Go on where a training with the same arguments was."""
+        """Go on where a training with the same arguments was.
+
+        Parameters
+        ----------
+        state : dict
+            What the callable of its :meth:`freeze` returned.
+
+        Raises
+        ------
+        ValueError
+            If that is of another training.
+        """
         engine, rng, history, best = fields(state, "engine", "rng", "history", "best")
         self.engine.set_state(engine)
         self.rng.bit_generator.state = rng
