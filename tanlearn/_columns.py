@@ -36,7 +36,7 @@ class Column:
     missing : ndarray of shape (n_samples,), bool, or None
         Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
         indexes ``categories``, and arbitrary otherwise.
-    categories : ndarray or None
+    categories : ndarray of shape (n_categories,) or None
         The categories that the column's own type declares (pandas ``category``, polars ``Enum``), in their
         order.
     place : str
@@ -49,12 +49,32 @@ class Column:
     place: str
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
-        """Return some of the rows."""
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples,), bool
+            Which.
+
+        Returns
+        -------
+        Column
+        """
         missing = None if self.missing is None else _mask(self.missing[rows])
         return Column(self.values[rows], missing, self.categories, self.place)
 
     def numbers(self) -> NDArray[Any]:
-        """Return the column as numbers, NaN where missing; without missing values in its own type."""
+        """Return the column as numbers, NaN where missing; without missing values in its own type.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        TypeError
+            If it holds declared categories or anything but numbers, unless all of it is missing.
+        """
         if self.missing is not None and self.missing.all():
             return np.full(len(self.values), np.nan)
         if self.categories is not None or self.values.dtype.kind not in "biuf":
@@ -175,7 +195,28 @@ def _from_polars(series: Any, place: str) -> Column:
 
 
 def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | None = None) -> Column:
-    """Read a one-dimensional array; integers may be missing by what stands beside them."""
+    """Read a one-dimensional array; integers may be missing by what stands beside them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Booleans, numbers, strings or other Python objects.
+    place : str
+        What messages call it.
+    missing : ndarray of shape (n_samples,), bool, optional
+        Rows without a value, of booleans, integers and strings.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    ValueError
+        If a number is complex, infinite or an integer of more than 64 bits.
+    TypeError
+        If the values are dates, durations or anything else but strings and numbers, or both of these.
+    """
     kind = values.dtype.kind
     if kind in "biuUS":
         return Column(values, missing, None, place)
@@ -216,7 +257,19 @@ def _length(row: Any) -> int:
 
 
 def plain(values: Any) -> Any:
-    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects."""
+    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects.
+
+    Parameters
+    ----------
+    values : object
+        What a user passed as a table or a column.
+
+    Returns
+    -------
+    object
+        Mostly ``values`` itself. A masked array becomes a plain one, with NaN where a floating number is masked; if
+        anything else is, one of Python objects with None there. polars' integers of 128 bits become a list.
+    """
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):
             return np.ma.getdata(values)
@@ -287,7 +340,17 @@ def _is_missing(value: Any) -> bool:
 
 
 def shorten(value: Any) -> str:
-    """Return how any object looks, cut short, for messages."""
+    """Return how any object looks, cut short, for messages.
+
+    Parameters
+    ----------
+    value : object
+        Any object.
+
+    Returns
+    -------
+    str
+    """
     try:
         return reprlib.repr(value)
     except ValueError:  # integers of more than 4,300 digits, before Python 3.12

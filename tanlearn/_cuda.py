@@ -126,7 +126,7 @@ def to_device(*arrays: Any) -> list[Any]:
 
     Parameters
     ----------
-    *arrays : ndarray
+    *arrays : ndarray of any shape
         On the host.
 
     Returns

@@ -70,7 +70,17 @@ class _LanesModel(PrimitiveModel):
 
 
 def padded(length: int) -> int:
-    """Return the least multiple of ``LANES`` that holds so many numbers."""
+    """Return the least multiple of ``LANES`` that holds so many numbers.
+
+    Parameters
+    ----------
+    length : int
+        How many, at least 0.
+
+    Returns
+    -------
+    int
+    """
     return -(-length // LANES) * LANES
 
 

@@ -214,7 +214,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
     ------
     ExplainedError
         If it is no such file, damaged or of another format.
-    Exception
+    ValueError, Exception
         Of any kind, if its seal is right and its content breaks a rule, as only a forger brings about.
     """
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:

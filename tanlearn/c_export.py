@@ -104,8 +104,7 @@ def export_c(
     model : classifier
         Fitted, with :class:`~tanlearn.IntegerTables`: a :class:`~tanlearn.TANClassifier`,
         :class:`~tanlearn.BayesNetClassifier` or :class:`~tanlearn.NaiveBayesClassifier`.
-    path, name, packed, number_type, test_rows
-        As of :meth:`tanlearn.devices.DeviceMixin.export_c`.
+    path, name, packed, number_type, test_rows : as for :meth:`tanlearn.devices.DeviceMixin.export_c`
 
     Raises
     ------

@@ -74,23 +74,66 @@ class CText:
         return re.sub(r"@(\w+)@", lambda found: str(values[found[1]]), renamed)
 
     def add(self, template: str, **values: Any) -> None:
-        """Append a piece, as :meth:`rename` returns it."""
+        """Append a piece, as :meth:`rename` returns it.
+
+        Parameters
+        ----------
+        template : str
+            A piece of C.
+        **values : object
+            What to put in.
+        """
         self._parts.append(self.rename(template, **values))
 
     def array(self, name: str, c_type: str, values: Sequence[Any]) -> None:
-        """Append an array of constants; an empty one gets a zero, as C has no arrays without elements."""
+        """Append an array of constants; an empty one gets a zero, as C has no arrays without elements.
+
+        Parameters
+        ----------
+        name : str
+            Its name, without the prefix.
+        c_type : str
+            ``double``, ``float``, or an integer type of a fixed width, such as ``uint8_t``.
+        values : sequence of int or float
+            What fits the type.
+        """
         self._types[name] = c_type
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
         self.add(_ARRAY, type=c_type, array=f"{self.name}_{name}", length=max(1, len(values)), body=body)
 
     def read(self, name: str, index: str) -> str:
-        """Return the expression for an element of an array."""
+        """Return the expression for an element of an array.
+
+        Parameters
+        ----------
+        name : str
+            What :meth:`array` was told.
+        index : str
+            An expression of C.
+
+        Returns
+        -------
+        str
+        """
         c_type = self._types[name]
         cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and its like return unsigned numbers
         return f"{cast}{self.name.upper()}_{_reader(c_type)}({self.name}_{name} + {index})"
 
     def column(self, name: str, values: Sequence[int]) -> str:
-        """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal."""
+        """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal.
+
+        Parameters
+        ----------
+        name : str
+            Name of the array, without the prefix.
+        values : sequence of int
+            Numbers from 0, at least one.
+
+        Returns
+        -------
+        str
+            An expression of C, in which ``i`` is the feature's number; if all are equal the number, and no array.
+        """
         if len(set(values)) == 1:
             return str(values[0])
         self.array(name, unsigned_type(max(values)), values)

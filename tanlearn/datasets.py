@@ -40,6 +40,12 @@ class Dataset:
     folds : list of (train, test) or None, default=None
         Row numbers of the splits that belong to the data set; ``None`` if any split will do.
 
+    Raises
+    ------
+    ValueError
+        If rows or columns are not as many as classes or names, or a part of a split is empty or names a row that is
+        not there.
+
     Examples
     --------
     >>> import numpy as np

@@ -59,7 +59,13 @@ class UnfusedDeviceEngine(Engine):
         )
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch."""
+        """Return the state with the tables of the last epoch, which come to the host.
+
+        Returns
+        -------
+        State
+            The one that was handed in.
+        """
         self.state.theta[:] = self._live["theta"].get()
         return self.state
 

@@ -176,7 +176,13 @@ class DeviceEngine(Engine):
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch."""
+        """Return the state with the tables of the last epoch, which come to the host.
+
+        Returns
+        -------
+        State
+            The one that was handed in.
+        """
         self.population.pull(self.run)
         return self.state
 

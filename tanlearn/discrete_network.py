@@ -212,7 +212,7 @@ def normalize(log_table: FloatArray) -> FloatArray:
 
     Returns
     -------
-    ndarray
+    ndarray of the same shape
         Unchanged where the sums miss 1 by no more than 1e-9.
 
     Raises

@@ -37,7 +37,26 @@ DECAY_STEPS = 400
 
 
 def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
-    """Return whether the fused engine can train: a built-in loss, in float32."""
+    """Return whether the fused engine can train: a built-in loss, in float32.
+
+    Parameters
+    ----------
+    loss : Loss
+        Built-in or the user's own.
+    dtype : {"float32", "float64"}
+        Type of parameters and scores.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from tanlearn import Hybrid
+    >>> from tanlearn.engines import is_fusible
+    >>> is_fusible(Hybrid(), "float32"), is_fusible(Hybrid(), "float64")
+    (True, False)
+    """
     return is_built_in(loss) and dtype == "float32"
 
 
@@ -81,7 +100,13 @@ class Engine(ABC):
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch; its structure logits always are."""
+        """Return the state with the tables of the last epoch; its structure logits always are.
+
+        Returns
+        -------
+        State
+            The one that was handed in.
+        """
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:

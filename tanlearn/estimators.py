@@ -38,7 +38,19 @@ class StructureLearner(Protocol):
     """What an estimator asks of an object that learns structures."""
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the structure learnt from ``data``."""
+        """Return a structure.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Rows.
+        rng : numpy.random.Generator
+            Where all randomness comes from.
+
+        Returns
+        -------
+        Structure
+        """
         ...
 
 
@@ -399,7 +411,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
 
 
 class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
-    """Naive Bayes: features independent given the class, any parameter learner.
+    """Naive Bayes: features independent given the class (resource-efficient, eq. 4), any parameter learner.
 
     Parameters
     ----------
@@ -438,6 +450,10 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
         Names of the columns, if ``X`` had any.
     n_parameters_ : int
         Free parameters.
+
+    References
+    ----------
+    Duda, Hart: Pattern classification and scene analysis. Wiley, 1973.
 
     Examples
     --------

@@ -133,7 +133,7 @@ class Adam:
 class OptimizeOutcome(NamedTuple):
     """What a minimiser found.
 
-    Attributes
+    Parameters
     ----------
     x : ndarray of shape (n,), float64
         The best point.

@@ -38,7 +38,21 @@ class ParameterLearner(Protocol):
     """What an estimator asks of an object that learns tables."""
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of ``structure`` learnt from ``data``."""
+        """Return the tables of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Rows.
+        rng : numpy.random.Generator
+            Where all randomness comes from.
+
+        Returns
+        -------
+        Tables
+        """
         ...
 
 
@@ -180,6 +194,11 @@ class BatchLearner(BaseEstimator):
     """Minimise the loss of all rows at once, from the maximum-likelihood start; subclasses name the method.
 
     Start and search are apart so that cross-tuning can score every iterate, the start among them.
+
+    Parameters
+    ----------
+    loss, max_iter, tol, alpha : as for :class:`ConjugateGradient`
+        The loss that None stands for is that of the subclass.
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
@@ -332,6 +351,13 @@ class LBFGS(BatchLearner):
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    References
+    ----------
+    Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 45, 1989.
+
+    Byrd, Lu, Nocedal, Zhu: A limited memory algorithm for bound constrained optimization. SIAM Journal on Scientific
+    Computing 16, 1995 (SciPy's, here without bounds).
 
     Examples
     --------

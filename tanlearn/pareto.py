@@ -63,7 +63,7 @@ class ParetoFront:
         For every combination its settings, held-out ``error`` (nan if a training failed), ``size_bits``,
         ``n_operations`` and ``seconds``, means over the splits. The smallest first; ``pandas.DataFrame(results)`` is a
         table of them.
-    front : ndarray of intp
+    front : ndarray of shape (n_estimators,), intp
         Which of the results are not dominated.
     estimators : list of TANClassifier
         The classifiers of the front, trained on all rows.
@@ -168,7 +168,7 @@ def pareto_search(
     bits : sequence
         Values of the estimator's ``bits``: None, sums, or pairs of integer and fraction bits.
     size_weight : sequence of float
-        Values of its ``size_weight``.
+        Values of its ``size_weight``, in nats a number and row.
     param_grid : dict, optional
         Lists of values of further parameters, by name.
     sample_weight : array-like of shape (n_samples,), optional

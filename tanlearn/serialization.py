@@ -100,7 +100,7 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
 
     Returns
     -------
-    ndarray
+    ndarray of shape ``shape``
         The same object.
 
     Raises
@@ -369,7 +369,13 @@ class Reader:
         return made
 
     def finish(self) -> None:
-        """Raise ValueError if an array was not asked for."""
+        """Check that every array was asked for.
+
+        Raises
+        ------
+        ValueError
+            If one was not.
+        """
         if self.arrays:
             raise ValueError(f"nothing refers to the members {', '.join(self.arrays)}.")
 
