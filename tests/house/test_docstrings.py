@@ -161,45 +161,79 @@ Parameters
 number : int
     The number.
 
+Attributes
+----------
+table : ndarray of shape (n, n)
+    A table.
+
+Raises
+------
+ValueError
+    If the number is negative.
+
 Examples
 --------
 >>> 1 + 1
 2
 """
 
-METHOD_DOCSTRING = """Return a sum.
+METHOD_DOCSTRING = """Return sums.
 
 Parameters
 ----------
-other : int
-    The other number.
+other : array-like of shape (n,)
+    The other numbers.
 
 Returns
 -------
-int
+ndarray of the same shape
+
+Raises
+------
+OSError
+    If they lie in a file that is not there.
+"""
+
+PROPERTY_DOCSTRING = """Twice the number.
+
+Raises
+------
+KeyError
+    If there is no such number.
 """
 
 
-def sample(class_docstring: str, method_docstring: str) -> type:
-    """Return a class with one method that carry these docstrings."""
+def refusal(message: str) -> KeyError:
+    return KeyError(message)
+
+
+def sample(class_docstring: str, method_docstring: str, property_docstring: str = PROPERTY_DOCSTRING) -> type:
+    """Return a class with one method and one property that carry these docstrings."""
 
     class Sample:
         def __init__(self, *, number):
+            if number < 0:
+                raise ValueError(number)
             self.number = number
 
         def add(self, other):
-            return self.number + other
+            try:
+                return self.number + other
+            except TypeError as error:
+                raise FileNotFoundError(other) from error
 
         @property
         def double(self):
-            """Twice the number."""
+            if self.number > 9:
+                raise refusal("too large")
             return 2 * self.number
 
         def _hidden(self, other):
-            pass
+            raise RuntimeError(other)
 
     Sample.__doc__ = class_docstring
     Sample.add.__doc__ = method_docstring
+    Sample.double = property(Sample.double.fget, doc=property_docstring)
     return Sample
 
 
@@ -218,6 +252,9 @@ def test_docstring_checker_accepts_a_documented_class_with_its_members():
         ("number : int", "number", "PR04"),
         ("number : int", "number: int", "PR10"),
         ("Examples\n--------\n>>> 1 + 1\n2\n", "", "EX01"),
+        ("ndarray of shape (n, n)", "ndarray", "SH01"),
+        ("Raises\n------\nValueError\n    If the number is negative.\n", "", "RS01"),
+        ("    If the number is negative.\n", "", "RS02"),
         (CLASS_DOCSTRING, "", "GL08"),
     ],
 )
@@ -229,11 +266,48 @@ def test_docstring_checker_reports_a_class(old, new, code):
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("other : int", "another : int", "PR02"),
-        ("Returns\n-------\nint\n", "", "RT01"),
+        ("other : array-like", "another : array-like", "PR02"),
+        ("Returns\n-------\nndarray of the same shape\n", "", "RT01"),
+        ("array-like of shape (n,)", "array-like", "SH01"),
+        ("ndarray of the same shape", "ndarray of float", "SH01"),
+        ("OSError", "ValueError", "RS01"),
+        ("OSError", "Exception", "RS01"),
         (METHOD_DOCSTRING, "", "GL08"),
     ],
 )
 def test_docstring_checker_reports_a_method(old, new, code):
     problems = docstring_problems(sample(CLASS_DOCSTRING, METHOD_DOCSTRING.replace(old, new)).add)
     assert code in [problem[:4] for problem in problems]
+
+
+def test_docstring_checker_reports_a_property():
+    hiding = sample(CLASS_DOCSTRING, METHOD_DOCSTRING, property_docstring="Twice the number.")
+    assert docstring_problems(hiding.double) == ["RS01: KeyError is not documented"]
+
+
+def test_docstring_checker_asks_for_no_example_of_what_no_package_exports():
+    bare = sample(CLASS_DOCSTRING.replace("Examples\n--------\n>>> 1 + 1\n2\n", ""), METHOD_DOCSTRING)
+    assert docstring_problems(bare, needs_example=False) == []
+
+
+def test_docstring_checker_asks_for_no_constructor_of_a_protocol():
+    class Adder(typing.Protocol):
+        """Whatever adds."""
+
+        def add(self, other: int) -> int: ...
+
+    assert docstring_problems(Adder, needs_example=False) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tanlearn.gradient_tan.TANClassifier",
+        "tanlearn.state.State.perturb",
+        "tanlearn.estimators.StructureLearner.learn",
+        "tanlearn.baselines.chow_liu.ChowLiu.from_counts",
+        "tanlearn._columns.from_array",
+    ],
+)
+def test_docstrings_of_all_modules_are_checked(name):
+    assert name in OBJECTS
