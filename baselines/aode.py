@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._cuda import check_device, cupy, to_device
 from tanlearn._lanes import LANES, padded
+from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.archive import fields
 from tanlearn.counts import CountState
@@ -134,10 +135,19 @@ class AODEClassifier(PartialFitMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Count, and take logarithms."""
-        self._learn_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs))
+        self._learn_counts(self._new_counts(data).update(data, n_jobs=self.n_jobs))
 
     def _new_counts(self, data: EncodedData) -> CountState:
-        """Return counts of pairs."""
+        """Return counts of pairs, if there is room for them and their logarithms."""
+        states = data.n_states
+        n_cells = int(states.sum() + 1) ** 2 * data.n_classes
+        check_memory(
+            n_cells,
+            8 * n_cells,
+            n_cells / len(states) ** 2 / data.n_samples,
+            f"an ensemble over all pairs of {len(states)} features of up to {states.max()} values",
+            "Learn one tree (ChowLiu), or merge, discretise or leave out columns with so many values",
+        )
         return CountState(data.n_states, data.n_classes)
 
     def _learn_counts(self, state: CountState) -> None:

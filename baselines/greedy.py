@@ -131,6 +131,7 @@ class GreedySearch(WrapperSearch):
         """Yield the edge to add next and the score with it, as long as there is one; the caller adds it."""
         parent = scorer.parents[:, 0]  # a view: it changes with every edge
         n_features = len(parent)
+        scorer.check_memory()
         families = [scorer.families(i, single_parents(i, n_features)) for i in np.flatnonzero(parent < 0).tolist()]
         while len(families) > 1:
             tree = tree_labels(parent)

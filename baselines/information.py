@@ -20,8 +20,10 @@ __all__ = ["Information", "round_information"]
 
 #: Nats that are told apart, 9e-13: far above rounding (1e-15), far below what one of n rows changes (about 1 / n).
 _QUANTUM = 2.0**-40
-#: Pair counts that are made densely whatever the number of rows: 1 GiB.
-_DENSE_CELLS = 2**27
+#: Pair counts that are made densely whatever the number of rows: 128 MB.
+_DENSE_CELLS = 2**24
+#: Cells of a pair for every row from where on it is counted sparsely: visiting rows takes 30 ns each, cells 1.5.
+_CELLS_A_ROW = 8
 
 
 def round_information(values: FloatArray) -> FloatArray:
@@ -29,12 +31,12 @@ def round_information(values: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    values : ndarray
+    values : ndarray of any shape
         Nats.
 
     Returns
     -------
-    ndarray of the same shape
+    ndarray of shape ``values.shape``
 
     Examples
     --------
@@ -93,8 +95,8 @@ class Information:
     def of_rows(cls, data: EncodedData, *, n_jobs: int | None = None) -> Information:
         """Return the information of rows, without the counts of all pairs where these would be too many.
 
-        Beyond 2^27 counts, pairs with a feature of so many values that ``values**2 * n_classes`` exceeds the number of
-        rows are counted sparsely, cell by cell that occurs. (On "cuda" all pairs are counted densely.)
+        Beyond 2^24 counts, pairs with a feature of so many values that ``values**2 * n_classes`` exceeds eight times
+        the number of rows are counted sparsely, cell by cell that occurs. (On "cuda" all pairs are counted densely.)
 
         Parameters
         ----------
@@ -110,11 +112,10 @@ class Information:
 
         Raises
         ------
-        ValueError
-            If the counts need more memory than there may be.
+        TableMemoryError
+            If the counts that are made densely need more memory than they may take.
         """
-        squares = data.n_states**2 * data.n_classes
-        is_wide = squares > data.n_samples
+        is_wide = data.n_states**2 * data.n_classes > _CELLS_A_ROW * data.n_samples
         n_pairs = (int(data.n_states.sum()) ** 2 - int((data.n_states**2).sum())) // 2 * data.n_classes
         if n_pairs <= _DENSE_CELLS or data.device == "cuda" or not is_wide.any():
             return cls.of_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=n_jobs), n_jobs=n_jobs)

@@ -21,7 +21,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn._memory import check_memory
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.border import deal_folds, hold_out
 from tanlearn.encoded_data import EncodedData
 from tanlearn.kernels import wrapper as kernels
@@ -41,15 +42,21 @@ class Families:
 
     Attributes
     ----------
+    parents : ndarray of shape (n_families, 2)
+        The augmenting parents of every family.
     layout : TableLayout
-        One table a family; ``layout.parents`` are the families.
+        One table a family.
+    codes : list of ndarray of shape (n_columns, n_samples)
+        For every part of the data the columns that the layout speaks of.
     cells : list of ndarray of shape (n_cells,)
         Rounded log-probabilities for every part of the data; zeros where the class prior would be.
     low, high : list of ndarray of shape (n_states[child], n_classes)
         For every part, how far any of the families can lower and raise the lead of a class over another one.
     """
 
+    parents: IntArray
     layout: TableLayout
+    codes: list[Codes]
     cells: list[FloatArray]
     low: list[FloatArray]
     high: list[FloatArray]
@@ -59,25 +66,27 @@ class Families:
         """The feature."""
         return int(self.layout.child[0])
 
-    @property
-    def parents(self) -> IntArray:
-        """The augmenting parents of every family, shape (n_families, 2)."""
-        return self.layout.parents
-
 
 @dataclass(eq=False)
 class _Part:
     """Rows that are classified with the same tables."""
 
+    rows: AnyArray
     data: EncodedData
     weights: FloatArray
     scores: FloatArray
-    current: list[tuple[TableLayout, FloatArray]]
+    current: list[tuple[TableLayout, Codes, FloatArray]]
 
     def without(self, child: int) -> FloatArray:
         """Return the log joint of all families but one, shape (n_samples, n_classes)."""
-        layout, cells = self.current[child]
-        return self.scores - layout.log_joint(self.data.codes, cells)
+        layout, codes, cells = self.current[child]
+        return self.scores - layout.log_joint(codes, cells)
+
+    def codes_of(self, data: EncodedData) -> Codes:
+        """Return the codes that the part's rows have in all of the data, or in these with more columns."""
+        if data.n_features == self.data.n_features:
+            return self.data.codes
+        return np.ascontiguousarray(data.codes[:, self.rows])
 
 
 class StructureScorer:
@@ -133,16 +142,18 @@ class StructureScorer:
         self._smoothing = smoothing
         self._is_held_out = validation is not None
         self.parents: IntArray = initial.parents.copy()
-        parts = [data] if validation is None else [data.take(rows) for rows in _split(data, validation, rng)]
+        everything = np.full(data.n_samples, True)
+        masks = [everything] if validation is None else _split(data, validation, rng)
+        parts = [(rows, data if validation is None else data.take(rows)) for rows in masks]
         none = np.zeros((0, data.n_classes))
-        self._parts = [_Part(part, part.weights.astype(np.float64), none, []) for part in parts]
+        self._parts = [_Part(rows, part, part.weights.astype(np.float64), none, []) for rows, part in parts]
         self._weight = float(sum(part.weights.sum() for part in self._parts))
-        layout = self._layout(np.arange(data.n_features), self.parents)
-        for part, (cells, _) in zip(self._parts, self._tables(layout), strict=True):
-            part.scores = layout.log_joint(part.data.codes, cells)
+        layout = TableLayout.of_parents(self.parents.copy(), data.n_states, data.n_classes)
+        for part, (codes, cells, _) in zip(self._parts, self._tables(data, layout), strict=True):
+            part.scores = layout.log_joint(codes, cells)
             cells[: data.n_classes] = 0.0  # a family by itself has no class prior
             for table in np.arange(data.n_features)[:, np.newaxis]:
-                part.current.append((layout.select(table), layout.select_cells(cells, table)))
+                part.current.append((layout.select(table), codes, layout.select_cells(cells, table)))
         self.value = self._mean([part.scores for part in self._parts])
 
     def copy(self) -> StructureScorer:
@@ -169,9 +180,8 @@ class StructureScorer:
         -------
         float
         """
-        layout = self._layout(np.arange(len(parents)), parents)
-        tables = zip(self._parts, self._tables(layout), strict=True)
-        return self._mean([layout.log_joint(part.data.codes, cells) for part, (cells, _) in tables])
+        layout = TableLayout.of_parents(parents, self._data.n_states, self._data.n_classes)
+        return self._mean([layout.log_joint(codes, cells) for codes, cells, _ in self._tables(self._data, layout)])
 
     def families(self, child: int, parents: IntArray) -> Families:
         """Return tables of some families of a child.
@@ -187,17 +197,37 @@ class StructureScorer:
         -------
         Families
         """
-        layout = self._layout(np.full(len(parents), child, dtype=np.intp), parents)
-        families = Families(layout, [], [], [])
-        for cells, counts in self._tables(layout):
+        data, contexts = _join_wide_parents(self._data, parents)
+        layout = TableLayout(np.full(len(parents), child, dtype=np.intp), contexts, data.n_states, data.n_classes)
+        families = Families(parents, layout, [], [], [], [])
+        for codes, cells, counts in self._tables(data, layout):
             low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
             if len(parents) > 1:  # a family by itself is tried on all rows, so nobody asks for its bounds
                 kernels.bound_leads(cells, counts, layout.offset, layout.n_classes, low, high)
             cells[: layout.n_classes] = 0.0  # a family is added to what holds the class prior already
+            families.codes.append(codes)
             families.cells.append(cells)
             families.low.append(low)
             families.high.append(high)
         return families
+
+    def check_memory(self) -> None:
+        """Refuse to keep the tables of all edges if they are too large: 8 bytes a cell for every part of the data.
+
+        Raises
+        ------
+        TableMemoryError
+            If there are too many cells.
+        """
+        states = self._data.n_states
+        n_cells = self._data.n_classes * (int(states.sum()) ** 2 - int((states**2).sum()))
+        check_memory(
+            n_cells,
+            8 * len(self._parts) * n_cells,
+            n_cells / max(1, len(states) * (len(states) - 1)) / self._data.n_samples,
+            f"the table of every edge between {len(states)} features of up to {states.max()} values",
+            "Search along an ordering (OrderSearch), or merge, discretise or leave out columns with so many values",
+        )
 
     def try_families(self, families: Families, selected: IntArray | None = None) -> FloatArray:
         """Return the scores of the structures in which the child has other parents.
@@ -215,16 +245,17 @@ class StructureScorer:
         """
         tried = np.arange(families.layout.n_tables) if selected is None else selected
         total, value = np.zeros(len(tried)), np.empty(len(tried))
-        for part, cells, low, high in zip(self._parts, families.cells, families.low, families.high, strict=True):
-            data, weights, base = part.data, part.weights, part.without(families.child)
+        of_parts = zip(self._parts, families.codes, families.cells, families.low, families.high, strict=True)
+        for part, codes, cells, low, high in of_parts:
+            y, weights, base = part.data.y, part.weights, part.without(families.child)
             if len(tried) > 1:
-                undecided = np.empty(data.n_samples, dtype=np.bool_)
-                none = np.zeros(data.n_classes)
+                undecided = np.empty(len(y), dtype=np.bool_)
+                none = np.zeros(part.data.n_classes)
                 settled = kernels.find_undecided(
-                    data.codes[families.child],
+                    codes[families.child],
                     base,
                     none,
-                    data.y,
+                    y,
                     weights,
                     low,
                     high,
@@ -233,19 +264,20 @@ class StructureScorer:
                     undecided,
                 )
                 total += settled * self._most
-                data, weights, base = data.take(undecided), weights[undecided], base[undecided]
+                codes, y = np.ascontiguousarray(codes[:, undecided]), y[undecided]
+                weights, base = weights[undecided], base[undecided]
             kernels.swap_family(
-                data.codes,
+                codes,
                 base,
-                data.y,
+                y,
                 weights,
                 cells,
                 *families.layout.arrays(),
                 tried,
-                missing_code(data.codes.dtype),
+                missing_code(codes.dtype),
                 self._kind,
                 self._gamma,
-                np.empty(data.n_samples, dtype=np.intp),
+                np.empty(len(y), dtype=np.intp),
                 value,
             )
             total += value
@@ -265,16 +297,12 @@ class StructureScorer:
         """
         child = families.child
         layout = families.layout.select(np.array([number]))
-        for part, cells in zip(self._parts, families.cells, strict=True):
+        for part, codes, cells in zip(self._parts, families.codes, families.cells, strict=True):
             table = families.layout.select_cells(cells, np.array([number]))
-            part.scores = part.without(child) + layout.log_joint(part.data.codes, table)
-            part.current[child] = (layout, table)
+            part.scores = part.without(child) + layout.log_joint(codes, table)
+            part.current[child] = (layout, codes, table)
         self.parents[child] = families.parents[number]
         self.value = value
-
-    def _layout(self, child: IntArray, parents: IntArray) -> TableLayout:
-        """Return the layout of some families."""
-        return TableLayout(child, parents, self._data.n_states, self._data.n_classes)
 
     def _mean(self, log_joints: Sequence[FloatArray]) -> float:
         """Return the score, given the log joint of every part."""
@@ -285,14 +313,39 @@ class StructureScorer:
         )
         return float(sum(values)) / self._weight
 
-    def _tables(self, layout: TableLayout) -> Iterator[tuple[FloatArray, AnyArray]]:
-        """Yield for every part the rounded tables of the rows that train for it, and its own counts."""
-        total = layout.count(self._data.codes, self._data.y, self._data.weights)
+    def _tables(self, data: EncodedData, layout: TableLayout) -> Iterator[tuple[Codes, FloatArray, AnyArray]]:
+        """Yield for every part its codes, the rounded tables of the rows that train for it, and its own counts."""
+        total = layout.count(data.codes, data.y, data.weights)
         for part in self._parts:
-            counts = layout.count(part.data.codes, part.data.y, part.data.weights) if self._is_held_out else total
+            codes = part.codes_of(data)
+            counts = layout.count(codes, part.data.y, part.data.weights) if self._is_held_out else total
             # A cell of held-out rows only was added up in the same order twice: nothing is left, also of real weights.
             trained = self._smoothing.from_counts(layout, total - counts if self._is_held_out else total)
-            yield np.rint(trained.cells / _QUANTUM) * _QUANTUM, counts
+            np.divide(trained.cells, _QUANTUM, out=trained.cells)
+            np.rint(trained.cells, out=trained.cells)
+            yield codes, np.multiply(trained.cells, _QUANTUM, out=trained.cells), counts
+
+
+def _join_wide_parents(data: EncodedData, parents: IntArray) -> tuple[EncodedData, IntArray]:
+    """Return data with one column more for every two parents with more joint values than rows, and parents in them.
+
+    The column numbers the joint values that occur, so that tables do not grow with those that do not.
+    """
+    wide = np.flatnonzero((parents[:, 1] >= 0) & (data.n_states[parents].prod(axis=1) > data.n_samples))
+    if not len(wide):
+        return data, parents
+    joined = parents.copy()
+    columns: list[IntArray] = []
+    n_states: list[int] = []
+    for t in wide:
+        first, second = parents[t]
+        key = data.codes[first].astype(np.intp) * data.n_states[second] + data.codes[second]
+        seen, column = np.unique(key, return_inverse=True)
+        joined[t] = data.n_features + len(columns), -1
+        columns.append(column)
+        n_states.append(len(seen))
+    codes = np.concatenate([data.codes, columns]).astype(np.uint32)
+    return replace(data, codes=codes, n_states=np.append(data.n_states, n_states)), joined
 
 
 def _split(data: EncodedData, validation: float, rng: np.random.Generator) -> list[AnyArray]:

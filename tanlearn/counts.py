@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.device_counts import add_pair_counts
 from tanlearn.encoded_data import EncodedData
@@ -77,7 +78,14 @@ class CountState:
     """
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
-        _sizes(np.asarray(n_states), np.asarray(n_classes))
+        n_cells = sum(_sizes(np.asarray(n_states), np.asarray(n_classes)))
+        check_memory(
+            n_cells,
+            8 * n_cells,
+            0.0,  # who counts in batches does not know of how many rows
+            f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
+            "Merge, discretise or leave out columns with so many values",
+        )
         self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
         self.n_classes = int(n_classes)
         none = np.full((self.n_features, MAX_PARENTS), -1, np.intp)

@@ -199,7 +199,7 @@ class EncodedData:
 
         Parameters
         ----------
-        features : array-like of int
+        features : array-like of shape (n_taken,), int
             Feature numbers.
 
         Returns

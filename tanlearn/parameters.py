@@ -173,21 +173,24 @@ class MaximumLikelihood(BaseEstimator):
         n_values, offset = layout.groups()
         theta = np.empty(layout.n_cells)
         for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
-            block = counts[first:last].reshape(k, -1) + float(self.alpha)
+            counted, p = counts[first:last].reshape(k, -1), theta[first:last].reshape(k, -1)
+            np.add(counted, float(self.alpha), out=p)
             if self.shrinkage and first:  # the first group is the prior
-                block += self.shrinkage * _frequencies(counts[first:last].reshape(k, -1).sum(axis=1, keepdims=True))
-            p = _frequencies(block)
+                p += self.shrinkage * _normalize(counted.sum(axis=1, keepdims=True).astype(np.float64))
+            _normalize(p)
             if self.epsilon is not None:
                 p[p == 0] = self.epsilon
                 p /= p.sum(axis=0)
-            log_all(p.ravel(), theta[first:last])
+            log_all(theta[first:last], theta[first:last])
         return Tables(layout, theta)
 
 
-def _frequencies(counts: FloatArray) -> FloatArray:
-    """Return every column divided by its sum, uniform where that is zero."""
-    total = counts.sum(axis=0)
-    return np.divide(counts, total, out=np.full(counts.shape, 1.0 / len(counts)), where=total > 0)
+def _normalize(p: FloatArray) -> FloatArray:
+    """Divide every column by its sum, in place; where that is zero, it becomes uniform."""
+    total = p.sum(axis=0)
+    np.divide(p, total, out=p, where=total > 0)
+    p[:, total <= 0] = 1.0 / len(p)
+    return p
 
 
 class BatchLearner(BaseEstimator):

@@ -125,6 +125,7 @@ class State:
         self.candidates = candidates
         self.fixed_point = fixed_point
         self.layout = candidates.layout(data.n_states, data.n_classes)
+        self.layout.check_memory(data.n_samples)
         if init == "maximum-likelihood":
             rho = np.log(self.layout.count(data.codes, data.y, data.weights, data.device) + 1.0)
         else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._cuda import to_device
+from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import counts as count_kernels
 from tanlearn.kernels import gpu, scores
@@ -250,11 +251,38 @@ class TableLayout:
         ndarray of shape (n_cells,)
             Of the type of ``weights``.
         """
+        self.check_memory(len(y))
         counts = np.zeros(self.n_cells, weights.dtype)
         arrays = codes, y, weights, counts, *self.arrays()
         if device == "cuda":
             return self._count(gpu, *to_device(*arrays)).get()
         return self._count(count_kernels, *arrays)
+
+    def check_memory(self, n_samples: int) -> None:
+        """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm.
+
+        Parameters
+        ----------
+        n_samples : int
+            Rows to fill them.
+
+        Raises
+        ------
+        TableMemoryError
+            If there are too many cells.
+        """
+        if not self.n_tables:
+            return
+        t = int(np.diff(self.offset).argmax())
+        given = " and ".join(str(j) for j in self.parents[t] if j >= 0)
+        check_memory(
+            self.n_cells,
+            16 * self.n_cells,
+            self.n_cells / self.n_tables / max(n_samples, 1),
+            f"a model whose largest table is that of feature {self.child[t]}{f' given {given}' if given else ''} "
+            f"({' x '.join(map(str, self.shape(t)))} values and classes)",
+            "Take fewer parents, or merge, discretise or leave out columns with so many values",
+        )
 
     def _count(self, kernels: Any, codes: Any, y: Any, weights: Any, counts: Any, *tables: Any) -> Any:
         """Add the counts of arrays that lie where the kernels work, and return them."""

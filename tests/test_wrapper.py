@@ -325,3 +325,23 @@ def test_rows_of_weight_zero_are_as_good_as_absent(validation):
         for table in (weighted, data.take(np.arange(60)))
     ]
     assert learnt[0] == learnt[1]
+
+
+@pytest.mark.parametrize("score", ["accuracy", "margin", "conditional-likelihood"])
+@pytest.mark.parametrize("validation", [None, 0.3, 3])
+def test_parents_with_more_joint_values_than_rows_are_scored_by_those_that_occur(score, validation, monkeypatch):
+    rng = np.random.default_rng(0)
+    x = 4 * rng.integers(0, 3, (80, 4))
+    x[:, 2] = 4 * ((x[:, 0] + x[:, 1]) // 4 % 3)
+    y = (x[:, 3] + x[:, 0] * x[:, 1]) // 4 % 3
+    data = EncodedData.from_codes(x, y, n_states=[9] * 4)
+    search = OrderSearch(max_parents=2, score=score, validation=validation, ordering=[1, 0, 2, 3])
+    calls = []
+    join = wrapper._join_wide_parents
+    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: calls.append(join(*given)) or calls[-1])
+    found = search.learn(data, np.random.default_rng(1)), search.score_, search.history_
+    assert max(joined.n_states.max() for joined, _ in calls) == 9  # the joint values that occur, of 81
+    assert max(joined.n_features for joined, _ in calls) == 7
+    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: given)
+    assert found == (search.learn(data, np.random.default_rng(1)), search.score_, search.history_)
+    assert (found[0].parents[:, 1] >= 0).any()

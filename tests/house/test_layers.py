@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 # One row a rank, lowest first; a package stands for all its modules. A new module joins a row above all it imports,
 # here and in CONTRIBUTING.md. `__init__` is tanlearn's own: it gathers what lies below it, and no baselines.
 RANKS = (
-    {"_columns", "_cuda", "_jit", "_typing", "c_text", "fingerprints"},
+    {"_columns", "_cuda", "_jit", "_memory", "_typing", "c_text", "fingerprints"},
     {"_lanes", "_validation", "archive", "discrete_network", "noise_streams"},
     {"bif", "kernels", "xmlbif"},
     {"class_weights", "device_counts", "discretize", "encoded_data", "encoding", "optimizers", "orderings", "tables"},

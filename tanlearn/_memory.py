@@ -1,0 +1,76 @@
+"""Tables that are too large are refused before memory is asked for, and not after minutes of filling them."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["TableMemoryError", "check_memory"]
+
+_GIB = 2**30
+#: What tables may take at most, whatever the machine has: at 8 GiB, filling them takes a minute.
+_MOST = 8 * _GIB
+#: Tables with more cells than this for every row stay all but empty, and may take a quarter of that.
+_CELLS_A_ROW = 100
+
+
+class TableMemoryError(MemoryError, ValueError):
+    """Tables would need more memory than they may have: what would be a MemoryError later is bad input now.
+
+    Examples
+    --------
+    >>> from tanlearn._memory import TableMemoryError
+    >>> issubclass(TableMemoryError, MemoryError) and issubclass(TableMemoryError, ValueError)
+    True
+    """
+
+
+def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
+    """Refuse tables that would take more than half of the machine's memory, or more than 8 GiB.
+
+    Tables that rows cannot fill may take a quarter of that. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets
+    another limit for both.
+
+    Parameters
+    ----------
+    n_cells : int
+        Numbers in the tables.
+    n_bytes : int
+        What they, and the counts that they are made of, take together.
+    cells_a_row : float
+        Cells of a table for every row that is counted in it.
+    what : str
+        Subject of the message.
+    remedy : str
+        What the user may do, an imperative without full stop.
+
+    Raises
+    ------
+    TableMemoryError
+        If that is too much.
+
+    Examples
+    --------
+    >>> from tanlearn._memory import check_memory
+    >>> check_memory(10**12, 16 * 10**12, 1.0, "the table of feature 2", "Leave out a parent")
+    Traceback (most recent call last):
+    ...
+    tanlearn._memory.TableMemoryError: the table of feature 2 has 1,000,000,000,000 cells, which need 14901.2 GiB, ...
+    """
+    given = os.environ.get("TANLEARN_MAX_TABLE_GIB")
+    is_sparse = cells_a_row > _CELLS_A_ROW
+    limit = float(given) * _GIB if given is not None else _default_limit() / (4 if is_sparse else 1)
+    if n_bytes > limit:
+        kind = f"tables with {cells_a_row:,.0f} cells for every row" if is_sparse else "tables"
+        raise TableMemoryError(
+            f"{what} has {n_cells:,} cells, which need {n_bytes / _GIB:.1f} GiB, but {kind} may take "
+            f"{limit / _GIB:.1f} GiB. {remedy}; or set the environment variable TANLEARN_MAX_TABLE_GIB to allow more."
+        )
+
+
+def _default_limit() -> int:
+    """Return half of the machine's memory, where that is known and less than 8 GiB."""
+    try:
+        installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return _MOST
+    return min(_MOST, installed // 2)
