@@ -68,8 +68,8 @@ def size_path(
     >>> from sklearn.datasets import load_digits
     >>> from tanlearn import TANClassifier, size_path
     >>> models = size_path(TANClassifier(n_epochs=20), *load_digits(return_X_y=True), [0, 0.1, 1])
-    >>> n_edges = [model.structure_.n_edges for model in models]
-    >>> n_edges[0] > n_edges[1] > n_edges[2]
+    >>> large, medium, small = [model.size_bits_ for model in models]
+    >>> large > medium > small
     True
     """
     weights, seeds = list(size_weights), list(random_states)

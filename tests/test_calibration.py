@@ -41,22 +41,29 @@ def test_calibration_error_by_hand_and_by_scikit_learn(calibration):
 def test_a_model_is_calibrated_for_rows_of_its_own(name, missing, calibration):
     """However it was learnt; and with features summed out, too. Five pixels leave doubts about most rows."""
     model = LEARNERS[name].make(random_state=0).fit(X_DIGITS[:, 18:46:6], Y_DIGITS)
-    X, y = model.sample(5000, random_state=1)
+    X, y = model.sample(40_000, random_state=1)
     X[np.random.default_rng(2).random(X.shape) < missing] = None
     p = model.predict_proba(X)
     assert 0.3 < p.max(axis=1).mean() < 0.9
     for probability, happened in ((p.max(axis=1), model.predict(X) == y), (p[:, 3], y == model.classes_[3])):
         chances = calibration.chance_errors(probability, np.random.default_rng(3))
-        assert calibration.calibration_error(probability, happened) < max(chances) < 0.05
+        # However a CPU has rounded the model, chance goes beyond seven standard deviations about once in a million: where
+        # one bin decides it is half a normal distribution, cut at 5.0. Probabilities to the power of 1.1, normalised, go
+        # beyond for all ten models.
+        bound = np.mean(chances) + 7 * np.std(chances)
+        assert calibration.calibration_error(probability, happened) < bound < 0.02
 
 
 def test_naive_bayes_is_overconfident_about_digits_and_discriminative_learning_less_so(calibration):
+    """On average over three splits, which the trees that tie differ by 0.0025 in confidence; 0.02 is 0.004 away."""
     found = {}
     for name in ("NB ML", "NB CG-CL", "TAN-CMI ML", "TAN-CMI CG-CL"):
         model = LEARNERS[name].make(random_state=0)
-        confidence, right, (*_, error, chance, loss, _) = calibration.measure(model, X_DIGITS, Y_DIGITS, 0)
+        splits = [calibration.measure(model, X_DIGITS, Y_DIGITS, seed) for seed in range(3)]
+        excess = np.mean([confidence.mean() - right.mean() for confidence, right, _ in splits])
+        *_, error, chance, loss, _ = np.mean([figures for *_, figures in splits], axis=0)
         found[name] = error, loss
-        assert confidence.mean() > right.mean() + 0.02
+        assert excess > 0.02
         assert error > 2 * chance  # in per cent; none of them is calibrated
     assert found["NB CG-CL"][0] < found["NB ML"][0] / 2
     assert found["TAN-CMI CG-CL"][0] < found["NB ML"][0] / 2

@@ -107,3 +107,29 @@ def test_gumbel_noise_is_the_inverse_distribution_function():
     np.testing.assert_allclose(noise, -np.log(-np.log(u)), rtol=2e-6, atol=2e-6)
     assert noise.max() == pytest.approx(24 * np.log(2), rel=1e-6)
     assert noise.min() == pytest.approx(-np.log(25 * np.log(2)), rel=1e-6)
+
+
+def side_by_side(arrays, order, gap):
+    """Return copies of arrays of eight-byte numbers that lie in this order in memory, so many numbers apart."""
+    memory, copies, end = np.empty(sum(len(array) + gap for array in arrays)), [None] * len(arrays), 0
+    for k in order:
+        copies[k] = memory[end : end + len(arrays[k])].view(arrays[k].dtype)
+        copies[k][:] = arrays[k]
+        end += len(arrays[k]) + gap
+    return copies
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_structure_gradient_is_the_same_wherever_its_arrays_lie(seed):
+    """To the last bit: a training that is repeated, or goes on after a break, finds its arrays elsewhere.
+
+    A loop over vectors runs where LLVM's check of their addresses says so: not of arrays that touch each other.
+    """
+    rng = np.random.default_rng(seed)
+    arrays = rng.gumbel(size=10), np.array([0, 1, 3, 6, 10]), rng.normal(size=10), np.zeros(10)
+    found = set()
+    for order, gap in itertools.product(itertools.permutations(range(4)), (0, 16)):
+        perturbed, group, d_choice, d_phi = side_by_side(arrays, order, gap)
+        trees.structure_gradient(perturbed, group, 2.0, d_choice, d_phi)
+        found.add(d_phi.tobytes())
+    assert len(found) == 1
