@@ -1,10 +1,9 @@
 """The one place where compiler flags and the cache policy are decided.
 
 * No ``fastmath``: every operation is rounded by itself, in the order written. With ``reassoc``, ``arcp`` or
-  ``contract`` LLVM rounds the vector twin of a loop otherwise than the loop, and which of the two runs depends on
-  where arrays lie in memory (1 of 150 fits had other structure probabilities), on what it is inlined into (other
-  logits on two threads than on one), and on the CPU. It gains nothing either: what has to be fast sums lanes
-  (``_lanes.py``), and a step of training takes 1.58 ms in place of 1.54 (letter), 10.0 in place of 9.8 (usps).
+  ``contract`` LLVM rounds the vector twin of a loop otherwise than the loop, and which of the two runs depends on where
+  arrays lie in memory (1 of 150 fits had other structure probabilities), on what it is inlined into (other logits on
+  two threads than on one), and on the CPU. It gains nothing either: what has to be fast takes lanes (``_lanes.py``).
 * ``error_model="numpy"`` takes the zero check out of every division, which otherwise keeps loops scalar (an
   Adam sweep: 1.70 -> 0.17 ns a cell).
 * ``nogil`` lets plain threads run kernels side by side. All kernels are serial; threads are joblib's, so no

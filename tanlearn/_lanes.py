@@ -8,8 +8,8 @@ of 250 rows of 10 classes in 1,764 tables takes 7.2 ms as a gather of cells, and
 
 Inside kernels the functions compile to single instructions; where Numba is switched off their bodies run, on NumPy
 arrays of 16 numbers, and say what they mean. Lanes are added, subtracted, multiplied and divided by lanes; numbers
-join in by ``splat``. All are rounded one by one, but ``multiply_add`` only once where the CPU can: a step of training
-is a fifth faster so, and what is rounded where does not depend on what surrounds the loop.
+join in by ``splat``. Every operation is rounded by itself, but ``multiply_add`` once where the CPU can: a step of
+training is a fifth faster so, and only the CPU decides about it, not what surrounds the loop.
 """
 
 from __future__ import annotations
@@ -70,17 +70,7 @@ class _LanesModel(PrimitiveModel):
 
 
 def padded(length: int) -> int:
-    """Return the least multiple of ``LANES`` that holds so many numbers.
-
-    Parameters
-    ----------
-    length : int
-        How many, at least 0.
-
-    Returns
-    -------
-    int
-    """
+    """Return the least multiple of ``LANES`` that holds so many numbers."""
     return -(-length // LANES) * LANES
 
 

@@ -47,9 +47,9 @@ def test_a_model_is_calibrated_for_rows_of_its_own(name, missing, calibration):
     assert 0.3 < p.max(axis=1).mean() < 0.9
     for probability, happened in ((p.max(axis=1), model.predict(X) == y), (p[:, 3], y == model.classes_[3])):
         chances = calibration.chance_errors(probability, np.random.default_rng(3))
-        # However a CPU has rounded the model, chance goes beyond seven standard deviations about once in a million: where
-        # one bin decides it is half a normal distribution, cut at 5.0. Probabilities to the power of 1.1, normalised, go
-        # beyond for all ten models.
+        # However a CPU has rounded the model, chance goes beyond seven standard deviations about once in a million:
+        # where one bin decides it is half a normal distribution, cut at 5.0. Probabilities to the power of 1.1,
+        # normalised, go beyond for all ten models.
         bound = np.mean(chances) + 7 * np.std(chances)
         assert calibration.calibration_error(probability, happened) < bound < 0.02
 

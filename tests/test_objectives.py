@@ -3,6 +3,7 @@
 import naive_elimination
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tanlearn import ConditionalNLL, EncodedData, HingeMargin, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
 from tanlearn.objectives import Objective
@@ -72,3 +73,15 @@ def test_missing_values_of_a_cycle_are_refused():
     layout = TableLayout.of_parents(np.array([[1, -1], [0, -1], [-1, -1]]), data.n_states, data.n_classes)
     with pytest.raises(ValueError, match="cannot be summed out of a structure with a cycle"):
         Objective(layout, data, JointNLL())
+
+
+def test_value_does_not_depend_on_the_threads_of_blas():
+    """A product of vectors of more than 10,000 numbers would, in its last bit, and so would all steps of a search."""
+    layout, data = problem([-1, 0, 1], n=30_000)
+    objective = Objective(layout, data, ConditionalNLL())
+    rho = np.random.default_rng(1).normal(size=(20, layout.n_cells))
+    values = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            values.append([objective(point)[0] for point in rho])
+    assert values[0] == values[1]

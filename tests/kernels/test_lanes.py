@@ -1,5 +1,8 @@
 """Every instruction of lanes, compiled and as plain Python, against NumPy."""
 
+import re
+
+import numba
 import numpy as np
 import pytest
 
@@ -65,6 +68,29 @@ def test_instructions_do_what_numpy_does():
     assert out[15, 3] == halves.sum(axis=0).sum(axis=0).sum(axis=0).sum()
     np.testing.assert_allclose(out[16], a.astype(float) * b + 0.1, rtol=3e-7, atol=3e-7)
     assert np.count_nonzero(out[15]) == 1
+
+
+@kernel
+def sum_of_quotients(x, y, out):
+    total = 0.0
+    for k in range(x.shape[0]):
+        out[k] = x[k] / y[0]
+        total += x[k] * y[k]
+    return total
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_compiled_code_may_not_be_rounded_in_other_ways_than_it_says():
+    """Or a number depends on the CPU, on what is inlined where, and on how far apart LLVM finds two arrays."""
+    x = np.ones(2 * LANES, np.float32)
+    all_of_them(x, x, np.zeros((17, LANES), np.float32))
+    sum_of_quotients(x, x, x.copy())
+    for compiled in (all_of_them, sum_of_quotients):
+        code = "".join(compiled.inspect_llvm().values())
+        assert re.search(r"= fdiv (<16 x )?float", code)
+        assert not re.search(
+            r"= f?\w+ (nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) |call (reassoc|contract|fast) ", code
+        )
 
 
 @kernel
