@@ -88,9 +88,7 @@ def test_compiled_code_may_not_be_rounded_in_other_ways_than_it_says():
     for compiled in (all_of_them, sum_of_quotients):
         code = "".join(compiled.inspect_llvm().values())
         assert re.search(r"= fdiv (<16 x )?float", code)
-        assert not re.search(
-            r"= f?\w+ (nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) |call (reassoc|contract|fast) ", code
-        )
+        assert not re.search(r" (nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) ", code)
 
 
 @kernel
