@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test gate lint types tests coverage sanitize format bench clean
+.PHONY: demo test gate lint types tests coverage portable sanitize format bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tanlearn compare
@@ -27,6 +27,15 @@ tests:
 coverage:
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-report=term-missing:skip-covered
 
+# The tests as on a plain x86-64 processor: kernels for SSE2 alone, NumPy without AVX-512 (of its names, those that this
+# NumPy has and this processor too: others are errors), BLAS as on Haswell. What is compiled so is kept by itself.
+portable: $(VENV)/.dev
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c "import numpy; \
+	found = numpy.show_config('dicts')['SIMD Extensions'].get('found', []); \
+	print(*[name for name in found if name == 'X86_V4' or name.startswith('AVX512')])")" \
+	NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Haswell NUMBA_CACHE_DIR="$(CURDIR)/.portable_cache" \
+	$(MAKE) --no-print-directory tests coverage
+
 # CUDA text on the host under AddressSanitizer and UndefinedBehaviorSanitizer (g++): what compute-sanitizer is on a device.
 sanitize: $(VENV)/.dev
 	LD_PRELOAD=$$(g++ -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 \
@@ -47,4 +56,4 @@ $(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: setup.cfg pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .portable_cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
