@@ -330,7 +330,8 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed for learners that draw.
+        Seed for learners that draw. The same rows, parameters and int give the same model, bit for bit: where all is
+        counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
 
     Attributes
     ----------
@@ -430,7 +431,8 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
     n_jobs : int, optional
         Threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed for parameter learners that draw.
+        Seed for parameter learners that draw. The same rows, parameters and int give the same model, bit for bit: where
+        all is counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
 
     Attributes
     ----------

@@ -112,7 +112,9 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         Threads for encoding and prediction, and for steps that read 100,000 table rows and more (tables times batch
         size: images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ordering, candidates, start, batches and draws.
+        Seed of ordering, candidates, start, batches and draws. The same rows, parameters and int give the same model,
+        bit for bit, on the same machine. Another processor rounds otherwise: the same draws, and tables that agree to
+        rounding until a draw tips over.
     verbose : int, default=0
         1 prints about ten lines of progress, 2 a line an epoch.
     callback : callable, optional

@@ -315,6 +315,10 @@ class ConjugateGradient(BatchLearner):
     Starts at the maximum-likelihood tables and keeps every distribution normalised. With ``loss=Margin()`` this
     is CG-MM, with ``loss=ConditionalNLL()`` CG-CL.
 
+    The same rows give the same tables, bit for bit, on the same machine; with more than 10,000 cells also the number of
+    threads that BLAS may take must be the same, because SciPy's steps are its sums. Another processor rounds otherwise,
+    and iterations enlarge that: after some dozens the tables may be others that are as good.
+
     Parameters
     ----------
     loss : Loss, optional
@@ -343,6 +347,8 @@ class ConjugateGradient(BatchLearner):
 
 class LBFGS(BatchLearner):
     """L-BFGS: the same objective and start as :class:`ConjugateGradient`, a limited-memory quasi-Newton method.
+
+    What is said there of bits and machines holds here too.
 
     Parameters
     ----------
