@@ -10,7 +10,7 @@ from tanlearn.candidates import CANDIDATE_KINDS, make_candidates
 from tanlearn.inference import log_joint
 from tanlearn.kernels import scores, trees
 from tanlearn.parametrizations import Normalized
-from tanlearn.training import TrainingSettings, train
+from tanlearn.training import TrainingSettings, error_rate, train
 
 
 class SquaredHinge:
@@ -26,6 +26,18 @@ class SquaredHinge:
         d_scores[rows, y] = -2 * gap
         d_scores[rows, rival] = 2 * gap
         return gap**2, d_scores
+
+
+class TurnsRound:
+    """The conditional likelihood for so many calls, and from then on its opposite: what was learnt is unlearnt."""
+
+    def __init__(self, n_calls):
+        self.n_calls = n_calls
+
+    def value_and_gradient(self, scores, y):
+        self.n_calls -= 1
+        losses, d_scores = ConditionalNLL().value_and_gradient(scores, y)
+        return (losses, d_scores) if self.n_calls >= 0 else (-losses, -d_scores)
 
 
 def xor_data(n=300, seed=0, weight=None):
@@ -169,6 +181,39 @@ def test_best_epoch_on_validation_rows_is_kept_and_patience_stops():
     assert errors.index(min(errors)) == len(errors) - 11
 
 
+def test_the_best_epoch_is_restored_when_later_ones_are_worse():
+    data, reports = xor_data(), []
+    held_out = xor_data(seed=1)
+    sets = CandidateSets.of_structure(Structure([-1, 0, -1, 2]))
+    options = {"n_epochs": 12, "batch_size": 50, "learning_rate": 0.3}  # it turns after the first epoch
+    outcome = fit(data, sets, TurnsRound(6), validation=held_out, callback=reports.append, **options)
+    errors = [report.validation_error for report in reports]
+    assert min(errors) < 0.2
+    assert errors[-1] > 2 * min(errors)
+    assert 1 - accuracy(outcome, held_out) == pytest.approx(min(errors))
+
+
+def test_of_equally_good_epochs_the_latest_is_kept():
+    """All rows are right from the first epoch on, while the tables still move."""
+    y = np.arange(100) % 2
+    data, sets = EncodedData.from_codes(y[:, np.newaxis], y), CandidateSets.from_lists([[]])
+    kept, latest = (fit(data, sets, n_epochs=5, validation=validation) for validation in (data, None))
+    assert [report.validation_error for report in kept.history] == [0.0] * 5
+    np.testing.assert_allclose(kept.tables.cells, latest.tables.cells, rtol=1e-5)
+    first = fit(data, sets, n_epochs=5, callback=lambda report: True)
+    assert np.abs(first.tables.cells - latest.tables.cells).max() > 0.01
+
+
+def test_error_rate_is_weighted():
+    """A table that tells the class by the only feature; the wrong row weighs as much as all others together."""
+    structure = Structure([-1])
+    certain = EncodedData.from_codes([[0], [1]], [0, 1])
+    tables = MaximumLikelihood().fit(structure, certain, np.random.default_rng(0))
+    codes, y = [[0], [1], [1], [1]], [0, 1, 1, 0]
+    assert error_rate(structure, tables, EncodedData.from_codes(codes, y)) == 0.25
+    assert error_rate(structure, tables, EncodedData.from_codes(codes, y, sample_weight=[1, 2, 0, 3])) == 0.5
+
+
 def test_structure_probabilities_are_distributions_over_the_candidates():
     sets = candidates("all")
     outcome = fit(xor_data(), sets)
@@ -178,13 +223,16 @@ def test_structure_probabilities_are_distributions_over_the_candidates():
     assert [max(shares, key=shares.get) for shares in outcome.probabilities] == outcome.structure.parent.tolist()
 
 
-def test_weights_are_relative_to_their_mean():
-    data = xor_data(weight=np.full(300, 5))
-    np.testing.assert_allclose(
-        fit(data, candidates("all"), n_epochs=2).tables.cells,
-        fit(xor_data(), candidates("all"), n_epochs=2).tables.cells,
-        rtol=1e-5,
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_are_relative_to_their_mean(dtype):
+    """Adam takes the same steps for five times the loss; the loss itself tells."""
+    weighted, plain = (
+        fit(xor_data(weight=weight), candidates("all"), n_epochs=2, dtype=dtype) for weight in (np.full(300, 5), None)
     )
+    np.testing.assert_allclose(
+        [report.loss for report in weighted.history], [report.loss for report in plain.history], rtol=1e-5
+    )
+    np.testing.assert_allclose(weighted.tables.cells, plain.tables.cells, rtol=1e-5)
 
 
 def test_weights_decide_between_contradicting_rows():
