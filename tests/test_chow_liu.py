@@ -47,6 +47,23 @@ def test_chain_is_found():
     assert parent.tolist() == [-1, 0, 1, -1]
 
 
+def test_every_tree_of_a_forest_hangs_on_the_root_or_its_lowest_feature():
+    """Two chains, 0 - 2 - 4 and 1 - 3 - 5."""
+    gain = np.full((6, 6), -1.0)
+    for i, j in ((0, 2), (2, 4), (1, 3), (3, 5)):
+        gain[i, j] = gain[j, i] = 1.0
+    forests = {
+        0: [-1, -1, 0, 1, 2, 3],
+        1: [-1, -1, 0, 1, 2, 3],
+        2: [2, -1, -1, 1, 2, 3],
+        3: [-1, 3, 0, -1, 2, 3],
+        4: [2, -1, 4, 1, -1, 3],
+        5: [-1, 3, 0, 5, 2, -1],
+    }
+    for root, parent in forests.items():
+        assert maximum_spanning_forest(gain, root, spanning=False).tolist() == parent
+
+
 @pytest.mark.parametrize("root", range(4))
 def test_root_gets_no_parent_and_edges_stay(root):
     data = chain_data()
@@ -75,6 +92,45 @@ def test_a_penalised_edge_pays_for_its_parameters():
         gain = log_likelihood(data, [-1, 0]) - log_likelihood(data, [-1, -1])
         keeps = ChowLiu(penalty="bic").learn(data, RNG).n_edges == 1
         assert keeps == (gain > 2 * np.log(200) / 2)
+
+
+def worth(copies, n=200):
+    """Two binary features of one class, and the log-likelihood that the edge between them is worth.
+
+    The first ``copies`` rows copy each other, half of them zeros; in the rest all four pairs are equally frequent.
+    """
+    rest = n - copies
+    x0 = np.repeat([0, 1, 0, 0, 1, 1], [copies // 2, copies // 2] + [rest // 4] * 4)
+    x1 = np.repeat([0, 1, 0, 1, 0, 1], [copies // 2, copies // 2] + [rest // 4] * 4)
+    data = EncodedData.from_codes(np.stack([x0, x1], axis=1), np.zeros(n, int), n_classes=1)
+    return data, log_likelihood(data, [-1, 0]) - log_likelihood(data, [-1, -1])
+
+
+def test_bic_is_half_the_logarithm_of_the_rows_for_a_parameter():
+    """One edge is worth a little more than the one parameter it costs, the other a little less."""
+    price = np.log(200) / 2
+    for copies, n_edges in ((36, 1), (28, 0)):
+        data, gain = worth(copies)
+        assert price / 1.5 < gain < price * 1.5
+        assert (gain > price) == (n_edges == 1)
+        assert ChowLiu(penalty="bic").learn(data, RNG).n_edges == n_edges
+
+
+def test_aic_is_one_for_a_parameter():
+    for copies, n_edges in ((24, 1), (16, 0)):
+        data, gain = worth(copies)
+        assert 0.5 < gain < 2
+        assert (gain > 1) == (n_edges == 1)
+        assert ChowLiu(penalty="aic").learn(data, RNG).n_edges == n_edges
+
+
+def test_an_edge_worth_exactly_its_price_is_left_out():
+    """A constant column tells nothing, and costs nothing: 0 for 0."""
+    data = EncodedData.from_codes(np.zeros((16, 2), int), np.arange(16) % 2)
+    for penalty in (0.0, "aic", "bic"):
+        assert ChowLiu(penalty=penalty).learn(data, RNG).parent.tolist() == [-1, -1]
+    gain = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])
+    assert maximum_spanning_forest(gain, 0, spanning=False).tolist() == [-1, -1, 0]
 
 
 @pytest.mark.parametrize("seed", range(5))
