@@ -144,6 +144,19 @@ def test_iterates_are_those_of_shorter_searches(learner):
     np.testing.assert_array_equal(stopped.cells, seen[0].cells)
 
 
+@pytest.mark.parametrize("weight", [None, np.full(80, 10)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
+def test_the_search_ends_where_the_gradient_of_the_mean_loss_is_small(learner, weight):
+    data, loss, tol, seen = random_data(weight=weight), ConditionalNLL(), 1e-4, []
+    learner = learner(loss=loss, max_iter=200, tol=tol)
+    start = learner.start(CHAIN, data, RNG)
+    learner.improve(start, data, seen.append)
+    objective = Objective(start.layout, data, loss)
+    slopes = [np.abs(objective(tables.cells)[1]).max() for tables in seen]
+    assert len(slopes) > 3
+    assert min(slopes[:-1]) > tol >= slopes[-1]
+
+
 LEARNERS = [
     ConjugateGradient(max_iter=10),
     LBFGS(max_iter=10),
