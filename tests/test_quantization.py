@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import naive
 import naive_elimination
@@ -16,8 +17,10 @@ from sklearn.exceptions import NotFittedError
 import tanlearn
 from tanlearn import (
     BayesNetClassifier,
+    CandidateSets,
     EncodedData,
     FixedPoint,
+    Hybrid,
     IntegerTables,
     NaiveBayesClassifier,
     StochasticGradient,
@@ -27,10 +30,11 @@ from tanlearn import (
     size_path,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.few_bits import read_bits
+from tanlearn.few_bits import best_split, read_bits
 from tanlearn.generative import sample
 from tanlearn.inference import log_joint
 from tanlearn.tables import TableLayout
+from tanlearn.training import TrainingSettings, train
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 QUICK = {"n_epochs": 4, "batch_size": 30, "random_state": 0}
@@ -58,6 +62,13 @@ def test_rounding_is_to_the_nearest_number(fixed_point, theta):
     if fixed_point.n_bits <= 6:
         expected = [naive.round_to_bits(t, fixed_point.integer_bits, fixed_point.fraction_bits) for t in theta]
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("fraction_bits", [-3, 0, 2])
+def test_halves_are_rounded_to_the_even_neighbour(fraction_bits):
+    fixed_point = FixedPoint(4 - fraction_bits, fraction_bits)
+    halves = -np.array([0.5, 1.5, 2.5, 3.5, 4.5, 14.5, 15.5]) * fixed_point.step
+    assert fixed_point.encode(halves).tolist() == [0, 2, 2, 4, 4, 14, 15]
 
 
 @given(formats, st.integers(0, 2**32 - 1), st.integers(1, 40))
@@ -247,6 +258,21 @@ def test_the_split_is_searched(n_jobs):
     best = min(trained, key=lambda m: (1 - m.score(X_IRIS, Y_IRIS), m.history_[-1].loss))
     assert model.tables_.fixed_point == best.tables_.fixed_point
     np.testing.assert_array_equal(model.tables_.packed, best.tables_.packed)
+
+
+def test_of_equally_good_splits_the_one_with_the_lowest_last_loss_is_kept():
+    data = EncodedData.from_codes([[0], [1]], [0, 1])
+    sets, settings = CandidateSets.from_lists([[]]), TrainingSettings(n_epochs=2, batch_size=2)
+    outcome = train(data, sets, Hybrid(), settings, np.random.default_rng(0))
+
+    def with_losses(*losses):
+        reports = zip(outcome.history, losses, strict=True)
+        return replace(outcome, history=[replace(report, loss=loss) for report, loss in reports])
+
+    outcomes = [with_losses(1.0, 3.0), with_losses(3.0, 1.0), with_losses(0.0, 2.0)]
+    assert best_split(outcomes, data) is outcomes[1]
+    with pytest.raises(FloatingPointError, match="diverged"):
+        best_split([*outcomes, FloatingPointError("diverged")], data)
 
 
 def test_the_split_is_chosen_on_held_out_rows(monkeypatch):
