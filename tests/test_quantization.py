@@ -82,6 +82,23 @@ def test_magnitudes_take_no_more_bits_than_they_have(fixed_point, seed, n):
     assert packed.tolist() == [int(digits[i : i + 8].ljust(8, "0"), 2) for i in range(0, len(digits), 8)]
 
 
+@pytest.mark.parametrize(("n_bits", "dtype"), [(1, np.uint8), (8, np.uint8), (9, np.uint16), (16, np.uint16)])
+def test_magnitudes_take_one_byte_up_to_8_bits(n_bits, dtype):
+    fixed_point = FixedPoint(n_bits, 0)
+    magnitudes = fixed_point.encode([0.0, 1.0 - 2.0**n_bits])
+    assert magnitudes.dtype == dtype
+    unpacked = fixed_point.unpack(fixed_point.pack(magnitudes), 2)
+    assert unpacked.dtype == dtype
+    assert unpacked.tolist() == magnitudes.tolist() == [0, 2**n_bits - 1]
+
+
+def test_formats_hold_numbers_of_python():
+    fixed_point = FixedPoint(np.int8(7), np.int8(9))
+    assert (type(fixed_point.integer_bits), type(fixed_point.fraction_bits)) == (int, int)
+    assert fixed_point == FixedPoint(7, 9)
+    assert fixed_point.largest == 128 - 2**-9
+
+
 @pytest.mark.parametrize(
     ("bits", "message"),
     [
@@ -206,6 +223,12 @@ def test_a_class_that_the_format_cannot_rule_out_is_refused():
     for prior in ([1, 0, 0], [0.999, 0.0005, 0.0005]):
         with pytest.raises(ValueError, match=r"class 1 of 0 to 2 has probability .*Take more integer bits"):
             model.with_bits((3, -1)).with_class_prior(prior)
+    rest = np.exp(-6.5)  # the format's lowest number is -6, and this is rounded to it
+    assert model.with_bits((3, -1)).with_class_prior([1 - 2 * rest, rest, rest]).tables_.log_prior.tolist() == [
+        0,
+        -6,
+        -6,
+    ]
     with pytest.raises(ValueError, match="class 1 of 0 to 2 has probability 0, which no fixed-point number says"):
         NaiveBayesClassifier(class_prior=[1, 0, 0]).fit(X_IRIS, Y_IRIS).with_bits((3, 1))
     with pytest.raises(ValueError, match="has probability 0"):

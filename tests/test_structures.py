@@ -46,6 +46,8 @@ def test_two_parents():
     assert structure.is_acyclic
     with pytest.raises(AttributeError, match=r"use \.parents"):
         _ = structure.parent
+    with pytest.raises(AttributeError, match=r"use \.parents"):
+        _ = Structure([[-1, -1], [0, -1], [1, 0]]).parent  # feature 0 is a second parent, too
     assert Structure([[-1, -1], [-1, 0]]).parents.tolist() == [[-1, -1], [0, -1]]
 
 
