@@ -41,11 +41,11 @@ KEPT = ("tanlearn.kernels", "tanlearn._jit", "tanlearn._lanes", "tanlearn._cuda"
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
     "candidates": ["candidates", "structures"],
-    "counts": ["counts", "streams", "chow_liu", "k_dependence", "aode", "broken_tables"],
+    "counts": ["counts", "streams", "chow_liu", "k_dependence"],
     "discretize": ["discretize", "border", "streams"],
-    "elimination": ["inference", "objectives", "generative", "expectation_maximization"],
+    "elimination": ["inference", "objectives", "generative", "expectation_maximization", "generation"],
     "few_bits": ["quantization"],
-    "inference": ["inference", "generative", "quantization"],
+    "inference": ["inference", "generative", "quantization", "device_prediction"],
     "quantization": ["quantization"],
     "structures": ["structures", "k_dependence", "order_search", "convex_relaxation"],
     "training": ["training", "training_checkpoint", "estimators", "quantization"],

@@ -43,7 +43,7 @@ def test_blocks_and_threads_change_nothing(missing):
         np.testing.assert_array_equal(log_joint(tables, structure, part), whole[first:last])
 
 
-@pytest.mark.parametrize("parent", [[1, 2, -1], [[-1, -1], [0, -1], [0, 1]]])
+@pytest.mark.parametrize("parent", [[1, 2, -1], [[-1, -1], [0, -1], [0, 1]], [[-1, -1], [-1, -1], [1, 0]]])
 def test_missing_features_are_summed_out(parent):
     tables, structure, _ = model(parent)
     samples = [[-1, 2, 3], [1, -1, 0], [-1, -1, 2], [0, 1, -1], [-1, -1, -1]]
@@ -53,6 +53,25 @@ def test_missing_features_are_summed_out(parent):
     scores = log_joint(tables, structure, codes)
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
     np.testing.assert_allclose(scores[-1], tables.log_prior, rtol=1e-12)  # nothing known: the prior
+
+
+def test_forests_are_summed_out_without_elimination(monkeypatch):
+    tables, structure, data = model([-1, 0, 1], n=20)
+    codes = data.codes.copy()
+    codes[1] = 255
+    monkeypatch.setattr("tanlearn.inference.Eliminator", None)
+    assert np.isfinite(log_joint(tables, structure, codes)).all()
+
+
+@pytest.mark.parametrize("parents", [[-1, 0, 1], [[-1, -1], [0, -1], [0, 1]]])
+def test_gradients_larger_than_the_memory_limit_are_added_up_in_one_part(parents, monkeypatch):
+    tables, structure, data = model(parents, n=400)
+    codes = np.where(RNG.random(data.codes.shape) < 0.3, 255, data.codes).astype(np.uint8)
+    rows, d_scores = np.arange(400), RNG.normal(size=(400, 3))
+    eliminator = Eliminator(structure, tables.layout)
+    whole = eliminator.log_joint_adjoint(codes, rows, tables.cells, d_scores)
+    monkeypatch.setattr("tanlearn.elimination._CAPACITY", 1)
+    np.testing.assert_allclose(eliminator.log_joint_adjoint(codes, rows, tables.cells, d_scores), whole, atol=1e-11)
 
 
 @st.composite
@@ -172,7 +191,7 @@ def test_two_parents_that_tie_everything_together_are_refused():
     codes[:-1, 0] = 255  # the last feature is observed, so that all above it are needed
     codes[100, 1] = 255
     assert np.isfinite(log_joint(tables, structure, codes[:, 1:])).all()
-    with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other"):
+    with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other .* 4,194,304 numbers"):
         log_joint(tables, structure, codes)
 
 
