@@ -178,13 +178,33 @@ def test_small_remainders_of_many_children_are_not_lost():
     np.testing.assert_allclose(scores, [np.log([0.3, 0.7]) - 475 * np.log(10)], rtol=1e-12)
 
 
+def grid(n_rows, n_columns):
+    """Return a structure in which the feature above and the one before are the parents of each."""
+    number = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
+    above, before = np.full((2, n_rows, n_columns), -1)
+    above[1:], before[:, 1:] = number[:-1], number[:, :-1]
+    return Structure(np.stack([above.ravel(), before.ravel()], axis=1))
+
+
+def test_factors_of_more_than_three_features_are_summed_out():
+    """All but the last feature are missing: of 3 x 3 by enumeration, of 9 x 9 what both its values add up to."""
+    for width in (3, 9):
+        structure, n_features = grid(width, width), width * width
+        data = EncodedData.from_codes(RNG.integers(0, 2, (60, n_features)), np.arange(60) % 2)
+        tables = MaximumLikelihood(alpha=1).fit(structure, data, RNG)
+        codes = np.full((n_features, 2), 255, np.uint8)
+        codes[-1] = 0, 1
+        scores = log_joint(tables, structure, codes)
+        np.testing.assert_allclose(np.logaddexp(*scores), tables.log_prior, rtol=1e-12)
+        if width == 3:
+            sample, parents = [-1] * 8 + [1], structure.parents.tolist()
+            expected = naive_elimination.log_joint(sample, tables.cells, parents, [2] * 9, 2)
+            np.testing.assert_allclose(scores[1], expected, rtol=1e-12)
+
+
 def test_two_parents_that_tie_everything_together_are_refused():
     """A grid of 30 x 30 features: summing all out takes factors of 30 features."""
-    number = np.arange(900).reshape(30, 30)
-    above, before = np.full((2, 30, 30), -1)
-    above[1:], before[:, 1:] = number[:-1], number[:, :-1]
-    parents = np.stack([above.ravel(), before.ravel()], axis=1)
-    structure = Structure(parents)
+    structure = grid(30, 30)
     data = EncodedData.from_codes(RNG.integers(0, 2, (20, 900)), np.arange(20) % 2)
     tables = MaximumLikelihood(alpha=1).fit(structure, data, RNG)
     codes = data.codes.copy()
