@@ -3,7 +3,8 @@
     python benchmarks/defaults.py            # 4 minutes on two threads
 
 The published protocol: random start, 500 epochs at 0.03, logits at 0.001, temperature from 10, trade-off 100, gamma 1.
-On sets this small a difference of a point is noise; what decided are the larger ones, and a fifth of the time.
+On sets this small a difference of a point is noise; what decided are the larger ones, digits among them, and a fifth of
+the time. What is printed is defaults.md.
 """
 
 import argparse
@@ -30,6 +31,9 @@ MODELS = {
     "order-free, published": TANClassifier(candidates="order-free", **PUBLISHED),
     "order-free": TANClassifier(candidates="order-free"),
 }
+#: What the figures are not.
+CHOSEN_HERE = """They were chosen on these sets, of which the larger ones decided, digits among them: their errors here flatter
+them. On sets this small, and of one seed, a difference of a point is noise."""
 
 
 def load(folder, names):
@@ -46,12 +50,30 @@ def error(model, X, y, train, test):
     return 100 * (1 - model.set_params(random_state=0).fit(X[train], y[train]).score(X[test], y[test]))
 
 
+def verdict(rows, mean):
+    """Return what errors, a row a set, and their means say about the defaults beside the published protocol."""
+    columns = list(MODELS)
+    lines = ["Beside the published protocol, which trains five times as long, the defaults err", ""]
+    for name in columns:
+        if f"{name}, published" not in columns:
+            continue
+        ours, published = columns.index(name), columns.index(f"{name}, published")
+        n_better = sum(row[ours] < row[published] for row in rows)
+        on_average = "less" if mean[ours] < mean[published] else "more"
+        lines.append(
+            f"- {name}: less on {n_better} of {len(rows)} sets, and {on_average} on average "
+            f"({mean[ours]:.2f} against {mean[published]:.2f} %)"
+        )
+    return "\n".join([*lines, "", CHOSEN_HERE])
+
+
 def main():
-    """Print a row a set, and the mean."""
+    """Print a row a set, the mean, and what they say."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data" / "raw")
     parser.add_argument("--n-jobs", type=int, default=2)
     arguments = parser.parse_args()
+    print("Five-fold errors in %, one seed: python benchmarks/defaults.py\n")
     print(f"| set | {' | '.join(MODELS)} |\n| --- |{' ---: |' * len(MODELS)}")
     rows = []
     for name, X, y in load(arguments.data, NAMES if arguments.data.exists() else []):
@@ -60,7 +82,8 @@ def main():
         errors = Parallel(n_jobs=arguments.n_jobs)(jobs)
         rows.append(np.reshape(errors, (len(MODELS), 5)).mean(axis=1))
         print(f"| {name} | {' | '.join(f'{value:.2f}' for value in rows[-1])} |", flush=True)
-    print(f"| mean | {' | '.join(f'{value:.2f}' for value in np.mean(rows, axis=0))} |")
+    mean = np.mean(rows, axis=0)
+    print(f"| mean | {' | '.join(f'{value:.2f}' for value in mean)} |\n\n{verdict(rows, mean)}")
 
 
 if __name__ == "__main__":
