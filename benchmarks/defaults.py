@@ -32,8 +32,8 @@ MODELS = {
     "order-free": TANClassifier(candidates="order-free"),
 }
 #: What the figures are not.
-CHOSEN_HERE = """They were chosen on these sets, of which the larger ones decided, digits among them: their errors here flatter
-them. On sets this small, and of one seed, a difference of a point is noise."""
+CHOSEN_HERE = """They were chosen on these sets, of which the larger ones decided, digits among them: their errors here
+flatter them. On sets this small, and of one seed, a difference of a point is noise."""
 
 
 def load(folder, names):

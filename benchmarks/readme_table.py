@@ -13,6 +13,11 @@ from tanlearn.baselines import LEARNERS
 from tanlearn.comparison import HEADERS, best, cells, compare, summary
 from tanlearn.datasets import load_digits
 
+#: What the errors of learners with settings to choose are not.
+CHOSEN_HERE = (
+    "Digits is among the sets on which the defaults of gradient TAN and of HYB were chosen "
+    "([how they do on ten](benchmarks/defaults.md)), and the only set here: on other data expect less of them."
+)
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- learners:begin -->\n", "<!-- learners:end -->"
 
@@ -32,8 +37,8 @@ def table(results, n_epochs):
     lines = [f"| {' | '.join(row)} |" for row in rows]
     how = (
         f"{summary(results)} scikit-learn's bundled digits, one stratified split, seed 0, {n_epochs} epochs for HYB, "
-        f"defaults throughout: a difference of a point or two may be chance. One thread of a {os.cpu_count()}-core "
-        f"{platform.machine()} machine. Made by `python benchmarks/readme_table.py`."
+        f"defaults throughout: a difference of a point or two may be chance. {CHOSEN_HERE} One thread of a "
+        f"{os.cpu_count()}-core {platform.machine()} machine. Made by `python benchmarks/readme_table.py`."
     )
     return "\n".join([*lines, "", how, ""])
 

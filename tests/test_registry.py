@@ -126,6 +126,13 @@ def test_generator_replaces_what_is_between_the_markers(generator):
         generator.with_table("no markers", "new\n")
 
 
+def test_readme_says_that_the_defaults_were_chosen_on_its_set(generator):
+    said = generator.table([Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)], 7)
+    assert "expect less of them" in generator.CHOSEN_HERE
+    assert generator.CHOSEN_HERE in said
+    assert generator.CHOSEN_HERE in readme_table()
+
+
 def test_generator_prints_the_best_in_bold_and_stops_at_a_failure(generator):
     good = Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)
     worse = Result("digits", "NB HYB", 1, 10, 5, 40.0, None, 12, 0.5, 1.0)
