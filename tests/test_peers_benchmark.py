@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parents[1] / "benchmarks" / "peers" / "classics.py"
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "benchmarks" / "peers" / "classics.py"
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,17 @@ def test_peer_predicts_the_same_classes(classics, tmp_path, monkeypatch, package
     assert rows["naive Bayes", library]["agreement"] == 1
     assert rows["Chow-Liu TAN", library]["edges"] == 3
     assert rows["Chow-Liu TAN", library]["agreement"] >= 0.9
+
+
+def test_readme_has_the_ratios_of_the_results(classics):
+    measured = json.loads((PATH.parent / "results.json").read_text())
+    seconds = {(row["task"], row["library"], row["set"]): row.get("fit") for row in measured["results"]}
+    report = sys.modules["report"]
+    ratios = [
+        report.ratio(*(seconds["Chow-Liu TAN", library, name] for library in ("pyAgrum", "tanlearn")))
+        for name in ("letter", "satimage", "usps")
+    ]
+    said = f"| pyAgrum {measured['versions']['pyagrum']}: {', '.join(ratios)} times as long |"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert said in text
+    assert f"in one run on {measured['date']}" in text

@@ -138,8 +138,9 @@ def write_report(measured, folder):
     """Write README.md and classics.png."""
     versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
     how = (
-        f"Medians of up to {measured['repeats']} calls (fewer where they take seconds); Python {measured['python']}, "
-        f"{versions}; one thread of a {measured['cpus']}-core {measured['machine']} machine."
+        f"Medians of up to {measured['repeats']} calls (fewer where they take seconds), in processor time, all in one "
+        f"run on {measured['date']}; Python {measured['python']}, {versions}; one thread of a {measured['cpus']}-core "
+        f"{measured['machine']} machine that others use, too."
     )
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
     text = "\n".join([HEAD, how, *left_out, *lines(measured), "", NOTES])
