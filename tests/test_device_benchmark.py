@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
 
-from tanlearn import BayesNetClassifier
+from tanlearn import BayesNetClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -40,3 +42,22 @@ def test_programs_make_the_errors_of_python(device, tmp_path):
     assert tables >= integers.tables_.packed.nbytes
     assert 0 < code < 1000
     assert device.sizes(["cc"], "int predict(", tmp_path) == ["-", "-"]
+
+
+def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(device, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    encoder = TableEncoder().fit(X[:1200], y[:1200])
+    codes, codes_test = (encoder.transform(part).T for part in (X[:1200], X[1200:]))
+    n_states = codes.max(axis=0).astype(int) + 1
+    ones = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False)
+    regression = LogisticRegression(max_iter=1000).fit(ones.fit_transform(codes), y[:1200])
+    source = device.linear_source(regression, n_states)
+    # What it is asked for is what scikit-learn predicts; single precision could turn a tie, of which there is none.
+    different, _ = device.timing(source, codes_test, regression.predict(ones.transform(codes_test)), "-Os", tmp_path, 1)
+    assert different == 0
+    errors, _ = device.timing(source, codes_test, y[1200:], "-Os", tmp_path, 1)
+    assert errors > 0
+    code, tables = (int(n.replace(",", "")) for n in device.sizes(["cc"], source, tmp_path))
+    weights = 4 * 10 * (n_states.sum() + 1)
+    assert weights <= tables <= weights + 2 * 64 + 64  # and offsets of two bytes, and what aligns them
+    assert 0 < code < 1000
