@@ -101,10 +101,10 @@ int main(void)
 {{
     struct timespec start, end;
     int n = (int)sizeof wanted, errors = 0;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
     for (int repeat = 0; repeat < {repeats}; ++repeat)
         for (int row = 0; row < n; ++row) errors += predict(rows[row]) != wanted[row];
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     printf("%d %d %.3f\\n", errors / {repeats}, n, 1e9 * seconds / n / {repeats});
     return 0;
@@ -156,7 +156,7 @@ def sizes(compiler, source, folder):
 
 
 def timing(source, rows, labels, level, folder, repeats):
-    """Return the error in % and the median nanoseconds of a prediction."""
+    """Return the error in % and the median nanoseconds of a prediction, in processor time: machines are shared."""
     spelt = ",\n".join(f"{{{listed(row)}}}" for row in rows.tolist())
     text = CLOCK.format(model=source, rows=spelt, wanted=listed(labels), repeats=20)
     Path(folder, "clock.c").write_text(text)
