@@ -173,6 +173,12 @@ def test_report_marks_what_differs_and_draws_both_figures(script, tmp_path):
     assert rows(text, "NB")[1][-1] == "scale 0.02, 9 iterations, tuned on 100 rows"
     assert rows(text, "TAN-CMI")[0][3:9] == ["91.00 +- 0.52", "91.90", "-0.90 **!**", "2.0", "0.0", "4.0"]
     assert "Of 4 cells that the paper has, 2 differ by more than 0.7 points and" in text.replace("\n", " ")
+    assert (
+        "2 differ by more than 0.7 points and have a **!** beside the difference, 1 above the paper and 1 below."
+        in (text.replace("\n", " "))
+    )
+    assert "of all, 3 are above and 1 below, usps TAN-CMI ML furthest (-0.90)." in text.replace("\n", " ")
+    assert "its rate is below frequencies' here: 60.00 % on 100 rows (*ML* 70.00 %)." in text.replace("\n", " ")
     assert rows(text, "usps") == [["usps", "3,837", "40", "982,272", "10,240", "14,689", "7", "NB"]]
     assert rows(text, "100")[1][1:3] == ["CVX-MM", "60.00 +- 0.00"]
     assert rows(text, "100")[1][5:8] == ["2", "1", "1"]
@@ -185,3 +191,27 @@ def test_standard_error_is_the_published_one(script):
     standard_error = sys.modules["maximum_margin_report"].standard_error
     assert round(standard_error(95.23, 3000), 2) == 0.39
     assert round(standard_error(83.73, 10_000), 2) == 0.37
+
+
+def test_rates_that_mnist_was_shrunk_by_are_no_evidence(script):
+    report = sys.modules["maximum_margin_report"]
+    cells = report.latest([line("NB", "ML", 0.8373, name="mnist"), line("TAN-CR", "ML", 0.9208, name="mnist")])
+    said = report.independent_agreement(cells).replace("\n", " ")
+    assert "What they were not chosen by: TAN-CR ML -0.50 points." in said
+    assert "not chosen by: nothing yet." in report.independent_agreement({}).replace("\n", " ")
+
+
+def test_convex_relaxation_above_frequencies_needs_no_words(script):
+    report = sys.modules["maximum_margin_report"]
+    name = "usps, 64 pixels, 100 rows"
+
+    def said(*rates):
+        learners = ("ML", "ML, alpha=1", "CVX-MM")
+        lines = [
+            line("NB", learner, rate, name=name, n_train=100) for learner, rate in zip(learners, rates, strict=True)
+        ]
+        return report.convex_against_frequencies(report.latest(lines)).replace("\n", " ")
+
+    assert said(0.7, 0.8, 0.9) == said(0.7, 0.8, None) == ""  # better, and never solved
+    assert "here: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %). " in said(0.7, 0.8, 0.75)
+    assert "here: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %). " in said(0.7, 0.8, 0.65)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import textwrap
 
 
 def markdown_table(header, rows, left=(0,)):
@@ -20,3 +21,8 @@ def made_with(lines):
         commits.setdefault((release, others), []).append(commit)
     versions = "; ".join(f"{release} {', '.join(found)}, {others}" for (release, others), found in commits.items())
     return f"{versions} on a {os.cpu_count()}-core {platform.machine()} machine"
+
+
+def paragraph(text):
+    """Return sentences in lines of at most 120 characters, wherever they were broken before."""
+    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
