@@ -118,6 +118,30 @@ def test_tests_of_table_2_are_one_sided_and_paired(script):
     assert report.arrow(None) == "="
 
 
+def test_report_says_what_went_against_the_paper(script):
+    report, results = (sys.modules[f"order_based_{name}"] for name in ("report", "results"))
+    names = results.labels(script.TABLE_1)
+
+    def said(points):
+        """Return what is said where some learners have more points than the others, which are about equal."""
+        noise = np.random.default_rng(0).normal(size=(12, len(names)))
+        more = [points.get(name, 0) for name in names]
+        rows = 80 + noise - noise.mean(axis=0) + more
+        small = {f"set {i}": dict(zip(names, row, strict=True)) for i, row in enumerate(rows)}
+        return report.against_the_paper(small).replace("\n", " ")
+
+    below = said({"TAN-OMI-CR-ML": 0.2, "TAN-RO-CR-ML Mean": 0.5, "TAN-RO-CR-ML Max": 0.1, "TAN-RO-CR-ML Min": 0.1})
+    assert below.startswith("Against the paper: TAN-OMI-CR-ML is 0.30 points below TAN-RO-CR-ML Mean (significance 0.")
+    assert "in the paper it is 0.13 above. So these sets do not show" in below  # and nothing of Min and Max
+    above = said({"TAN-OMI-CR-ML": 50.0})
+    assert "better than chance" not in above
+    in_the_paper, here = above.removeprefix("Against the paper: ").split(" Significant here only: ")
+    assert "; NB-ML and TAN-OMI-CR-ML;" not in in_the_paper  # significant in both
+    assert "TAN-CMI-ML and TAN-OMISP-CR-ML" in in_the_paper
+    assert "TAN-RO-CR-ML Max and TAN-OMI-CR-ML" in here
+    assert report.against_the_paper({"iris": {}}) == ""
+
+
 def test_synthetic_problem_follows_equations_1_to_4(script):
     p = sys.modules["order_based_data"].synthetic_probabilities()
     x1, x2, x3 = np.indices((2, 2, 2))
