@@ -75,3 +75,20 @@ def test_a_run_goes_on_and_is_reported(script, tmp_path):
     report = (tmp_path / "missing_features.md").read_text()
     assert f"| NB ML | {100 * lines[0]['rate']:.1f} |" in report
     assert (tmp_path / "figures" / "missing-features-letter.png").stat().st_size > 10_000
+
+
+def test_report_says_where_the_structure_learnt_by_rate_is_below_the_likely_one(script):
+    def said(rates):
+        lines = [
+            {"learner": learner, "n_missing": n, "rate": rate}
+            for learner, found in rates.items()
+            for n, drawn in found.items()
+            for rate in drawn
+        ]
+        return script.structures_compared(lines).replace("\n", " ")
+
+    likely = {0: [0.8], 2: [0.7, 0.7], 4: [0.6, 0.6]}
+    text = said({"TAN-CMI ML": likely, "TAN-OMI-CR ML": {0: [0.9], 2: [0.6, 0.7], 4: [0.5, 0.6999]}})
+    assert "is below it where 2, 4 are missing, 2 of 3 numbers, by up to 5.00 points." in text
+    assert said({"TAN-CMI ML": likely, "TAN-OMI-CR ML": likely}) == ""
+    assert said({"NB ML": likely}) == ""
