@@ -149,6 +149,27 @@ def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another(sc
     assert settings_table.settings_table([]) == ""
 
 
+def test_report_says_how_far_a_search_is_from_the_papers(script):
+    def runs(cell, settings, epochs, n):
+        lines = [line(run, part, 0.1) for run in range(n) for part in ("test", "validation")]
+        return [{**made, "cell": cell, "settings": settings, "epochs": epochs} for made in lines]
+
+    protocol = sys.modules["report"].protocol
+    closed_form = runs("NB ML", "closed form", 0, 1)
+    letter = script.complete_runs([*closed_form, *runs("NB HYB", "narrow", 40, 2), *runs("TAN All", "refined", 400, 3)])
+    usps = script.complete_runs(runs("NB HYB", "narrow", 100, 4))
+    text = protocol({"letter": letter, "usps": usps})
+    assert text.startswith("No run draws from the ranges of the paper, which trains 500 epochs; all draw from ours.")
+    said = text.replace("\n", " ")
+    assert said.endswith("Runs took 40 to 400 epochs, and a cell has so many of them: letter 2 to 3; usps 4.")
+    both = script.complete_runs([*runs("NB HYB", "published", 500, 1), *runs("TAN All", "narrow", 40, 3)])
+    text = protocol({"letter": both})
+    assert text.startswith(
+        "1 of 4 runs draw from the ranges of the paper, which trains 500 epochs; all others draw from"
+    )
+    assert protocol({"letter": script.complete_runs(closed_form)}) == "No run is complete yet."
+
+
 def test_error_of_folds_is_wrong_rows_over_rows(script):
     lines = [
         line(0, part, error, fold=k, rows=rows, n_folds=2)

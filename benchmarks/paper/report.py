@@ -5,7 +5,7 @@ from statistics import median
 
 from cells import BEST_HEURISTIC, CELLS, CLOSED_FORM
 from figures import draw_figures
-from report_parts import made_with, markdown_table
+from report_parts import made_with, markdown_table, paragraph
 from results import best_on_test, chosen_on_validation, complete_runs
 from settings_table import settings_table
 
@@ -40,6 +40,8 @@ Test errors in %. Made by
 with {made_with(every)}: {len(every):,} trainings,
 {failures:,} of which failed (and count as all wrong). Complete runs: {numbers}.
 
+{protocol(runs)}
+
 A run is one draw of loss, rates and, where the cell has several, ordering and parents. It is trained on every fold
 twice: on the training part, for the test error, and on 80 % of it, for the error on the other 20 %.
 
@@ -56,6 +58,28 @@ twice: on the training part, for the test error, and on 80 % of it, for the erro
 mnist is shrunk as the paper's was (see mnist.py), but not split alike, and its cuts have not seen test rows (see
 data.py). Cells without a published figure are other numbers of candidates, or ours (order-free; OM and MM, ordered and
 greedy search for the margin)."""
+
+
+def protocol(runs):
+    """Say how far the search is from the paper's: ranges, epochs, and how many runs a cell has."""
+    trained = {name: [run for run in found if run.settings != CLOSED_FORM] for name, found in runs.items()}
+    every = [run for found in trained.values() for run in found]
+    if not every:
+        return "No run is complete yet."
+    published = sum(run.settings == "published" for run in every)
+    drawn = f"{published:,} of {len(every):,} runs draw" if published else "No run draws"
+    others = "all others" if published else "all"
+    cells = {name: Counter(run.cell for run in found).values() for name, found in trained.items() if found}
+    numbers = "; ".join(f"{name} {_span(found)}" for name, found in cells.items())
+    return paragraph(
+        f"""{drawn} from the ranges of the paper, which trains 500 epochs; {others} draw from ours. Runs took
+        {_span([run.epochs for run in every])} epochs, and a cell has so many of them: {numbers}."""
+    )
+
+
+def _span(numbers):
+    """Return the smallest and the largest number."""
+    return f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
 
 
 def table(name, runs):
