@@ -30,7 +30,7 @@ class KDependence(BaseEstimator):
     Parameters
     ----------
     k : {0, 1, 2}, default=1
-        Most augmenting parents of a feature. With 2, the model cannot predict rows that miss features.
+        Most augmenting parents of a feature. With any, rows may miss features: these are summed out in predictions.
     threshold : float, default=0.0
         Sahami's theta: a parent whose I(X_i; X_j | C), in nats, is not larger is left out. Empirical information is
         positive even of independent features: on n rows about (values_i - 1) (values_j - 1) n_classes / (2 n).

@@ -299,7 +299,7 @@ class HingeMargin(CompiledLoss):
 
     Parameters
     ----------
-    gamma : float, default=10.0
+    gamma : float, default=1.0
         Desired margin in nats, at least 0. The paper searches 0.1 to 100; the more features, the more is right.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.

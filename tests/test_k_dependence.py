@@ -1,13 +1,16 @@
 """k-dependence structures against direct counting, and their limits."""
 
+import itertools
 import math
 
 import naive
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
-from tanlearn import BayesNetClassifier, CountState, EncodedData, Structure
+from tanlearn import BayesNetClassifier, CountState, EncodedData, MaximumLikelihood, Structure
 from tanlearn.baselines import KDependence
+from tanlearn.inference import log_joint
 
 RNG = np.random.default_rng(0)
 
@@ -149,3 +152,16 @@ def test_rounding_decides_nothing(seed):
     assert parents[3].tolist() == [-1, -1]
     assert parents[1, 0] == 0
     assert 3 not in parents
+
+
+def test_two_parents_predict_rows_that_miss_features():
+    """Missing values are summed over: against the scores of every completion."""
+    data, gaps = random_data(3), random_data(3, missing=0.4)
+    structure = KDependence(k=2).learn(data, RNG)
+    assert (structure.parents[:, 1] >= 0).any()
+    tables = MaximumLikelihood().fit(structure, data, RNG)
+    found = log_joint(tables, structure, gaps.codes)
+    for row, scores in zip(gaps.codes.T[:20].astype(int), found, strict=False):
+        completed = itertools.product(*(range(n) if x == 255 else [x] for x, n in zip(row, data.n_states, strict=True)))
+        codes = np.array(list(completed), data.codes.dtype).T
+        np.testing.assert_allclose(scores, logsumexp(log_joint(tables, structure, codes), axis=0), rtol=1e-12)

@@ -1,6 +1,7 @@
 """One suite for every loss, the user's own among them, and a few tests for what only one loss promises."""
 
 import copy
+import inspect
 import pickle
 import re
 
@@ -274,6 +275,12 @@ def test_copies_compute_the_same(loss, problem, duplicate):
     for again in (duplicate(loss), pickle.loads(pickle.dumps(loss))):
         for expected, found in zip(loss.value_and_gradient(*problem), again.value_and_gradient(*problem), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_documented_defaults_are_those_of_the_signature(loss):
+    documented = re.findall(r"^    (\w+) : float, default=(.*)$", type(loss).__doc__ or "", flags=re.MULTILINE)
+    signature = inspect.signature(type(loss)).parameters
+    assert [(name, repr(parameter.default)) for name, parameter in signature.items()] == documented
 
 
 def test_check_loss_returns_the_loss(loss):
