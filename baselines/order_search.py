@@ -1,7 +1,9 @@
 """TAN-OMI-CR: an ordering first, then parents among the features before (order-based 2008, section 4).
 
 Given the ordering no edge closes a cycle, so every feature is decided once: O(n_features^2) scores for one parent
-where greedy search takes O(n_features^3), for structures that are nearly as good.
+where greedy search takes O(n_features^3), for structures that are nearly as good. The search starts at the second
+feature, which may take the first as its parent; the papers start at the third (section 4.2; maximum margin, section
+4.3: "j in {3, ..., N}") and do not say what becomes of the second.
 """
 
 from __future__ import annotations

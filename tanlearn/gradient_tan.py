@@ -93,9 +93,12 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
         if there are any.
     size_weight : float, default=0.0
-        Price of a number in the tables, in the loss by which the structure is learnt ([RE] eq. 17): from 0, any tree,
-        to naive Bayes where it is large. In nats a number and row, since losses are means. What is large depends on
-        the loss: 0.05 on letter and 1 on usps, for the hybrid losses of benchmarks/paper/resource_efficient.py.
+        Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
+        row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of
+        [RE] eq. 17, which stands beside their sum, is as many times larger as there are rows. The expected size ([RE]
+        eq. 18) takes the choice of every feature by itself, which for ``"order-free"`` is an approximation. What is
+        large depends on the loss: 0.05 on letter and 1 on usps, for the hybrid losses of
+        benchmarks/paper/resource_efficient.py.
     warm_start : bool, default=False
         Start where the previous ``fit`` ended, as with another ``size_weight``: the same int ``random_state``,
         candidates, columns and categories are needed. It costs memory for all candidates' tables; files do not keep

@@ -5,7 +5,11 @@ the other classes is
 
     d = s_y - (1/eta) log sum_{c != y} exp(eta s_c)
 
-(differentiable TAN, eq. 7; maximum margin, eq. 4). Zero probabilities are everyday, so scores may be -inf.
+(differentiable TAN, eq. 7; maximum margin, eq. 4). A loss is that of one row. The papers add up those of a data set
+(differentiable TAN, eq. 5, 6 and 8), and so do batch learners here; gradient TAN takes the weighted mean of a batch, so
+that what it adds to the loss, the price of size, is per row.
+
+Zero probabilities are everyday, so scores may be -inf.
 Every loss then has a stated outcome, and never nan:
 
 =========================== =============================== ============================================

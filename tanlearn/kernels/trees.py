@@ -165,7 +165,11 @@ def _contract(member, new, weight, source, target, work):  # type: ignore[no-unt
 
 @kernel
 def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
-    """Add the gradient of the expected price, the sum of softmax(phi) times ``price`` ([RE] eq. 18)."""
+    """Add the gradient of the expected price, the sum of softmax(phi) times ``price`` ([RE] eq. 18).
+
+    Every child's softmax counts by itself. That is the expectation where children are drawn so; of arborescences, which
+    no paper has, it is an approximation: where cycles are ruled out, an edge is not drawn as often as its softmax says.
+    """
     for i in range(group.shape[0] - 1):
         mean = 0.0
         for t in range(group[i], group[i + 1]):
