@@ -274,8 +274,8 @@ is a third answer. shuttle-small was not found: a sample of shuttle stands in fo
 - Not run, or not completely: {", ".join(absent) or "none"}.
 
 mnist keeps its 60,000 training and 10,000 test rows; of its images every other pixel of every other line is taken,
-which gives the published rates of NB-ML and TAN-CMI-ML (see mnist.py). TIMIT is licensed and not
-included: `run timit --timit FILE` takes a copy."""
+chosen because it gives the published rates of NB-ML and TAN-CMI-ML (see mnist.py): that these two agree shows nothing.
+TIMIT is licensed and not included: `run timit --timit FILE` takes a copy."""
 
 
 _TESTS = """Over the sets of table 1; in brackets the published significance. An arrow points to the better learner,
