@@ -56,8 +56,8 @@ class Loss(Protocol):
     """What a loss must offer; any object with this method is one, and needs no compiler.
 
     Rows are independent: the caller applies sample weights and takes the mean. A training is repeated bit for bit if
-    its loss is, wherever its arrays lie in memory. Functions of NumPy and SciPy are; products of vectors by BLAS, of more
-    than 10,000 numbers, only on the same number of threads.
+    its loss is, wherever its arrays lie in memory. Functions of NumPy and SciPy are; products of vectors by BLAS, of
+    more than 10,000 numbers, only on the same number of threads.
 
     Examples
     --------
