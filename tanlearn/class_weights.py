@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["read_prior", "weigh_classes"]
 
@@ -94,5 +95,6 @@ def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
             f"class_prior must hold {n_classes} probabilities that sum to one, in the sorted order of the classes, got "
             f"{class_prior}."
         )
-    with np.errstate(divide="ignore"):
-        return np.log(prior / prior.sum())
+    log_prior = np.empty(n_classes)
+    log_all(prior / prior.sum(), log_prior)
+    return log_prior
