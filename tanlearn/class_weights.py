@@ -58,7 +58,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
     factors = [option.get(label, 1) for label in known]
     own = np.ones(len(y), np.int64) if weights is None else weights
     with np.errstate(over="ignore"):  # inf is what is looked for
-        total = float(own @ np.array(factors, np.float64)[y])
+        total = float((own * np.array(factors, np.float64)[y]).sum())
     exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
     if not total < np.iinfo(np.int64).max if exact else not np.isfinite(total):
         raise ValueError(
