@@ -14,7 +14,11 @@ from sklearn.utils.validation import column_or_1d
 
 from tanlearn._columns import from_array, from_objects, plain, shorten
 
-__all__ = ["read_classes", "read_labels", "read_weights"]
+__all__ = ["LARGEST_TOTAL", "read_classes", "read_labels", "read_weights"]
+
+# Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
+# learners take them, are then neither infinite nor zero. With weights of 1e300 line searches failed, with 1e305 trees.
+LARGEST_TOTAL = 1e100
 
 
 def read_classes(
@@ -119,7 +123,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     Raises
     ------
     ValueError
-        If there is not one number per row, one is negative or not finite, all are zero, or their sum overflows.
+        If there is not one number per row, one is negative or not finite, all are zero, or their sum is too large or
+        too small.
 
     Examples
     --------
@@ -173,15 +178,21 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
 
 
 def _check_total(weights: NDArray[Any]) -> None:
-    """Raise if the weights add up to more than a count can hold; every count is at most their sum."""
+    """Raise if the weights add up to more than a count can hold, which is at most their sum, or to next to nothing."""
+    total: Any
     if weights.dtype.kind == "f":
-        kind, largest, remedy = "floating", float(np.finfo(np.float64).max), "Divide them by a common factor."
-    else:
-        kind, largest = "integer", int(np.iinfo(np.int64).max)
-        remedy = "Divide them by a common factor, or pass them as floating numbers."
+        with np.errstate(over="ignore"):  # inf is refused like what is not quite
+            total = float(weights.sum())
+        if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+            raise ValueError(
+                f"sample_weight adds up to {total} over {len(weights)} rows, but floating weights must add up to at "
+                f"least {1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
+            )
+        return
+    largest = int(np.iinfo(np.int64).max)
     # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
     if weights.max().item() * len(weights) > largest and (total := sum(weights.tolist())) > largest:
         raise ValueError(
-            f"sample_weight adds up to {total} over {len(weights)} rows, but {kind} weights may add up to {largest} "
-            f"at most. {remedy}"
+            f"sample_weight adds up to {total} over {len(weights)} rows, but integer weights may add up to {largest} at "
+            f"most. Divide them by a common factor, or pass them as floating numbers."
         )

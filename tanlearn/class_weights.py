@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._validation import LARGEST_TOTAL
 from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["read_prior", "weigh_classes"]
@@ -34,7 +35,8 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
     Raises
     ------
     ValueError
-        If a weight is not positive and finite, or of something that is no class, or the weights add up to too much.
+        If a weight is not positive and finite, or of something that is no class, or the weights add up to too much or
+        too little.
 
     Examples
     --------
@@ -47,6 +49,12 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
         return weights
     if isinstance(option, str):  # "balanced", the only string that the constraints let pass
         of_class = np.bincount(y, weights, len(classes))
+        if of_class.min() * LARGEST_TOTAL < of_class.sum():
+            label = classes.tolist()[of_class.argmin()]
+            raise ValueError(
+                f"class_weight='balanced' cannot make up for the weight {of_class.min():.3g} of class {label!r} beside "
+                f"{of_class.sum():.3g} of all rows. Drop its rows, or give them more weight."
+            )
         return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
     known = classes.tolist()
     for label, weight in option.items():
@@ -60,9 +68,10 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
     with np.errstate(over="ignore"):  # inf is what is looked for
         total = float((own * np.array(factors, np.float64)[y]).sum())
     exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
-    if not total < np.iinfo(np.int64).max if exact else not np.isfinite(total):
+    if not total < np.iinfo(np.int64).max if exact else not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
-            f"class_weight makes the weights add up to {total:.3g}, which is too much. Divide them by a common factor."
+            f"class_weight makes the weights add up to {total:.3g}, which is too {'much' if total > 1 else 'little'}. "
+            f"Multiply them by a common factor."
         )
     return own * np.array(factors, np.int64 if exact else np.float64)[y]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
@@ -198,6 +199,9 @@ class BatchLearner(BaseEstimator):
 
     Start and search are apart so that cross-tuning can score every iterate, the start among them.
 
+    Weights count rows, 2 is the row twice, as for :class:`MaximumLikelihood`: the start is smoothed, and the first step
+    measured, by their sum. Weights of a mean below 1, as of probabilities, count as those of mean 1 in proportion.
+
     Parameters
     ----------
     loss, max_iter, tol, alpha : as for :class:`ConjugateGradient`
@@ -261,7 +265,7 @@ class BatchLearner(BaseEstimator):
         Tables
         """
         self._validate_params()
-        return MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
+        return MaximumLikelihood(alpha=self.alpha).fit(structure, _of_whole_rows(data), rng)
 
     def improve(self, tables: Tables, data: EncodedData, callback: Callable[[Tables], Any] | None = None) -> Tables:
         """Return the tables that the search ends at.
@@ -289,7 +293,7 @@ class BatchLearner(BaseEstimator):
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
         objective = (DeviceObjective if data.device == "cuda" else Objective)(layout, data, loss)
-        total = float(data.weights.sum())
+        total = float(_of_whole_rows(data).weights.sum())
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
             # The sum, because SciPy's first step is at most one gradient long. The mean's gradient is n times shorter,
@@ -307,6 +311,16 @@ class BatchLearner(BaseEstimator):
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
+
+
+def _of_whole_rows(data: EncodedData) -> EncodedData:
+    """Return rows that weigh at least 1 on average, those of weight 0 aside.
+
+    Of lighter ones (1e-3 each, or together 1) the start would be that of no rows at all, and the first step as short as
+    the mean's gradient, or shorter: beyond 1e-160 line searches end where they begin.
+    """
+    mean = data.weights[data.weights > 0].mean()
+    return data if mean >= 1 else replace(data, sample_weight=data.weights / mean)
 
 
 class ConjugateGradient(BatchLearner):

@@ -127,7 +127,11 @@ class State:
         self.layout = candidates.layout(data.n_states, data.n_classes)
         self.layout.check_memory(data.n_samples)
         if init == "maximum-likelihood":
-            rho = np.log(self.layout.count(data.codes, data.y, data.weights, data.device) + 1.0)
+            # As in the loss, weights are relative to their mean; ones stay integers, which are counted faster.
+            weights = data.weights
+            if data.sample_weight is not None:
+                weights = weights / weights[weights > 0].mean()
+            rho = np.log(self.layout.count(data.codes, data.y, weights, data.device) + 1.0)
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
