@@ -193,6 +193,6 @@ def _check_total(weights: NDArray[Any]) -> None:
     # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
     if weights.max().item() * len(weights) > largest and (total := sum(weights.tolist())) > largest:
         raise ValueError(
-            f"sample_weight adds up to {total} over {len(weights)} rows, but integer weights may add up to {largest} at "
-            f"most. Divide them by a common factor, or pass them as floating numbers."
+            f"sample_weight adds up to {total} over {len(weights)} rows, but integer weights may add up to {largest} "
+            f"at most. Divide them by a common factor, or pass them as floating numbers."
         )

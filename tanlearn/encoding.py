@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,16 +12,19 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tanlearn._columns import Column, read_columns
+from tanlearn._columns import Column, read_columns, shorten
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 
-__all__ = ["CategoryEncoder", "CategoryIndex", "distinct", "encode_categories", "find_categories"]
+__all__ = ["CategoryEncoder", "CategoryIndex", "distinct", "encode_categories", "find_categories", "warn_of_unseen"]
 
 LARGEST_N_STATES = missing_code(np.uint16)
 # Integers are looked up in a table of all that they span, 0.2 ms for 60,000 values instead of 2, if that is
 # less than this, or than four entries a category.
 TABLE_SPAN = 2**12
 _N_SHOWN = 10
+# A column with fewer values that are all unseen may be as it should: where half of the values of a column are unseen,
+# ten in a row are so by chance once in 1,000 tables, and one row, as in production, says nothing.
+_FEWEST_UNSEEN = 10
 
 
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -115,7 +121,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, or holds something else.
+            If a column mixes strings and numbers, holds something else, or strings where there were numbers or numbers
+            where there were strings.
         """
         check_is_fitted(self)
         columns = read_columns(X)
@@ -124,6 +131,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
             codes[i] = encode_categories(column, index, self.handle_unknown)
+        warn_of_unseen(columns, self._indexes, codes)
         return codes.T
 
     def inverse_transform(self, X: Any) -> AnyArray:
@@ -297,6 +305,8 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     ------
     ValueError
         If there is an unseen value and ``handle_unknown="error"``.
+    TypeError
+        If the column holds strings and no category is one, or numbers and no category is one: these never are equal.
 
     Examples
     --------
@@ -314,6 +324,8 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     else:
         # One more entry at the end, which -1, the index of a missing value, finds.
         codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
+    if len(index.categories) and (codes == index.unseen).all():
+        _check_types(column, index.categories)
     if handle_unknown == "error":
         unknown = codes == index.unseen
         if column.missing is not None:
@@ -321,6 +333,50 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
         if unknown.any():
             raise _unknown(column, int(unknown.argmax()), index.categories)
     return codes
+
+
+def warn_of_unseen(columns: list[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
+    """Warn, once, of columns in which nothing is known: such values count as missing, and what they tell is lost.
+
+    Parameters
+    ----------
+    columns : list of Column
+        A table.
+    indexes : sequence of (CategoryIndex or None)
+        The categories of every column, None where it has none. Columns that had no value in ``fit`` are passed over.
+    codes : ndarray of shape (n_features, n_samples)
+        The codes of the table.
+
+    Warns
+    -----
+    UserWarning
+        If a column has ten values or more, and all are unseen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn._columns import read_columns
+    >>> from tanlearn.encoding import CategoryIndex, warn_of_unseen
+    >>> index = CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8)
+    >>> warn_of_unseen(read_columns([["z"]]), [index], np.array([[255]], np.uint8))  # one row is no reason
+    """
+    unseen = missing_code(codes.dtype)
+    found = []
+    for column, index, row in zip(columns, indexes, codes, strict=True):
+        if index is None or not len(index.categories) or not (row == unseen).all():
+            continue
+        present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
+        if len(present) >= _FEWEST_UNSEEN:
+            known = shorten(np.asarray(index.categories[0]).item())
+            found.append(f"{column.place} holds {shorten(_value(column, present[0]))}, where {known} is known")
+    if found:
+        more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
+        warnings.warn(
+            f"nothing in {len(found):,} column(s) was there in fit, so all of it counts as missing: "
+            f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as they were in fit, or fit with these, too.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def distinct(column: Column) -> AnyArray:
@@ -358,12 +414,39 @@ def distinct(column: Column) -> AnyArray:
     return np.array(sorted(set(values.tolist())), dtype=object)
 
 
+def _check_types(column: Column, categories: AnyArray) -> None:
+    """Raise if no value of a column can be a category, because of their types."""
+    present = np.ones(len(column.values), np.bool_) if column.missing is None else ~column.missing
+    # Without a declaration, all values of a column are of one kind.
+    differ = column.values[present] if column.categories is not None else np.zeros(np.count_nonzero(present))
+    rows = np.flatnonzero(present)[np.unique(differ, return_index=True)[1]].tolist()
+    values = [_value(column, row) for row in rows]
+    if values and not {*map(_kind, values)} & {*map(_kind, categories.tolist())}:
+        example = categories.tolist()[0]
+        raise TypeError(
+            f"{column.place} holds {shorten(values[0])} in row {rows[0]}, of {_kind(values[0])}, but held "
+            f"{_kind(example)} such as {shorten(example)} in fit, and these are never equal. Cast the column to its "
+            f"type in fit."
+        )
+
+
+def _kind(value: Any) -> str:
+    """Return what a value has to be of to be equal to this one."""
+    kinds = {Real: "numbers", np.bool_: "numbers", str: "strings", bytes: "bytes"}
+    return next((name for kind, name in kinds.items() if isinstance(value, kind)), type(value).__name__)
+
+
+def _value(column: Column, row: int) -> Any:
+    """Return what is in a row of a column."""
+    value = column.values[row] if column.categories is None else column.categories[column.values[row]]
+    return np.asarray(value).item()
+
+
 def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
     """Return the error for an unseen category."""
-    value = column.values[row] if column.categories is None else column.categories[column.values[row]]
     shown = ", ".join(map(repr, categories[:_N_SHOWN].tolist()))
     more = f", ... ({len(categories)} in all)" if len(categories) > _N_SHOWN else ""
     return ValueError(
-        f"{column.place} holds {np.asarray(value).item()!r} in row {row}, which was not there in fit; known "
+        f"{column.place} holds {_value(column, row)!r} in row {row}, which was not there in fit; known "
         f"are {shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
     )

@@ -15,7 +15,7 @@ from tanlearn._columns import Column, read_columns
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn._validation import read_classes, read_weights
 from tanlearn.discretize import MDLPDiscretizer
-from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories
+from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories, warn_of_unseen
 
 __all__ = ["MAX_INTEGER_CATEGORIES", "TableEncoder", "present_rows"]
 
@@ -153,7 +153,8 @@ class TableEncoder(BaseEstimator):
             If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, or a continuous one holds no numbers.
+            If a column mixes strings and numbers, a continuous one holds no numbers, or a categorical one strings where
+            there were numbers or numbers where there were strings.
         """
         check_is_fitted(self)
         columns = read_columns(X)
@@ -241,6 +242,7 @@ class TableEncoder(BaseEstimator):
         for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
             if index is not None:
                 codes[i] = encode_categories(column, index, unknown)
+        warn_of_unseen(columns, self._indexes, codes)
         if self.discretizer_ is not None:
             # Whatever set_output asks of transformers: of this one, codes are wanted.
             found = np.asarray(self.discretizer_.transform(self._continuous(columns))).T

@@ -1,0 +1,135 @@
+"""Columns in which nothing is known: told by name with an example, and refused where types can never match."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from tanlearn import CategoryEncoder, NaiveBayesClassifier, TableEncoder, TANClassifier
+from tanlearn.baselines import AODEClassifier
+
+N = 60
+Y = np.arange(N) % 2
+FRAME = pd.DataFrame({"code": Y + 3, "town": np.where(Y, "Graz", "Linz"), "size": Y + np.linspace(0, 0.9, N)})
+MODEL = NaiveBayesClassifier().fit(FRAME, Y)
+
+
+def no_warning(call, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return call(*arguments)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        MODEL.predict,
+        MODEL.predict_proba,
+        MODEL.score_samples,
+        MODEL.encoder_.transform,
+        AODEClassifier().fit(FRAME, Y).predict,
+        TANClassifier(n_epochs=1, random_state=0).fit(FRAME, Y).predict,
+        lambda X: NaiveBayesClassifier().partial_fit(FRAME, Y, [0, 1]).partial_fit(X, Y),
+    ],
+)
+def test_columns_without_a_known_value_are_named_once_with_an_example(ask):
+    with pytest.warns(UserWarning, match=r"nothing in") as caught:
+        ask(FRAME.assign(code=FRAME["code"] + 100, town="Wien"))
+    (warning,) = caught
+    assert str(warning.message) == (
+        "nothing in 2 column(s) was there in fit, so all of it counts as missing: X column 'code' holds 103, where 3 "
+        "is known, X column 'town' holds 'Wien', where 'Graz' is known. Write the values as they were in fit, or fit "
+        "with these, too."
+    )
+
+
+@pytest.mark.parametrize("n_rows", [1, 9, 10])
+def test_a_few_rows_say_nothing(n_rows):
+    rows = FRAME[:n_rows].assign(town="Wien")
+    if n_rows < 10:
+        no_warning(MODEL.predict, rows)
+    else:
+        with pytest.warns(UserWarning, match="X column 'town' holds 'Wien'"):
+            MODEL.predict(rows)
+
+
+def test_missing_values_are_neither_known_nor_unseen():
+    no_warning(MODEL.predict, FRAME.assign(town=None, code=np.nan))
+    no_warning(MODEL.predict, FRAME.assign(town=["Wien"] * 9 + [None] * (N - 9)))
+    with pytest.warns(UserWarning, match="X column 'town' holds 'Wien'"):
+        MODEL.predict(FRAME.assign(town=[None] * 5 + ["Wien"] * (N - 5)))
+
+
+def test_one_known_value_is_enough():
+    no_warning(MODEL.predict, FRAME.assign(town=["Graz"] + ["Wien"] * (N - 1)))
+
+
+def test_columns_that_never_had_a_value_are_passed_over():
+    empty = FRAME.assign(town=None)
+    model = NaiveBayesClassifier().fit(empty, Y)
+    no_warning(model.predict, FRAME)
+    no_warning(model.predict, FRAME.assign(town=7))
+
+
+def test_long_lists_are_cut():
+    encoder = CategoryEncoder().fit(np.zeros((20, 30), int))
+    with pytest.warns(
+        UserWarning, match=r"in 30 column\(s\).* X column 9 holds 1, where 0 is known, and 20 more\. Write"
+    ):
+        assert (encoder.transform(np.ones((20, 30), int)) == 255).all()
+
+
+def test_an_error_where_unknown_values_are_errors():
+    strict = NaiveBayesClassifier(encoder=TableEncoder(handle_unknown="error")).fit(FRAME, Y)
+    with pytest.raises(ValueError, match="'town' holds 'Wien' in row 0, which was not there in fit"):
+        strict.predict(FRAME.assign(town="Wien"))
+
+
+NUMBERS, STRINGS = [3, 4] * 6, ["Graz", "Linz"] * 6
+MISMATCHES = {
+    "digits for numbers": (NUMBERS, ["3", "4"], "'3' in row 0, of strings, but held numbers such as 3"),
+    "words for numbers": (NUMBERS, [None, "four"], "'four' in row 1, of strings, but held numbers"),
+    "numbers for strings": (STRINGS, [7, 8], "7 in row 0, of numbers, but held strings such as 'Graz'"),
+    "floats for strings": (STRINGS, [0.5], "0.5 in row 0, of numbers"),
+    "bools for strings": (STRINGS, [True], "True in row 0, of numbers"),
+    "strings for bools": ([True, False] * 6, ["True"], "'True' in row 0, of strings, but held numbers such as False"),
+    "bytes for strings": (STRINGS, [b"Graz"], "b'Graz' in row 0, of bytes, but held strings"),
+    "strings for bytes": ([b"a", b"b"] * 6, ["a"], "'a' in row 0, of strings, but held bytes"),
+    "strings for floats with a gap": ([1.0, 2.0, None] * 4, ["1.0"], "'1.0' in row 0, of strings, but held numbers"),
+}
+
+
+@pytest.mark.parametrize(("known", "asked", "words"), MISMATCHES.values(), ids=MISMATCHES)
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, "category"], ids=["list", "pandas", "category"])
+@pytest.mark.parametrize("is_chunk", [False, True])
+def test_types_that_never_match_are_refused_in_one_row_already(known, asked, words, frame, is_chunk):
+    def table(values):
+        if frame is dict:
+            return [[value] for value in values]
+        column = pd.Series(values, dtype="category" if frame == "category" else object)
+        return pd.DataFrame({"x": column})
+
+    y = np.arange(len(known)) % 2
+    model = NaiveBayesClassifier().partial_fit(table(known), y, [0, 1])
+    before = model.counts_.cells.copy()
+    with pytest.raises(
+        TypeError, match=words.replace(".", r"\.") + r".*never equal\. Cast the column to its type in fit"
+    ):
+        model.partial_fit(table(asked), y[: len(asked)]) if is_chunk else model.predict(table(asked))
+    np.testing.assert_array_equal(model.counts_.cells, before)
+
+
+def test_numbers_of_any_type_match_numbers():
+    model = NaiveBayesClassifier().fit(pd.DataFrame({"x": [3, 4] * 6}), [0, 1] * 6)
+    for values in ([3.0, 4.0], np.array([3, 4], np.uint8), [4.0, None], [True]):
+        no_warning(model.predict, pd.DataFrame({"x": values}))
+        no_warning(model.predict, pl.DataFrame({"x": values}))
+
+
+def test_declared_categories_of_both_kinds_match_either():
+    column = pd.Series(pd.Categorical(["a", 1, "a", 1] * 4, categories=["a", 1]))
+    encoder = CategoryEncoder().fit(pd.DataFrame({"x": column}))
+    for value, code in (("a", 0), (1, 1), (2, 255), ("b", 255)):
+        assert no_warning(encoder.transform, pd.DataFrame({"x": [value]})).tolist() == [[code]]
