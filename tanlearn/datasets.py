@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.table_encoder import MAX_INTEGER_CATEGORIES
 
 __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
 
@@ -377,10 +376,6 @@ def _from_one_table(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
         missing = arrays["missing"]
         if missing.shape != X.shape or missing.dtype != np.bool_:
             raise ValueError(f"{path}: missing must be a bool mask of shape {X.shape}, got {missing.shape}.")
-        if "is_categorical" not in arrays and X.dtype.kind in "biu":
-            # Columns without a missing cell become floating numbers too, which "auto" takes for continuous.
-            present = (x[~gone] for x, gone in zip(X.T, missing.T, strict=True))
-            discrete_features = np.array([len(np.unique(x)) <= MAX_INTEGER_CATEGORIES for x in present])
         filler, dtype = (np.nan, np.float64) if X.dtype.kind in "biuf" else (None, object)
         X = X.astype(dtype)
         X[missing] = filler

@@ -83,8 +83,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values: strings, categories, booleans and integers of few values are taken as they are, other
-            numbers are discretised (see :class:`~tanlearn.TableEncoder`).
+            Raw values: strings, categories, booleans and whole numbers, if at most 10 distinct ones, are taken as
+            they are, other numbers are discretised (see :class:`~tanlearn.TableEncoder`).
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional

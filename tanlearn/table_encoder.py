@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,15 +18,20 @@ from tanlearn._validation import read_classes, read_weights
 from tanlearn.discretize import MDLPDiscretizer
 from tanlearn.encoding import CategoryIndex, distinct, encode_categories, find_categories, warn_of_unseen
 
-__all__ = ["MAX_INTEGER_CATEGORIES", "TableEncoder", "present_rows"]
+__all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder", "present_rows"]
 
-# An integer column with more distinct values than this is a quantity (a pixel, an age, an amount) far more
-# often than a code, and as categories so many values would leave too few rows for every cell of a table.
-MAX_INTEGER_CATEGORIES = 64
-# A floating column of whole numbers that misses some may hold codes, or quantities. Errors of Chow-Liu TAN with 3 % of
-# the cells missing, limit 10 and 64: digits 5.4, 11.4 %, diabetes 25.6, 33.5 %, crx 15.8, 18.1 %, letter 15.6, 15.0 %
-# (benchmarks/floating_integers.py).
-MAX_FLOATING_CATEGORIES = 10
+# Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
+# Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
+# 12.59 and 15.75 %; over the 20 tables of the choice 17.77, 16.36 and 18.28 % (benchmarks/whole_numbers.py).
+MAX_NUMERIC_CATEGORIES = 10
+# A value that one row of more than these holds alone is the tail of a quantity, as in a pixel at the border, and not a
+# code: of columns within the limit above, it marks 13 of 22 in scans of digits, and 2 of 232 elsewhere.
+_FEW_ROWS = 500
+# A column has something to lose if no value takes more than this share of it.
+_LARGEST_SHARE = 0.9
+# Of a column, so many rows are looked at first: most columns of more values show them there.
+_FIRST_ROWS = 256
+_N_NAMED = 10
 
 
 class TableEncoder(BaseEstimator):
@@ -38,11 +44,13 @@ class TableEncoder(BaseEstimator):
     ----------
     discrete_features : "auto", bool or array-like, default="auto"
         Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
-        or names. "auto" takes columns of floating type for continuous, columns of integers too if they hold
-        more than 64 distinct training values, and all others for categorical. A column of Python numbers
-        counts as one of floating type or of integers. A column of floating type that misses values is categorical
-        if those it has are whole numbers, at most 10 distinct ones, because one missing value is enough for pandas
-        and NumPy to make floating numbers of integers.
+        or names. "auto" takes a column of numbers for categorical if these are whole, at most 10 distinct ones among
+        the training values and, in tables of more than 500 rows, none of them in one row only; all other numbers are
+        continuous. The values decide and not their type, so that a table gives the same model, whether integers,
+        floating numbers (which one missing value is enough for NumPy and pandas to make of integers, and which
+        scikit-learn's ``OrdinalEncoder`` returns) or Python objects carry it. Columns of strings, booleans and
+        declared categories are categorical. Codes of more values (postcodes, products) have to be named here, or
+        cast to str.
     discretizer : object, optional
         How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
         returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
@@ -73,7 +81,7 @@ class TableEncoder(BaseEstimator):
     Examples
     --------
     >>> from tanlearn import TableEncoder
-    >>> X = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", 10.0], ["red", 11.0], [None, 12.0]]
+    >>> X = [["red", 1.5], ["blue", 2.0], ["red", 3.0], ["blue", 10.0], ["red", 11.0], [None, 12.0]]
     >>> encoder = TableEncoder().fit(X, [0, 0, 0, 1, 1, 1])
     >>> encoder.is_discrete_, encoder.n_states_
     (array([ True, False]), array([2, 2]))
@@ -218,7 +226,7 @@ class TableEncoder(BaseEstimator):
     def _learn(self, columns: list[Column], y: IntArray, sample_weight: AnyArray | None) -> Codes:
         """Fit to columns that are read already, after the names are known, and return their codes."""
         names = getattr(self, "feature_names_in_", None)
-        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names)
+        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names, sample_weight)
         pairs = list(zip(columns, self.is_discrete_, strict=True))
         self.categories_ = [find_categories(column) if discrete else None for column, discrete in pairs]
         n_categories = [0 if known is None else len(known) for known in self.categories_]
@@ -228,6 +236,7 @@ class TableEncoder(BaseEstimator):
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
             self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
+            self._warn_of_lost_columns(columns, sample_weight)
         dtype = codes_dtype(int(self.n_states_.max()))
         self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in self.categories_]
         codes = self._encode(columns)
@@ -249,6 +258,30 @@ class TableEncoder(BaseEstimator):
             missing = found == missing_code(found.dtype)
             codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
         return codes
+
+    def _warn_of_lost_columns(self, columns: list[Column], sample_weight: AnyArray | None) -> None:
+        """Warn of columns that are constant to every learner from here on, though their values differ."""
+        lost = []
+        for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):
+            column = columns[i]
+            values = column.values if column.missing is None else column.values[~column.missing]
+            n_rows = np.unique(values, return_counts=True)[1]
+            if n_rows.max(initial=0) < _LARGEST_SHARE * len(values):
+                lost.append(f"{column.place} had {len(n_rows):,} values")
+        if not lost:
+            return
+        shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
+        total = len(columns[0].values) if sample_weight is None else float(sample_weight.sum())
+        light = f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
+        warnings.warn(
+            f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
+            f"{shown}. {type(self.discretizer_).__name__} found no cut that tells the classes apart by such a column "
+            f"alone. If it is noise, drop it; if it is a code, cast it to str, or name it in discrete_features of "
+            f"TableEncoder; if it tells classes apart together with others only, bin it before, as with "
+            f"KBinsDiscretizer(n_bins=8, encode='ordinal').{light if round(total) < len(columns[0].values) else ''}",
+            UserWarning,
+            stacklevel=2,
+        )
 
     def _typical_values(
         self, columns: list[Column], codes: Codes, sample_weight: AnyArray | None
@@ -299,10 +332,12 @@ def present_rows(
     return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
 
 
-def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
+def _is_discrete(
+    option: Any, columns: list[Column], names: AnyArray | None, sample_weight: AnyArray | None
+) -> NDArray[np.bool_]:
     """Return which columns are categorical."""
     if isinstance(option, str):  # "auto", the only string that the constraints let pass
-        return np.array([_looks_categorical(column) for column in columns])
+        return np.array([_looks_categorical(column, sample_weight) for column in columns])
     n_features = len(columns)
     chosen = np.asarray(option)
     if chosen.ndim == 0:
@@ -326,14 +361,20 @@ def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> 
     return discrete
 
 
-def _looks_categorical(column: Column) -> bool:
-    """Return whether "auto" takes a column for categorical."""
-    kind = column.values.dtype.kind
-    if column.categories is not None or kind not in "iuf":
+def _looks_categorical(column: Column, sample_weight: AnyArray | None) -> bool:
+    """Return whether "auto" takes a column for categorical: of numbers, by their values and not by their type."""
+    if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True
-    values = column.values if column.missing is None else column.values[~column.missing]
-    if kind != "f":
-        return len(distinct(column)) <= MAX_INTEGER_CATEGORIES
-    # One missing value is enough for pandas and NumPy to make floating numbers of integers.
-    integral = column.missing is not None and len(values) > 0 and (values == np.floor(values)).all()
-    return bool(integral) and len(distinct(column)) <= MAX_FLOATING_CATEGORIES
+    present = slice(None) if column.missing is None else ~column.missing
+    values = column.values[present]
+    if len(np.unique(values[:_FIRST_ROWS])) > MAX_NUMERIC_CATEGORIES:
+        return False
+    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
+        return False
+    found = distinct(column)
+    if len(found) > MAX_NUMERIC_CATEGORIES:
+        return False
+    # A row of weight 2 is that row twice; one of weight 0.5 is still a row.
+    rows = None if sample_weight is None else np.maximum(sample_weight[present], 1)
+    n_rows = np.bincount(np.searchsorted(found, values), rows)
+    return len(found) < 2 or bool(n_rows.sum() <= _FEW_ROWS or n_rows.min() > 1)

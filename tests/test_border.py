@@ -86,15 +86,21 @@ def test_polars_frame_and_object_array_give_the_codes_of_the_pandas_frame():
         np.testing.assert_array_equal(TableEncoder(n_jobs=2).fit(table, y).transform(table), expected)
 
 
-def test_auto_goes_by_type_and_by_the_number_of_integers():
+@pytest.mark.filterwarnings("ignore:discretisation left")
+def test_auto_goes_by_values_of_numbers_and_by_type_of_all_else():
     n = 66
     X = pd.DataFrame(
         {
-            "float": np.arange(n) % 2 + 0.0,
-            "few": np.arange(n) % 64,
-            "many": np.arange(n) % 65,
-            "many with missing": pd.array([*range(65), None], dtype="Int64"),
-            "few with missing": pd.array([*range(64), None, None], dtype="Int64"),
+            "few": np.arange(n) % 10,
+            "few floats": np.arange(n) % 10 - 5.0,
+            "many": np.arange(n) % 11,
+            "many floats": np.arange(n) % 11 + 0.0,
+            "few with missing": pd.array([*range(10)] * 6 + [None] * (n - 60), dtype="Int64"),
+            "many with missing": pd.array([*range(11)] * 5 + [None] * (n - 55), dtype="Int64"),
+            "few made floats by a gap": [*range(10)] * 6 + [None] * (n - 60),
+            "many made floats by a gap": [*range(11)] * 5 + [None] * (n - 55),
+            "few, but not whole": np.arange(n) % 2 + 0.5,
+            "one is not whole": [0.5] + [1.0, 2.0, 3.0, 4.0, 5.0] * (n // 5),
             "bool": np.arange(n) % 2 == 0,
             "text": np.arange(n).astype(str),
             "category": pd.Categorical(np.arange(n)),
@@ -102,15 +108,12 @@ def test_auto_goes_by_type_and_by_the_number_of_integers():
             "floats as objects": pd.Series([0.5, None] * (n // 2), dtype=object),
             "integers as objects": pd.Series([5, None] * (n // 2), dtype=object),
             "nothing": pd.Series([None] * n, dtype=object),
-            "few made floats by a gap": [*range(10)] * 6 + [None] * (n - 60),
-            "many made floats by a gap": [*range(11)] * 5 + [None] * (n - 55),
-            "float with a gap": [0.5, *range(64), None],
             "float without a value": [np.nan] * n,
         }
     )
     encoder = TableEncoder().fit(X, [0, 1] * (n // 2))
-    continuous = ["float", "many", "many with missing", "Float64", "floats as objects"]
-    continuous += ["many made floats by a gap", "float with a gap", "float without a value"]
+    continuous = ["many", "many floats", "many with missing", "many made floats by a gap", "few, but not whole"]
+    continuous += ["one is not whole", "floats as objects"]
     assert encoder.feature_names_in_[~encoder.is_discrete_].tolist() == continuous
     in_polars = pl.DataFrame({"i": [*range(65), None], "f": [0.5] * n, "t": ["a"] * n, "b": [True] * n})
     assert is_discrete(in_polars) == [False, False, True, True]
@@ -127,10 +130,11 @@ def test_a_gap_in_a_column_of_integers_changes_no_category():
         assert TableEncoder().fit(table, y).transform(table).tolist() == [expected.tolist()]
 
 
-def test_a_gap_in_a_row_of_weight_zero_is_no_gap():
-    X = [[1.0], [2.0], [3.0], [np.nan]]
-    assert TableEncoder().fit(X, [0, 1, 0, 1]).is_discrete_.tolist() == [True]
-    assert TableEncoder().fit(X, [0, 1, 0, 1], [1, 1, 1, 0]).is_discrete_.tolist() == [False]
+@pytest.mark.filterwarnings("ignore:discretisation left")
+def test_a_value_in_a_row_of_weight_zero_is_no_value():
+    X, y, weight = np.arange(11.0)[:, np.newaxis], np.arange(11) % 2, np.arange(11) < 10
+    assert TableEncoder().fit(X, y).is_discrete_.tolist() == [False]
+    assert TableEncoder().fit(X, y, weight).is_discrete_.tolist() == [True]
 
 
 def test_discrete_features_by_bool_mask_number_and_name():
@@ -484,6 +488,7 @@ rows_of_a_table = st.lists(
 ).filter(lambda rows: len({label for *_, label, weight in rows if weight}) > 1)
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(rows_of_a_table)
 def test_rows_of_weight_zero_are_as_if_absent(rows):

@@ -83,6 +83,7 @@ def test_figures_of_the_table_are_those_of_scikit_learn(calibration):
     )
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @pytest.mark.parametrize("has_temperature", [False, True])
 def test_command_prints_a_table_and_draws(has_temperature, calibration, monkeypatch, capsys, tmp_path):
     if has_temperature and not calibration.HAS_TEMPERATURE:

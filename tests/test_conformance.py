@@ -62,6 +62,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED.get(type(estimator), {}))
 def test_estimator_checks(estimator, check):

@@ -58,6 +58,7 @@ def test_dataset_that_does_not_fit_together_is_refused(change, message):
         Dataset("weather", **(parts | change))
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 def test_npz_of_one_table(save):
     path = save(
         X=np.array([[0, 31], [1, 12], [0, 15]], np.uint8),
@@ -91,6 +92,7 @@ def test_missing_strings_are_none(save):
     assert data.X.tolist() == [[None], ["rain"]]
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_integers_stay_integers_where_cells_are_missing(save, dtype):
     X = np.stack([np.arange(130) % 5, np.arange(130) % 3, np.arange(130)], axis=1).astype(dtype)
@@ -268,6 +270,7 @@ def test_openml_without_one_target_asks_for_it(openml):
         load_openml("weather")
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @pytest.mark.data
 @real_data
 def test_every_raw_file_loads_and_can_be_encoded():

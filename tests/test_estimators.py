@@ -226,6 +226,7 @@ def test_repr_shows_what_was_set():
     )
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 def test_a_refit_that_fails_leaves_no_torn_model():
     """The new encoder must never meet the old tables."""
     model = TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)

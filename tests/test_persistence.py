@@ -229,6 +229,7 @@ def columns(n):
     return plain | declared | typed
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.lists(columns(12), min_size=1, max_size=3),

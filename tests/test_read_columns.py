@@ -20,6 +20,7 @@ class NoLooks:
         raise RuntimeError("no looks")
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
 @pytest.mark.parametrize("container", ["float array", "object array"])
 def test_what_is_masked_is_missing(container):
     columns, y = sound(0)
