@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import MDLPDiscretizer
@@ -199,6 +201,20 @@ def test_more_than_255_states_take_two_bytes():
 def test_column_that_holds_no_numbers_is_an_error(column, words):
     with pytest.raises(TypeError, match=words):
         MDLPDiscretizer().fit([[value] for value in column], [0, 1])
+
+
+def test_bad_parameters_and_use_before_fit_are_named():
+    with pytest.raises(ValueError, match="'n_jobs' parameter of MDLPDiscretizer must be"):
+        MDLPDiscretizer(n_jobs="all").fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(NotFittedError, match="MDLPDiscretizer"):
+        MDLPDiscretizer().transform([[1.0]])
+
+
+def test_tags_say_what_it_takes():
+    tags = get_tags(MDLPDiscretizer())
+    assert tags.target_tags.required
+    assert tags.input_tags.allow_nan
+    assert tags.transformer_tags.preserves_dtype == []
 
 
 def test_declared_categories_are_not_discretised():

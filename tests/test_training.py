@@ -248,6 +248,12 @@ def test_divergence_is_an_error_and_leaves_no_model():
         fit(xor_data(), candidates("all"), learning_rate=1e39)
 
 
+def test_a_single_class_is_refused():
+    data = EncodedData.from_codes([[0, 1], [1, 0]], [0, 0], n_classes=1)
+    with pytest.raises(ValueError, match="training by gradient needs at least 2 classes, the data have 1"):
+        fit(data, candidates("all", n_features=2))
+
+
 def test_missing_values_are_refused_where_draws_may_have_cycles():
     data = EncodedData.from_codes([[0, -1], [1, 1]], [0, 1], n_states=[2, 2])
     cyclic = CandidateSets.from_lists([[1], [0]], allow_cycles=True)
