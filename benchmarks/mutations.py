@@ -41,12 +41,15 @@ KEPT = ("tanlearn.kernels", "tanlearn._jit", "tanlearn._lanes", "tanlearn._cuda"
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
     "candidates": ["candidates", "structures"],
-    "counts": ["counts", "streams", "chow_liu", "k_dependence"],
+    "chow_liu": ["chow_liu", "device_learning"],
+    "counts": ["counts", "streams", "chow_liu", "k_dependence", "device_learning"],
     "discretize": ["discretize", "border", "streams"],
     "elimination": ["inference", "objectives", "generative", "expectation_maximization", "generation"],
     "few_bits": ["quantization"],
     "inference": ["inference", "generative", "quantization", "device_prediction"],
+    "k_dependence": ["k_dependence", "device_learning"],
     "quantization": ["quantization"],
+    "random_tree": ["random_tree", "device_learning"],
     "structures": ["structures", "k_dependence", "order_search", "convex_relaxation"],
     "training": ["training", "training_checkpoint", "estimators", "quantization", "device_training"],
 }
@@ -402,7 +405,8 @@ def main():
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     parts = ("tanlearn", *(part for part in options.module.with_suffix("").parts if part != "tanlearn"))
     path, name = ROOT.joinpath(*parts).with_suffix(".py"), ".".join(parts)
-    tests = options.tests or [Path("tests", f"test_{stem}.py") for stem in TESTS.get(parts[-1], [parts[-1]])]
+    stems = [*TESTS.get(parts[-1], [parts[-1]]), "defaults"]
+    tests = options.tests or [Path("tests", f"test_{stem}.py") for stem in stems]
     tree = ast.parse(path.read_text())
     mutants = choose(mutants_of(tree), options.sample, options.seed)
     if options.lines:

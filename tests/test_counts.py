@@ -80,6 +80,18 @@ def test_counting_in_words_equals_counting_by_itself(n_states, n_classes, n, n_j
             assert counted_at(cost, data, patch, block=97, n_jobs=n_jobs) == by_itself
 
 
+@pytest.mark.parametrize("sizes", [(127, 129), (128, 1), (129, 129), (256, 257)])
+def test_classes_that_just_fill_their_words_are_counted_in_words(sizes, monkeypatch):
+    """Two words, 128 rows, are taken at a time."""
+    y = np.repeat([0, 1], sizes)
+    X = np.random.default_rng(0).integers(0, 2, (len(y), 3))
+    data = EncodedData.from_codes(X, y, n_states=[2, 2, 2])
+    counted = counted_at(COUNT_IN_WORDS, data, monkeypatch)
+    assert counted == counted_at(COUNT_BY_ITSELF, data, monkeypatch)
+    for c, size in enumerate(sizes):
+        assert counted.pair(2, 1)[:, :, c].sum() == size
+
+
 @pytest.mark.parametrize("cost", [COUNT_BY_ITSELF, COUNT_IN_WORDS])
 def test_both_ways_of_counting_equal_oracle(cost, monkeypatch):
     data = random_data(7, n=150)
@@ -322,6 +334,17 @@ def test_sums_that_overflow_are_refused_and_change_nothing():
         with pytest.raises(ValueError, match=f"add up to {2**63}, but may add up to {2**63 - 1} at most. Divide"):
             add()
     assert counted.to_bytes() == before
+
+
+def test_states_are_equal_that_hold_the_same_counts_of_the_same_table():
+    counted = state(random_data(0))
+    assert counted == state(random_data(0))
+    assert counted != state(random_data(1))  # of the same table
+    assert CountState([2, 3], 2) != CountState([3, 2], 2)  # of as many counts, none of anything
+    assert counted != counted.to_bytes()
+    only_pairs = state(random_data(0))
+    only_pairs.pair(1, 0)[0, 0, 0] += 1
+    assert counted != only_pairs
 
 
 def test_repr_names_the_weight():

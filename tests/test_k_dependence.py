@@ -116,6 +116,15 @@ def test_constant_features_stay_alone_and_equals_go_by_number():
     assert KDependence(k=2).learn(data, RNG).parents.tolist() == [[-1, -1], [-1, -1], [1, -1], [1, 2]]
 
 
+def test_of_many_equals_the_first_are_the_parents():
+    """Of more than 16, of which only a stable sort keeps the order."""
+    y = np.arange(60) % 2
+    copies = np.repeat((y ^ (np.arange(60) % 5 == 0))[:, np.newaxis], 40, axis=1)
+    parents = KDependence(k=2).learn(EncodedData.from_codes(copies, y), RNG).parents
+    assert parents[:3].tolist() == [[-1, -1], [0, -1], [0, 1]]
+    assert (parents[2:] == [0, 1]).all()
+
+
 def test_single_feature():
     assert KDependence(k=2).learn(EncodedData.from_codes([[0], [1]], [0, 1]), RNG).parents.tolist() == [[-1, -1]]
 
@@ -133,7 +142,10 @@ def test_two_parents_learn_what_one_cannot():
     assert one < 0.8
 
 
-@pytest.mark.parametrize("parameters", [{"k": 3}, {"k": -1}, {"k": 1.5}, {"threshold": -0.1}, {"threshold": "bic"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"k": 3}, {"k": -1}, {"k": 1.5}, {"threshold": -0.1}, {"threshold": "bic"}, {"n_jobs": 1.5}],
+)
 def test_bad_parameters_are_named(parameters):
     (name,) = parameters
     with pytest.raises(ValueError, match=f"'{name}' parameter of KDependence must be"):
