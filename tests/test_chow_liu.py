@@ -116,6 +116,41 @@ def test_bic_is_half_the_logarithm_of_the_rows_for_a_parameter():
         assert ChowLiu(penalty="bic").learn(data, RNG).n_edges == n_edges
 
 
+def test_an_edge_pays_for_its_parameters_in_every_class():
+    """Of two equal classes it is worth twice as much, and costs twice as much."""
+    once, gain = worth(32)
+    twice = once.take(np.repeat(np.arange(200), 2))
+    twice = EncodedData.from_codes(twice.codes.T.astype(int), np.arange(400) % 2)
+    for price, n_edges in ((0.9 * gain, 1), (1.1 * gain, 0)):
+        for data in (once, twice):
+            assert ChowLiu(penalty=price).learn(data, RNG).n_edges == n_edges
+
+
+def test_without_a_price_every_edge_that_is_worth_anything_stays():
+    data, gain = worth(8)
+    assert 0 < gain < 0.5
+    assert ChowLiu(penalty=0.0).learn(data, RNG).n_edges == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_tree_is_likelier_whatever_the_numbers_of_values(seed):
+    """Features of many values cost no more than others where nothing has a price."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 60)
+    X = np.stack([(y + rng.integers(0, k, 60)) % k for k in (2, 3, 5, 8)], axis=1)
+    X[:30, 3] = X[:30, 0]
+    data = EncodedData.from_codes(X, y, n_states=[2, 3, 5, 8])
+    learnt = log_likelihood(data, ChowLiu().learn(data, RNG).parent)
+    assert learnt == pytest.approx(max(log_likelihood(data, parent) for parent in naive.all_forests(4)))
+
+
+@pytest.mark.parametrize("parameters", [{"root": -1}, {"penalty": "mdl"}, {"penalty": -0.5}, {"n_jobs": 1.5}], ids=str)
+def test_bad_parameters_are_named(parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"'{name}' parameter of ChowLiu must be"):
+        ChowLiu(**parameters).learn(chain_data(), RNG)
+
+
 def test_aic_is_one_for_a_parameter():
     for copies, n_edges in ((24, 1), (16, 0)):
         data, gain = worth(copies)
