@@ -6,6 +6,7 @@ from scipy.stats import chisquare
 
 from tanlearn import EncodedData
 from tanlearn.baselines import RandomTree
+from tanlearn.parameters import check_learner_device
 
 
 def table(n_features):
@@ -57,3 +58,10 @@ def test_generator_alone_decides():
 def test_ordering_that_is_no_permutation_is_refused(ordering):
     with pytest.raises(ValueError, match=r"ordering must be a permutation of 0\.\.2"):
         RandomTree(ordering=ordering).learn(table(3), np.random.default_rng(0))
+
+
+def test_it_is_for_every_device_and_its_parameter_is_checked():
+    for device in ("cpu", "cuda"):
+        check_learner_device(RandomTree(), device)
+    with pytest.raises(ValueError, match="'ordering' parameter of RandomTree must be"):
+        RandomTree(ordering="random").learn(table(3), np.random.default_rng(0))

@@ -35,6 +35,14 @@ def test_search_goes_on_from_a_forest(initial):
     assert ours == naive_learn(naive_wrapper.super_parent, data, "margin", parents=initial)
 
 
+def test_a_feature_that_has_a_parent_keeps_it():
+    """The class is x1 xor x2, which an edge between the two would tell; but both have a parent: feature 0."""
+    X = np.random.default_rng(0).integers(0, 2, (100, 4))
+    data, initial = EncodedData.from_codes(X, X[:, 1] ^ X[:, 2]), Structure([-1, 0, 0, -1])
+    parent = SuperParent(initial=initial).learn(data, None).parent
+    assert parent[1:3].tolist() == [0, 0]
+
+
 def test_the_super_parent_may_be_worse_than_the_structure_and_its_edge_better():
     """Whatever feature becomes the parent of all others, more rows are wrong; with one of these edges fewer are."""
     data = varied_data(18)
