@@ -148,6 +148,16 @@ def test_maximum_likelihood_start_begins_at_the_frequencies():
     np.testing.assert_allclose(outcome.tables.cells, start.cells, atol=1e-5)
 
 
+def test_settings_are_the_published_protocol_unless_told_otherwise():
+    """Differentiable TAN, section 4.2: 500 epochs of batches of 100, rates 3e-2 and 1e-3, from temperature 10 to 0.1."""
+    settings = TrainingSettings()
+    assert (settings.n_epochs, settings.batch_size) == (500, 100)
+    assert (settings.learning_rate, settings.structure_learning_rate) == (3e-2, 1e-3)
+    assert settings.temperature == (10.0, 0.1)
+    assert (settings.init, settings.dtype) == ("uniform", "float32")
+    assert (settings.patience, settings.fixed_point, settings.size_weight) == (None, None, 0.0)
+
+
 def test_schedules_fall_exponentially_as_published():
     reports = []
     fit(xor_data(), candidates("all"), n_epochs=5, learning_rate=3e-2, callback=reports.append)
