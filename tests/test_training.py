@@ -149,7 +149,7 @@ def test_maximum_likelihood_start_begins_at_the_frequencies():
 
 
 def test_settings_are_the_published_protocol_unless_told_otherwise():
-    """Differentiable TAN, section 4.2: 500 epochs of batches of 100, rates 3e-2 and 1e-3, from temperature 10 to 0.1."""
+    """Differentiable TAN, section 4.2: 500 epochs, batches of 100, rates 3e-2 and 1e-3, temperatures 10 to 0.1."""
     settings = TrainingSettings()
     assert (settings.n_epochs, settings.batch_size) == (500, 100)
     assert (settings.learning_rate, settings.structure_learning_rate) == (3e-2, 1e-3)
