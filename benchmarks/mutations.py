@@ -41,6 +41,7 @@ KEPT = ("tanlearn.kernels", "tanlearn._jit", "tanlearn._lanes", "tanlearn._cuda"
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
     "annealing": ["annealing", "wrapper"],
+    "aode": ["aode", "class_weights", "persistence", "persistence_damage"],
     "candidates": ["candidates", "structures"],
     "chow_liu": ["chow_liu", "device_learning"],
     "counts": ["counts", "streams", "chow_liu", "k_dependence", "device_learning"],

@@ -162,6 +162,12 @@ def test_learning_from_codes_forgets_the_encoder_of_an_earlier_fit():
         model.predict(XY[:, :-1])
 
 
+@pytest.mark.parametrize("parameters", [{"alpha": 0}, {"alpha": 0.5}, {"min_count": 0}, {"min_count": 0.5}], ids=str)
+def test_parameters_from_zero_are_legal(parameters):
+    X = np.random.default_rng(0).integers(0, 2, (100, 2))
+    assert AODEClassifier(**parameters, **CODES).fit(X, X[:, 0] ^ X[:, 1]).score(X, X[:, 0] ^ X[:, 1]) == 1
+
+
 @pytest.mark.parametrize("parameters", [{"alpha": -0.1}, {"alpha": "1"}, {"min_count": -1}, {"min_count": None}])
 def test_bad_parameters_are_named(parameters):
     (name,) = parameters
