@@ -133,6 +133,12 @@ class TableEncoder(BaseEstimator):
             If the table, the classes, the weights or a parameter break a rule, which the message states.
         TypeError
             If a column mixes strings and numbers, holds something else, or is continuous and no number.
+
+        Warns
+        -----
+        UserWarning
+            Once, if the discretizer leaves columns with one state whose values differ. Columns of which one value takes
+            nine tenths of the rows are no reason.
         """
         self._validate_params()
         columns = read_columns(X)
@@ -163,6 +169,11 @@ class TableEncoder(BaseEstimator):
         TypeError
             If a column mixes strings and numbers, a continuous one holds no numbers, or a categorical one strings where
             there were numbers or numbers where there were strings.
+
+        Warns
+        -----
+        UserWarning
+            Once, if columns have ten values or more, and none of them was there in ``fit``.
         """
         check_is_fitted(self)
         columns = read_columns(X)

@@ -25,6 +25,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     StochasticGradient,
     Structure,
+    TableEncoder,
     TANClassifier,
     round_tables,
     size_path,
@@ -355,7 +356,8 @@ def test_models_of_one_structure_report_sizes():
 def test_a_price_leads_from_a_tree_to_naive_bayes():
     X, y = load_digits(return_X_y=True)
     weights = (0.0, 1e-4, 1e-3, 1e-1)
-    model = TANClassifier(n_epochs=20, random_state=0)
+    pixels = TableEncoder(discrete_features=False)
+    model = TANClassifier(encoder=pixels, n_epochs=20, random_state=0)
     sizes = [clone(model).set_params(size_weight=weight).fit(X[:900], y[:900]).size_bits_ for weight in weights]
     assert sorted(sizes, reverse=True) == sizes
     n_states = clone(model).fit(X[:900], y[:900]).encoder_.n_states_
