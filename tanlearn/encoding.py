@@ -324,7 +324,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     else:
         # One more entry at the end, which -1, the index of a missing value, finds.
         codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
-    if len(index.categories) and (codes == index.unseen).all():
+    if len(index.categories) and codes[0] == index.unseen and (codes == index.unseen).all():
         _check_types(column, index.categories)
     if handle_unknown == "error":
         unknown = codes == index.unseen
@@ -363,7 +363,7 @@ def warn_of_unseen(columns: list[Column], indexes: Sequence[CategoryIndex | None
     unseen = missing_code(codes.dtype)
     found = []
     for column, index, row in zip(columns, indexes, codes, strict=True):
-        if index is None or not len(index.categories) or not (row == unseen).all():
+        if index is None or not len(index.categories) or row[0] != unseen or not (row == unseen).all():
             continue
         present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
         if len(present) >= _FEWEST_UNSEEN:
