@@ -432,7 +432,7 @@ def _check_types(column: Column, categories: AnyArray) -> None:
 
 def _kind(value: Any) -> str:
     """Return what a value has to be of to be equal to this one."""
-    kinds = {Real: "numbers", np.bool_: "numbers", str: "strings", bytes: "bytes"}
+    kinds = {Real: "numbers", str: "strings", bytes: "bytes"}
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), type(value).__name__)
 
 
