@@ -49,6 +49,16 @@ def test_joint_equals_direct_counting(missing, weighted, alpha, min_count):
     np.testing.assert_allclose(joint(model, samples), expected, rtol=2e-6)
 
 
+def test_what_is_never_seen_beside_a_super_parent_is_uniform():
+    """In class 0, the rows with x0 = 0 all miss x1."""
+    XY = np.array([[0, -1, 0, 0], [0, -1, 1, 0], [1, 0, 2, 1], [1, 2, 3, 1], [1, 1, 0, 2]])
+    weight, sample = np.ones(5, int), [0, 1, 0]
+    model = ensemble(XY, alpha=0)
+    expected = naive_aode.aode(XY, weight, N_STATES, N_CLASSES, 0, 1, sample)
+    assert expected[0] > 0
+    np.testing.assert_allclose(joint(model, [sample]), [expected], rtol=2e-6)
+
+
 def test_missing_features_are_summed_out_of_every_estimator():
     XY = random_rows(3, missing=0.1)
     arguments = (XY, np.ones(len(XY)), N_STATES, N_CLASSES, 0.5)

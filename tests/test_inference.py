@@ -55,6 +55,15 @@ def test_missing_features_are_summed_out(parent):
     np.testing.assert_allclose(scores[-1], tables.log_prior, rtol=1e-12)  # nothing known: the prior
 
 
+def test_a_second_parent_that_is_the_first_feature_makes_no_forest():
+    """Summed out, feature 2 leaves a factor of its parents, 1 and 0."""
+    n_states, parents = [2, 3, 4, 2], [[-1, -1], [-1, -1], [1, 0], [2, -1]]
+    tables, structure, _ = model(parents, n_states=n_states)
+    expected = naive_elimination.log_joint([-1, -1, -1, 1], tables.cells, parents, n_states, 3)
+    scores = log_joint(tables, structure, np.array([[255], [255], [255], [1]], np.uint8))
+    np.testing.assert_allclose(scores, [expected], rtol=1e-12)
+
+
 def test_forests_are_summed_out_without_elimination(monkeypatch):
     tables, structure, data = model([-1, 0, 1], n=20)
     codes = data.codes.copy()
