@@ -46,7 +46,7 @@ TESTS = {
     "chow_liu": ["chow_liu", "device_learning"],
     "counts": ["counts", "streams", "chow_liu", "k_dependence", "device_learning"],
     "discretize": ["discretize", "border", "streams"],
-    "elimination": ["inference", "objectives", "generative", "expectation_maximization", "generation"],
+    "elimination": ["inference", "objectives", "generative", "expectation_maximization", "quantization"],
     "few_bits": ["quantization"],
     "greedy": ["greedy", "wrapper"],
     "inference": ["inference", "generative", "quantization", "device_prediction"],
