@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoded_data import EncodedData
+from tanlearn.kernels.mathematics import exp, exp_all, log
 from tanlearn.parameters import MaximumLikelihood
 from tanlearn.structures import Structure
 
@@ -167,7 +168,10 @@ class SimulatedAnnealing(WrapperSearch):
             raise ValueError(
                 f"temperature must be two positive numbers (first, last step) that do not rise, got {self.temperature}."
             )
-        return np.geomspace(*self.temperature, num=self.n_steps)
+        first, last = (float(temperature) for temperature in self.temperature)
+        schedule = np.linspace(0.0, log(last / first), self.n_steps)
+        exp_all(schedule, schedule)
+        return first * schedule
 
 
 def _anneal(
@@ -182,7 +186,7 @@ def _anneal(
             continue
         families = scorer.families(child, np.array([[chosen, -1]]))
         value = float(scorer.try_families(families)[0])
-        if value >= scorer.value or rng.random() < math.exp((value - scorer.value) / temperature):
+        if value >= scorer.value or rng.random() < exp((value - scorer.value) / temperature):
             scorer.take(families, 0, value)
             if value > best.value:
                 best = scorer.copy()

@@ -29,7 +29,7 @@ from tanlearn.estimators import Classifier
 from tanlearn.inference import device_blocks
 from tanlearn.kernels import aode as kernels
 from tanlearn.kernels import gpu
-from tanlearn.kernels.mathematics import log_all
+from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.serialization import check_array
 from tanlearn.streams import PartialFitMixin
 from tanlearn.table_encoder import TableEncoder
@@ -135,20 +135,27 @@ class AODEClassifier(PartialFitMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Count, and take logarithms."""
+        self._check_memory(data, data.n_samples)
         self._learn_counts(self._new_counts(data).update(data, n_jobs=self.n_jobs))
 
     def _new_counts(self, data: EncodedData) -> CountState:
-        """Return counts of pairs, if there is room for them and their logarithms."""
+        """Return counts of pairs, for chunks of which nobody knows how many will come."""
+        self._check_memory(data, None)
+        return CountState(data.n_states, data.n_classes)
+
+    def _check_memory(self, data: EncodedData, n_samples: int | None) -> None:
+        """Refuse counts of pairs and their logarithms, 4 bytes each a cell, if there is no room for them."""
         states = data.n_states
-        n_cells = int(states.sum() + 1) ** 2 * data.n_classes
+        n_rows = int(states.sum() + 1)
+        n_cells = n_rows**2 * data.n_classes
+        own = int(states.max()) * n_rows * data.n_classes  # one feature given all others passes through five arrays
         check_memory(
             n_cells,
-            8 * n_cells,
-            n_cells / len(states) ** 2 / data.n_samples,
+            8 * n_cells + 40 * own,
+            n_cells / len(states) ** 2 / n_samples if n_samples else 0.0,
             f"an ensemble over all pairs of {len(states)} features of up to {states.max()} values",
             "Learn one tree (ChowLiu), or merge, discretise or leave out columns with so many values",
         )
-        return CountState(data.n_states, data.n_classes)
 
     def _learn_counts(self, state: CountState) -> None:
         """Take logarithms, and warn if nothing is averaged."""
@@ -314,7 +321,7 @@ class OneDependenceEnsemble:
         log_parent = self.log_parent.copy()
         rows = log_parent[:-LANES].reshape(-1, self.n_classes)
         for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last
-            total = np.logaddexp.reduce(own.astype(np.float64), axis=0)
+            total = _log_sum(own.astype(np.float64))
             known = total > -np.inf  # not so a class without rows, where nothing is smoothed
             own[:, known] += (log_prior - total)[known]
         return replace(self, log_parent=log_parent)
@@ -374,6 +381,15 @@ def _score(
     width = len(is_parent) * n_classes
     kernels.log_sum_joint(parents, children, log_parent, log_child, width, lanes, total, scores)
     return scores, n_parents
+
+
+def _log_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum over rows of exponentials."""
+    top = logs.max(axis=0)
+    shares, total = logs - np.where(top > -np.inf, top, 0.0), np.empty_like(top)
+    exp_all(shares.ravel(), shares.ravel())
+    log_all(shares.sum(axis=0), total)
+    return top + total
 
 
 def _log_number(n_parents: IntArray) -> FloatArray:

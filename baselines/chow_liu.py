@@ -25,6 +25,9 @@ from .information import Information
 __all__ = ["ChowLiu"]
 
 
+_NOTHING = 1e-300
+
+
 class ChowLiu(BaseEstimator):
     """Maximum spanning tree over class-conditional mutual information.
 
@@ -116,10 +119,13 @@ class ChowLiu(BaseEstimator):
 
     def _grow(self, information: Information) -> Structure:
         """Return the tree that information decides."""
-        named = {"aic": 1.0, "bic": log(information.weight) / 2}
+        named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
         price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = information.n_states - 1
-        gain = information.of_pairs - price * np.outer(free, free) * information.n_classes / information.weight
+        n_parameters = np.outer(free, free) * information.n_classes
+        gain = information.of_pairs
+        if price:  # without rows, nothing pays for an edge
+            gain = gain - price / max(information.weight, _NOTHING) * n_parameters
         return Structure(maximum_spanning_forest(gain, self.root, spanning=self.penalty is None))
 
 

@@ -1,7 +1,8 @@
 """What trees are decided by: information about the class, and of pairs of features given the class.
 
-From integer counts it is the same on every CPU. Learners compare it rounded, so that what is equal in exact arithmetic,
-such as the information of a copy with other values, is equal to the last bit, and the order of the features decides.
+From integer counts it is the same on every CPU, and that of a copy with other values equal to the last bit. Learners
+compare it rounded to 9e-13 nats, so that what is equal in exact arithmetic only is told apart by next to no rounding,
+and the order of the features decides.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tanlearn.kernels.counts import sparse_information
 
 __all__ = ["Information", "round_information"]
 
-#: Nats that are told apart, 9e-13: far above rounding (1e-15), far below what one of n rows changes (about 1 / n).
+#: Nats that are told apart, 9e-13: far above rounding, 1e-15 of integer counts.
 _QUANTUM = 2.0**-40
 #: Pair counts that are made densely whatever the number of rows: 128 MB.
 _DENSE_CELLS = 2**24

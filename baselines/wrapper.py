@@ -199,6 +199,13 @@ class StructureScorer:
         """
         data, contexts = _join_wide_parents(self._data, parents)
         layout = TableLayout(np.full(len(parents), child, dtype=np.intp), contexts, data.n_states, data.n_classes)
+        check_memory(
+            layout.n_cells,
+            8 * (2 + len(self._parts)) * layout.n_cells,
+            layout.n_cells / max(len(parents), 1) / data.n_samples,
+            f"the set of tables of feature {child} given {len(parents)} choices of parents",
+            "Take fewer parents, or merge, discretise or leave out columns with so many values",
+        )
         families = Families(parents, layout, [], [], [], [])
         for codes, cells, counts in self._tables(data, layout):
             low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
@@ -300,7 +307,7 @@ class StructureScorer:
         for part, codes, cells in zip(self._parts, families.codes, families.cells, strict=True):
             table = families.layout.select_cells(cells, np.array([number]))
             part.scores = part.without(child) + layout.log_joint(codes, table)
-            part.current[child] = (layout, codes, table)
+            part.current[child] = (*_own_columns(layout, codes, part.data), table)
         self.parents[child] = families.parents[number]
         self.value = value
 
@@ -324,6 +331,15 @@ class StructureScorer:
             np.divide(trained.cells, _QUANTUM, out=trained.cells)
             np.rint(trained.cells, out=trained.cells)
             yield codes, np.multiply(trained.cells, _QUANTUM, out=trained.cells), counts
+
+
+def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[TableLayout, Codes]:
+    """Return the layout of one family, and codes that it speaks of: its own if columns were joined for it."""
+    if len(codes) == data.n_features:
+        return layout, codes
+    columns = [layout.child[0], layout.parents[0, 0]]
+    one = np.array([0]), np.array([[1, -1]])
+    return TableLayout(*one, layout.n_states[columns], layout.n_classes), np.ascontiguousarray(codes[columns])
 
 
 def _join_wide_parents(data: EncodedData, parents: IntArray) -> tuple[EncodedData, IntArray]:

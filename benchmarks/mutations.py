@@ -406,6 +406,7 @@ def main():
     parser.add_argument("--lines", type=int, nargs="+", help="only mutants of these lines")
     parser.add_argument("--tests", type=Path, nargs="+", help="files of tests to run in place of the usual ones")
     parser.add_argument("--list", action="store_true", help="name the mutants and run nothing")
+    parser.add_argument("--verbose", action="store_true", help="say which tests notice a mutant")
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -457,7 +458,7 @@ def main():
         elif found is None or found[0] in (1, 2, 3):
             outcomes["killed"] += 1
             by = "a crash" if found is None else ", ".join(found[1]) or "an error"
-            if os.environ.get("MUTATIONS_VERBOSE"):
+            if options.verbose:
                 print(f"killed by {by}: {label}", flush=True)
         elif found[0] == 0:
             outcomes["survived"] += 1

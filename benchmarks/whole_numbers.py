@@ -4,12 +4,11 @@
     python benchmarks/whole_numbers.py --sets digits car  # errors of these, one by one
 
 Every column of a table comes as floating numbers, codes of categories too, as `OrdinalEncoder` makes them. A column is
-categorical if its values are whole, at most so many distinct ones as the limit says, and, where "no singles" is asked
-for, none of them stands in one row only while there are more than five hundred rows. All other columns are discretised.
+categorical if its values are whole, and at most so many distinct ones as the limit says. All others are discretised.
 digits is scikit-learn's, the others are raw data sets. The rule was chosen on one half of the tables (those of one kin,
 like heart and cleve, lie in the same half), the other half had no part in the choice. Printed: means over the tables of
 the errors over five stratified folds, of 5,000 rows at most; conditional likelihood is trained on small tables only.
-`TableEncoder` has the limit MAX_NUMERIC_CATEGORIES, and no singles.
+`TableEncoder` has the limit MAX_NUMERIC_CATEGORIES. `whole_numbers.md` is what this printed.
 """
 
 import argparse
@@ -32,7 +31,7 @@ HELD_OUT = [
     "adult", "ann-thyroid", "breast", "car", "chess", "dermatology", "diabetes", "flare", "german", "ionosphere",
     "krkopt", "mushroom", "page-blocks", "pima", "segment", "soybean-large", "spambase", "vote",
 ]  # fmt: skip
-RULES = [(limit, singles) for limit in (0, 2, 5, 8, 10, 12, 16, 24, 64) for singles in (True, False)]
+LIMITS = (0, 2, 5, 8, 10, 12, 16, 24, 64)
 N_ROWS = 5000
 SMALL = 40_000
 
@@ -51,19 +50,18 @@ def load(name, folder):
     return X[rows], y[rows]
 
 
-def is_categorical(column, limit, singles):
+def is_categorical(column, limit):
     """Return what the rule says of a column."""
-    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-    is_code = len(values) <= limit and (values == np.floor(values)).all()
-    return is_code and (singles or counts.sum() <= 500 or counts.min() > 1)
+    values = np.unique(column[~np.isnan(column)])
+    return len(values) <= limit and (values == np.floor(values)).all()
 
 
-def errors_by_rule(name, folder):
-    """Return for every rule how many columns are categorical, and the errors of the learners."""
+def errors_by_limit(name, folder):
+    """Return for every limit how many columns are categorical, and the errors of the learners."""
     X, y = load(name, folder)
     found, known = {}, {}
-    for rule in RULES:
-        mask = np.array([is_categorical(column, *rule) for column in X.T])
+    for limit in LIMITS:
+        mask = np.array([is_categorical(column, limit) for column in X.T])
         if mask.tobytes() not in known:
             encoder = TableEncoder(discrete_features=mask)
             likelihood = ConjugateGradient(loss=ConditionalNLL(), max_iter=20)
@@ -76,18 +74,12 @@ def errors_by_rule(name, folder):
             folds = StratifiedKFold(5, shuffle=True, random_state=1)
             rates = [100 - 100 * cross_val_score(model, X, y, cv=folds, error_score="raise").mean() for model in models]
             known[mask.tobytes()] = rates + [np.nan] * (3 - len(rates))
-        found[rule] = mask.sum(), known[mask.tobytes()]
+        found[limit] = mask.sum(), known[mask.tobytes()]
     return found
 
 
-def line(rule, text, rates):
-    """Print a row."""
-    singles = "" if rule[1] else ", no singles"
-    print(f"| {rule[0]}{singles} | {text} | {' | '.join(f'{rate:.2f}' for rate in rates)} |", flush=True)
-
-
 def main(argv=None):
-    """Print a row a rule, or a data set and rule."""
+    """Print a row a limit, for both halves or for every table asked for."""
     warnings.filterwarnings("ignore", message="discretisation left|nothing in")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -99,11 +91,12 @@ def main(argv=None):
         print(f"\n{part}: {len(names)} table(s)\n")
         print("| limit | categorical columns | naive Bayes [%] | Chow-Liu TAN [%] | by conditional likelihood [%] |")
         print("| --- | ---: | ---: | ---: | ---: |")
-        found = [errors_by_rule(name, arguments.data) for name in names]
-        for rule in RULES:
-            columns = sum(table[rule][0] for table in found)
-            rates = list(zip(*(table[rule][1] for table in found), strict=True))
-            line(rule, columns, [np.mean([rate for rate in kind if rate == rate] or [np.nan]) for kind in rates])
+        found = [errors_by_limit(name, arguments.data) for name in names]
+        for limit in LIMITS:
+            columns = sum(table[limit][0] for table in found)
+            rates = zip(*(table[limit][1] for table in found), strict=True)
+            means = [np.mean([rate for rate in kind if rate == rate] or [np.nan]) for kind in rates]
+            print(f"| {limit} | {columns} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
 
 
 if __name__ == "__main__":

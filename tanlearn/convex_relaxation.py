@@ -123,13 +123,14 @@ class ConvexRelaxation(BaseEstimator):
         data.require_complete("The convex relaxation")
         _hosts(structure)  # whether it can be done at all, before it takes its time
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+        layout.check_memory(data.n_samples)
         largest = int(layout.groups()[0].max())
         if self.epsilon is not None and self.epsilon * largest >= 1:
             raise ValueError(
                 f"epsilon must be below one over the number of values, got {self.epsilon} and a distribution over "
                 f"{largest} values. Lower it."
             )
-        return renormalize(structure, Tables(layout, self._solve(layout, data)))
+        return renormalize(structure, Tables(layout, self._solve(layout, data.in_whole_rows())))
 
     def _solve(self, layout: TableLayout, data: EncodedData) -> FloatArray:
         """Return the optimal w and set ``objective_`` and ``margin_``."""

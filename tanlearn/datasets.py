@@ -182,9 +182,9 @@ def load_npz(path: str | Path) -> Dataset:
     Returns
     -------
     Dataset
-        Missing cells are NaN, or None among strings. Integers with missing cells become floating numbers, and are
-        still taken for integers where ``is_categorical`` does not say which columns are categorical: a column is
-        if it holds up to 64 distinct values. Of folds, the rows of all parts one after the other.
+        Missing cells are NaN, or None among strings; integers with missing cells become floating numbers. Where
+        ``is_categorical`` does not say which columns are categorical, :class:`~tanlearn.TableEncoder` decides. Of
+        folds, the rows of all parts one after the other.
 
     Raises
     ------

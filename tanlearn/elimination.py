@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -255,17 +256,18 @@ def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int
         family = {i, *(j for j in row if j >= 0)}
         for j in family:
             neighbours[j] |= family - {j}
-    bits = np.log2(n_states).tolist()
     # The feature that leaves the smallest factor goes first; in a chain or tree of cliques that adds no neighbours.
-    cost = {i: sum(bits[j] for j in near) for i, near in enumerate(neighbours)}
-    order, width, size = [], 3, float(n_states.max())
+    # (Integers of Python: products of many numbers of states do not overflow, and are the same on every CPU.)
+    states = n_states.tolist()
+    cost = {i: math.prod(states[j] for j in near) for i, near in enumerate(neighbours)}
+    order, width, size = [], 3, max(states)
     while cost:
         v = min(cost, key=cost.__getitem__)
-        size += 2 ** min(cost.pop(v), 60.0)
+        size += cost.pop(v)
         order.append(v)
         width = max(width, 1 + len(neighbours[v]))
         for j in neighbours[v]:
             neighbours[j] |= neighbours[v] - {j}
             neighbours[j].discard(v)
-            cost[j] = sum(bits[k] for k in neighbours[j])
+            cost[j] = math.prod(states[k] for k in neighbours[j])
     return np.array(order), min(width, _MAX_WIDTH), int(min(size * n_classes, _CAPACITY)) + 1

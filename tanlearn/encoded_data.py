@@ -194,6 +194,20 @@ class EncodedData:
         numbers = None if self.row_numbers is None else self.row_numbers[rows]
         return replace(self, codes=codes, y=self.y[rows], sample_weight=weight, row_numbers=numbers)
 
+    def in_whole_rows(self) -> EncodedData:
+        """Return rows that weigh at least 1 on average, those of weight 0 aside, for learners that search.
+
+        Of lighter ones (1e-3 each, or together 1) the smoothed start would be that of no rows at all, and the first
+        step as short as the mean's gradient, or shorter: beyond 1e-160 line searches end where they begin.
+
+        Returns
+        -------
+        EncodedData
+            Itself, or with weights divided by their mean.
+        """
+        mean = self.weights[self.weights > 0].mean()
+        return self if mean >= 1 else replace(self, sample_weight=self.weights / mean)
+
     def take_features(self, features: Any) -> EncodedData:
         """Return the data of some features.
 

@@ -117,6 +117,7 @@ class ExpectationMaximization(BaseEstimator):
         self._validate_params()
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+        layout.check_memory(data.n_samples)
         self.history_, self.converged_ = [], True
         is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))

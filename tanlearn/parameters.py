@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
@@ -33,6 +33,10 @@ __all__ = [
     "StochasticGradient",
     "check_learner_device",
 ]
+
+
+#: Rows of less weight than this, beside a count of one in every cell, leave all probabilities equal to a millionth.
+_LIGHTEST = 1e-6
 
 
 class ParameterLearner(Protocol):
@@ -155,6 +159,15 @@ class MaximumLikelihood(BaseEstimator):
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+        layout.check_memory(data.n_samples)
+        total = float(data.weights.sum())
+        if total < _LIGHTEST * self.alpha:
+            warnings.warn(
+                f"the weights of {data.n_samples:,} rows add up to {total:.3g}, lost beside alpha={self.alpha}: "
+                f"nothing is learnt. Multiply the weights by a common factor, or lower alpha.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self.from_counts(layout, layout.count(data.codes, data.y, data.weights, data.device))
 
     def from_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
@@ -265,7 +278,7 @@ class BatchLearner(BaseEstimator):
         Tables
         """
         self._validate_params()
-        return MaximumLikelihood(alpha=self.alpha).fit(structure, _of_whole_rows(data), rng)
+        return MaximumLikelihood(alpha=self.alpha).fit(structure, data.in_whole_rows(), rng)
 
     def improve(self, tables: Tables, data: EncodedData, callback: Callable[[Tables], Any] | None = None) -> Tables:
         """Return the tables that the search ends at.
@@ -293,7 +306,7 @@ class BatchLearner(BaseEstimator):
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
         objective = (DeviceObjective if data.device == "cuda" else Objective)(layout, data, loss)
-        total = float(_of_whole_rows(data).weights.sum())
+        total = float(data.in_whole_rows().weights.sum())
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
             # The sum, because SciPy's first step is at most one gradient long. The mean's gradient is n times shorter,
@@ -311,16 +324,6 @@ class BatchLearner(BaseEstimator):
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
-
-
-def _of_whole_rows(data: EncodedData) -> EncodedData:
-    """Return rows that weigh at least 1 on average, those of weight 0 aside.
-
-    Of lighter ones (1e-3 each, or together 1) the start would be that of no rows at all, and the first step as short as
-    the mean's gradient, or shorter: beyond 1e-160 line searches end where they begin.
-    """
-    mean = data.weights[data.weights > 0].mean()
-    return data if mean >= 1 else replace(data, sample_weight=data.weights / mean)
 
 
 class ConjugateGradient(BatchLearner):

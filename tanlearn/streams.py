@@ -119,6 +119,7 @@ class FamilyCounts:
     """
 
     def __init__(self, layout: TableLayout) -> None:
+        layout.check_memory(None)
         self.layout = layout
         self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
 

@@ -22,11 +22,8 @@ __all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder", "present_rows"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
-# 12.59 and 15.75 %; over the 20 tables of the choice 17.77, 16.36 and 18.28 % (benchmarks/whole_numbers.py).
+# 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/whole_numbers.md).
 MAX_NUMERIC_CATEGORIES = 10
-# A value that one row of more than these holds alone is the tail of a quantity, as in a pixel at the border, and not a
-# code: of columns within the limit above, it marks 13 of 22 in scans of digits, and 2 of 232 elsewhere.
-_FEW_ROWS = 500
 # A column has something to lose if no value takes more than this share of it.
 _LARGEST_SHARE = 0.9
 # Of a column, so many rows are looked at first: most columns of more values show them there.
@@ -44,13 +41,12 @@ class TableEncoder(BaseEstimator):
     ----------
     discrete_features : "auto", bool or array-like, default="auto"
         Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
-        or names. "auto" takes a column of numbers for categorical if these are whole, at most 10 distinct ones among
-        the training values and, in tables of more than 500 rows, none of them in one row only; all other numbers are
-        continuous. The values decide and not their type, so that a table gives the same model, whether integers,
-        floating numbers (which one missing value is enough for NumPy and pandas to make of integers, and which
-        scikit-learn's ``OrdinalEncoder`` returns) or Python objects carry it. Columns of strings, booleans and
-        declared categories are categorical. Codes of more values (postcodes, products) have to be named here, or
-        cast to str.
+        or names. "auto" takes a column of numbers for categorical if these are whole, and at most 10 distinct ones
+        among the training values; all other numbers are continuous. The values decide and not their type, so that a
+        table gives the same model, whether integers, floating numbers (which one missing value is enough for NumPy
+        and pandas to make of integers, and which scikit-learn's ``OrdinalEncoder`` returns) or Python objects carry
+        it. Columns of strings, booleans and declared categories are categorical. Codes of more values (postcodes,
+        products) have to be named here, or cast to str.
     discretizer : object, optional
         How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
         returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
@@ -237,7 +233,7 @@ class TableEncoder(BaseEstimator):
     def _learn(self, columns: list[Column], y: IntArray, sample_weight: AnyArray | None) -> Codes:
         """Fit to columns that are read already, after the names are known, and return their codes."""
         names = getattr(self, "feature_names_in_", None)
-        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names, sample_weight)
+        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names)
         pairs = list(zip(columns, self.is_discrete_, strict=True))
         self.categories_ = [find_categories(column) if discrete else None for column, discrete in pairs]
         n_categories = [0 if known is None else len(known) for known in self.categories_]
@@ -278,18 +274,22 @@ class TableEncoder(BaseEstimator):
             values = column.values if column.missing is None else column.values[~column.missing]
             n_rows = np.unique(values, return_counts=True)[1]
             if n_rows.max(initial=0) < _LARGEST_SHARE * len(values):
-                lost.append(f"{column.place} had {len(n_rows):,} values")
+                lost.append(column.place)
         if not lost:
             return
         shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
         total = len(columns[0].values) if sample_weight is None else float(sample_weight.sum())
-        light = f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
+        light = ""
+        if round(total) < len(columns[0].values):
+            light = (
+                f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
+            )
+        # The same words for every fold of a table, so that Python shows them once.
         warnings.warn(
             f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
             f"{shown}. {type(self.discretizer_).__name__} found no cut that tells the classes apart by such a column "
-            f"alone. If it is noise, drop it; if it is a code, cast it to str, or name it in discrete_features of "
-            f"TableEncoder; if it tells classes apart together with others only, bin it before, as with "
-            f"KBinsDiscretizer(n_bins=8, encode='ordinal').{light if round(total) < len(columns[0].values) else ''}",
+            f"alone. Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder, if it is "
+            f"a code; bin it beforehand if it tells classes apart only together with others.{light}",
             UserWarning,
             stacklevel=2,
         )
@@ -343,12 +343,10 @@ def present_rows(
     return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
 
 
-def _is_discrete(
-    option: Any, columns: list[Column], names: AnyArray | None, sample_weight: AnyArray | None
-) -> NDArray[np.bool_]:
+def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
     """Return which columns are categorical."""
     if isinstance(option, str):  # "auto", the only string that the constraints let pass
-        return np.array([_looks_categorical(column, sample_weight) for column in columns])
+        return np.array([_looks_categorical(column) for column in columns])
     n_features = len(columns)
     chosen = np.asarray(option)
     if chosen.ndim == 0:
@@ -372,20 +370,13 @@ def _is_discrete(
     return discrete
 
 
-def _looks_categorical(column: Column, sample_weight: AnyArray | None) -> bool:
+def _looks_categorical(column: Column) -> bool:
     """Return whether "auto" takes a column for categorical: of numbers, by their values and not by their type."""
     if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True
-    present = slice(None) if column.missing is None else ~column.missing
-    values = column.values[present]
+    values = column.values if column.missing is None else column.values[~column.missing]
     if len(np.unique(values[:_FIRST_ROWS])) > MAX_NUMERIC_CATEGORIES:
         return False
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
-    found = distinct(column)
-    if len(found) > MAX_NUMERIC_CATEGORIES:
-        return False
-    # A row of weight 2 is that row twice; one of weight 0.5 is still a row.
-    rows = None if sample_weight is None else np.maximum(sample_weight[present], 1)
-    n_rows = np.bincount(np.searchsorted(found, values), rows)
-    return len(found) < 2 or bool(n_rows.sum() <= _FEW_ROWS or n_rows.min() > 1)
+    return len(distinct(column)) <= MAX_NUMERIC_CATEGORIES

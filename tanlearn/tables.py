@@ -251,20 +251,19 @@ class TableLayout:
         ndarray of shape (n_cells,)
             Of the type of ``weights``.
         """
-        self.check_memory(len(y))
         counts = np.zeros(self.n_cells, weights.dtype)
         arrays = codes, y, weights, counts, *self.arrays()
         if device == "cuda":
             return self._count(gpu, *to_device(*arrays)).get()
         return self._count(count_kernels, *arrays)
 
-    def check_memory(self, n_samples: int) -> None:
+    def check_memory(self, n_samples: int | None) -> None:
         """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm.
 
         Parameters
         ----------
-        n_samples : int
-            Rows to fill them.
+        n_samples : int or None
+            Rows to fill them; None where more may come.
 
         Raises
         ------
@@ -278,7 +277,7 @@ class TableLayout:
         check_memory(
             self.n_cells,
             16 * self.n_cells,
-            self.n_cells / self.n_tables / max(n_samples, 1),
+            self.n_cells / self.n_tables / n_samples if n_samples else 0.0,
             f"a model whose largest table is that of feature {self.child[t]}{f' given {given}' if given else ''} "
             f"({' x '.join(map(str, self.shape(t)))} values and classes)",
             "Take fewer parents, or merge, discretise or leave out columns with so many values",

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from tanlearn import BayesNetClassifier, MaximumLikelihood, NaiveBayesClassifier
-from tanlearn.baselines import LEARNERS, ChowLiu, KDependence, OrderSearch
+from tanlearn.baselines import LEARNERS, AODEClassifier, ChowLiu, KDependence, OrderSearch
 
 #: Learners of the registry that count: frequencies as parameters, whatever the structure.
 COUNTING = [name for name in LEARNERS if name.endswith(" ML") or name == "AODE"]
@@ -21,6 +21,8 @@ OTHERS = {
     "naive Bayes, epsilon": lambda: NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0, epsilon=1e-5)),
     "Chow-Liu, BIC": lambda: BayesNetClassifier(structure=ChowLiu(penalty="bic")),
     "KDB, threshold": lambda: BayesNetClassifier(structure=KDependence(k=2, threshold=0.01)),
+    "priors": lambda: NaiveBayesClassifier(class_prior=[0.2, 0.3, 0.5]),
+    "AODE, priors": lambda: AODEClassifier(class_prior=[0.2, 0.3, 0.5]),
     "OMI, likelihood": lambda: BayesNetClassifier(structure=OrderSearch(score="conditional-likelihood")),
 }
 
@@ -32,6 +34,8 @@ def tables() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "iris", *load_iris(return_X_y=True), None
     X, y = load_wine(return_X_y=True)
     yield "wine, weighted", X, y, np.random.default_rng(1).integers(0, 3, len(y))
+    weight = np.random.default_rng(2).random(len(y))
+    yield "wine, real weights", X.round(1), y, 2 * weight / weight.sum()  # MDL cuts from a total of 2 on
     rng = np.random.default_rng(0)
     for seed in range(3):
         x = rng.integers(0, 3, (60, 4))
@@ -49,7 +53,10 @@ def digest(*arrays: Any) -> str:
 
 
 def describe(model: Any, X: Any) -> dict[str, Any]:
-    """Return a model's cuts, parents and the bits of its tables, and what it predicts of whole rows and of others."""
+    """Return a model's states and parents, the bits of its tables and log joints, and what it predicts.
+
+    Of whole rows, and of rows with gaps.
+    """
     holes = X.astype(object)
     holes[np.random.default_rng(2).random(X.shape) < 0.2] = None
     found: dict[str, Any] = {"states": model.encoder_.n_states_.tolist()}
@@ -58,15 +65,18 @@ def describe(model: Any, X: Any) -> dict[str, Any]:
     else:
         found["parents"] = model.structure_.parents.tolist()
         found["tables"] = digest(model.tables_.cells)
-    if not (hasattr(model, "structure_") and (model.structure_.parents[:, 1] >= 0).any()):
-        found["predictions with gaps"] = digest(model.predict(holes))
-    return {**found, "predictions": model.predict(X).tolist()}
+    for name, rows in (("whole", X), ("with gaps", holes)):
+        found[f"log joint, {name}"] = digest(model._log_joint(model.encoder_.transform(rows)))
+        found[f"predictions, {name}"] = model.predict(rows).tolist()
+    return found
 
 
 def main() -> None:
     """Print a line of JSON for every table and learner."""
     for table, X, y, weight in tables():
         for name in [*COUNTING, *OTHERS]:
+            if "priors" in name and len(np.unique(y)) != 3:
+                continue
             model = OTHERS[name]() if name in OTHERS else LEARNERS[name].make(random_state=0)
             model.fit(X, y, sample_weight=weight)
             sys.stdout.write(json.dumps([table, name, describe(model, X)]) + "\n")

@@ -1,11 +1,13 @@
 """Tables that are too large are refused before they are made; what rows cannot fill is counted by rows."""
 
+import re
 import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from tanlearn import BayesNetClassifier, CountState, EncodedData, TANClassifier, _memory
+from tanlearn import BayesNetClassifier, CountState, EncodedData, Structure, TANClassifier, _memory
 from tanlearn._memory import TableMemoryError, check_memory
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, KDependence, OrderSearch
 
@@ -48,7 +50,7 @@ def test_limit_is_that_of_the_library_the_machine_the_rows_or_the_user(
     if limit is not None:
         monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", limit)
     if is_refused:
-        with pytest.raises(TableMemoryError, match=r"the thing has 7 cells, which need .* GiB\. Do less; or set"):
+        with pytest.raises(TableMemoryError, match=r"the thing has 7 cells, which need .* [GM]iB\. Do less; or set"):
             check_memory(7, n_bytes, cells_a_row, "the thing", "Do less")
     else:
         check_memory(7, n_bytes, cells_a_row, "the thing", "Do less")
@@ -77,7 +79,7 @@ def test_estimators_refuse_with_cells_bytes_and_remedy(name, monkeypatch):
     with pytest.raises(ValueError, match=message) as error:
         estimator.fit(X, y)
     assert isinstance(error.value, MemoryError)
-    assert "cells, which need 0.0 GiB" in str(error.value)
+    assert re.search(r"[\d,]+ cells, which need \d+\.\d MiB, but tables .*may take 0\.1 MiB", str(error.value))
     assert "merge, discretise or leave out columns" in str(error.value)
 
 
@@ -114,3 +116,44 @@ def test_search_over_wide_pairs_of_parents_makes_no_tables_of_pairs():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**28  # one dense table of a pair has 16 million cells, 128 MB, and there are three at a time
+
+
+@pytest.mark.parametrize("value", ["a lot", "", "-1", "nan", "0"])
+def test_a_limit_that_is_no_number_is_refused_by_its_name(value, monkeypatch):
+    monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", value)
+    with pytest.raises(ValueError, match=r"TANLEARN_MAX_TABLE_GIB must be a positive number of GiB, got"):
+        check_memory(1, 1, 1.0, "the thing", "Do less")
+
+
+def test_an_unknown_size_of_the_machine_is_no_limit(monkeypatch):
+    monkeypatch.delenv("TANLEARN_MAX_TABLE_GIB", raising=False)
+    monkeypatch.setattr(_memory.os, "sysconf", lambda name: -1)
+    check_memory(1, 8 * GIB, 1.0, "the thing", "Do less")
+
+
+def test_chunks_are_refused_before_anything_is_made():
+    X, y = wide_table(3, 3000, 10)
+    model = BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1]]))
+    with pytest.raises(
+        TableMemoryError, match=r"feature 2 given 0 and 1 \(3000 x 3000 x 3000 x 10 values and classes\)"
+    ):
+        model.partial_fit(X, y, classes=np.arange(10))
+
+
+def test_a_stream_that_was_accepted_is_not_refused_for_a_short_chunk(monkeypatch):
+    monkeypatch.setattr(_memory, "_MOST", 2**20)
+    X, y = wide_table(2, 150, 2)
+    model = BayesNetClassifier(structure=Structure([[-1, -1], [0, -1]])).partial_fit(X, y, classes=[0, 1])
+    before = model.counts_.cells.sum()
+    assert model.partial_fit(X[:3], y[:3]).counts_.cells.sum() > before
+    with pytest.raises(TableMemoryError, match="cells for every row"):
+        clone(model).fit(X, y)
+
+
+def test_search_names_the_features_of_the_user():
+    X, y = wide_table(4, 30, 2)
+    data = EncodedData.from_codes(np.unique(X, return_inverse=True)[1].reshape(X.shape), y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TANLEARN_MAX_TABLE_GIB", "2e-4")
+        with pytest.raises(TableMemoryError, match=r"the set of tables of feature \d given \d choices of parents has"):
+            OrderSearch(max_parents=2).learn(data, RNG)

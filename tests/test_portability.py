@@ -35,8 +35,9 @@ def models(**environment):
 
 
 @pytest.fixture(scope="module")
-def found(request):
-    cache = request.config.cache.mkdir("kernels-for-any-cpu")  # compiled once, as those for this CPU are
+def found(request, tmp_path_factory):
+    kept = getattr(request.config, "cache", None)  # compiled once, as those for this CPU are
+    cache = kept.mkdir("kernels-for-any-cpu") if kept else tmp_path_factory.mktemp("kernels")
     return models(), models(**plain_cpu(), NUMBA_CACHE_DIR=str(cache))
 
 

@@ -71,7 +71,7 @@ def test_stochastic_learners_take_all_weights_in_proportion(model, exponent):
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("size", [1e-95, 1 / 200, 1e20, 1e90])
 def test_what_is_trained_is_trained_with_weights_of_any_size(model, missing, size):
-    table = np.where(RNG.random(X.shape) < 0.1, np.nan, X) if missing else X
+    table = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X) if missing else X
     uniform = clone(model).fit(table, Y).score(table, Y)
     assert clone(model).fit(table, Y, np.full(200, size)).score(table, Y) == pytest.approx(uniform, abs=0.02)
     assert uniform > 0.75

@@ -127,7 +127,9 @@ def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type:
     Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N, here multiplied by N ln 2.
     """
     n = count_set(start, classes, weights, low, high, counts)
-    if n < 2.0:  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
+    if n < 2.0 * (
+        1.0 - TIE
+    ):  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
         return False
     k = count_present(counts)
     units = set_entropy(counts, n, scale)

@@ -109,7 +109,8 @@ def log(x):  # type: ignore[no-untyped-def]
     y = x * _2_54 if is_small else x
     logarithm = log_normal(y if y > 0.0 else 1.0)
     logarithm = logarithm - 54.0 * _LN2 if is_small else logarithm
-    return logarithm if x > 0.0 else -np.inf
+    logarithm = logarithm if x > 0.0 else -np.inf
+    return logarithm if x == x else x  # nan stays nan
 
 
 @kernel
@@ -123,7 +124,7 @@ def log_all(x, out):  # type: ignore[no-untyped-def]
 def exp(x):  # type: ignore[no-untyped-def]
     """Return the exponential of a number up to 0, to a unit in the last place.
 
-    That of fdlibm: x = k log 2 + r, and a polynomial for r. What is no normal number any more is 0.
+    That of fdlibm: x = k log 2 + r, and a polynomial for r. Below -708 it is 0.
     """
     if not x > _LOG_SMALLEST:
         return 0.0 if x <= _LOG_SMALLEST else x
@@ -165,7 +166,7 @@ def unit_scale(total):  # type: ignore[no-untyped-def]
 
 @kernel
 def xlogx(x, scale):  # type: ignore[no-untyped-def]
-    """Return x log x in units of 1 / scale, an integer; 0 at 0 and at what rounding leaves below it."""
+    """Return x log x in units of 1 / scale, to an integer next to it; 0 at 0 and at what rounding leaves below it."""
     value = np.float64(x) if x > 0 else 1.0
     return np.int64(value * log_normal(value) * scale + 0.5)
 
