@@ -87,6 +87,8 @@ class ChowLiu(BaseEstimator):
         ------
         ValueError
             If ``root`` is no feature of the data.
+        TableMemoryError
+            If the counts that are made densely would need more memory than they may take.
         """
         self._check(data.n_features)
         return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))

@@ -113,6 +113,8 @@ class GreedySearch(WrapperSearch):
         ValueError
             If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, or ``initial`` is no
             forest of these features.
+        TableMemoryError
+            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
         """
         scorer = self._start(data, rng, self.initial)
         self._keep(scorer)

@@ -135,6 +135,8 @@ class OrderSearch(WrapperSearch):
         ValueError
             If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, or ``ordering`` is
             no permutation of the features.
+        TableMemoryError
+            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
         """
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)

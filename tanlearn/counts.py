@@ -65,6 +65,8 @@ class CountState:
     ------
     ValueError
         If there is no feature, a number is no integer or below 1, or the counts would be too many to number.
+    TableMemoryError
+        If the counts would need more memory than they may take.
 
     Examples
     --------

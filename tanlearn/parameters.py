@@ -156,6 +156,16 @@ class MaximumLikelihood(BaseEstimator):
         Returns
         -------
         Tables
+
+        Raises
+        ------
+        TableMemoryError
+            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
+
+        Warns
+        -----
+        UserWarning
+            If the weights of all rows are lost beside ``alpha``.
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)

@@ -211,3 +211,11 @@ def test_missing_values_are_refused():
     data = EncodedData.from_codes([[0, -1], [1, 1]], [0, 1])
     with pytest.raises(ValueError, match=r"complete rows only.*feature 1 in row 0"):
         ConvexRelaxation().fit(Structure([-1, -1]), data, RNG)
+
+
+@pytest.mark.parametrize("size", [1e-14, 1e-6, 0.01])
+def test_light_weights_count_in_proportion(size):
+    pytest.importorskip("cvxpy")
+    one, light = (noisy_data(weight=np.full(40, float(weight))) for weight in (1, size))
+    found, expected = (ConvexRelaxation().fit(Structure([-1, 0]), data, RNG).cells for data in (light, one))
+    np.testing.assert_allclose(found, expected, atol=1e-6)

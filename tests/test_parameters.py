@@ -222,3 +222,11 @@ def test_a_class_is_no_loss():
 def test_nested_parameters():
     learner = clone(ConjugateGradient(loss=Margin())).set_params(loss__kappa=0.1)
     assert learner.loss.kappa == 0.1
+
+
+def test_weights_that_are_lost_beside_alpha_are_told():
+    data = random_data(weight=np.full(80, 1e-12))
+    with pytest.warns(UserWarning, match=r"80 rows add up to 8e-11, lost beside alpha=1\.0: nothing is learnt"):
+        MaximumLikelihood().fit(CHAIN, data, RNG)
+    found, expected = (MaximumLikelihood(alpha=0).fit(CHAIN, rows, RNG).cells for rows in (data, random_data()))
+    np.testing.assert_allclose(found, expected)
