@@ -150,7 +150,7 @@ def load_digits() -> Dataset:
     Returns
     -------
     Dataset
-        Pixels 0 to 16 as floating numbers, hence continuous for the encoder.
+        Pixels 0 to 16, all of them continuous: those at the border have few values, and are quantities, too.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def load_digits() -> Dataset:
     from sklearn.datasets import load_digits as load_bundled
 
     bunch = load_bundled()
-    return Dataset("digits", bunch.data, bunch.target, list(bunch.feature_names))
+    return Dataset("digits", bunch.data, bunch.target, list(bunch.feature_names), discrete_features=False)
 
 
 def load_npz(path: str | Path) -> Dataset:

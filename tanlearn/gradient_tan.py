@@ -37,8 +37,8 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
     temperature fall exponentially, as published. The defaults are not the published ones (``init="uniform"``, 500
     epochs, rates 0.03 and 0.001, temperature from 10): they start at the frequencies, with a structure that settles
     sooner, and take a fifth of the epochs. Of the ten small sets that they were chosen on (benchmarks/defaults.md),
-    ``"subset"`` errs less than by the published protocol on 5 and more on average (16.18 against 15.98 %),
-    ``"order-free"`` less on 7 and less on average (15.73 against 16.36 %).
+    ``"subset"`` errs less than by the published protocol on 6 and less on average (15.86 against 16.01 %),
+    ``"order-free"`` less on 8 and less on average (15.73 against 18.01 %).
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
     parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times
