@@ -57,3 +57,24 @@ def test_tables_with_more_cells_than_rows_fill_are_counted_sparsely():
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3000, (500, 4)), rng.integers(0, 2, 500), n_states=[3000] * 4)
     assert Information.of_rows(data).of_pairs.shape == (4, 4)  # 108 million counts otherwise, 860 MB
+
+
+def test_information_is_rounded_to_the_nearest_multiple_of_the_quantum():
+    step = 2.0**-40
+    values = np.array([0.0, 1e-16, 0.49 * step, 0.51 * step, 1 + 1.4 * step, 0.1 + 0.2])
+    assert information.round_information(values).tolist()[:5] == [0.0, 0.0, 0.0, step, 1 + step]
+    assert information.round_information(values)[5] == information.round_information(np.array([0.3]))[0]
+
+
+def test_counts_are_sparse_beyond_a_number_of_counts_and_of_cells_a_row(monkeypatch):
+    data = random_data(2, [12, 13, 2], n=54)  # 12 * 12 * 3 cells are eight for each of 54 rows
+    n_counts = 3 * (12 * 13 + 12 * 2 + 13 * 2)
+    wide = []
+    inform = information._inform
+    monkeypatch.setattr(information, "_inform", lambda data, i, *rest: wide.append(i) or inform(data, i, *rest))
+    monkeypatch.setattr(information, "_DENSE_CELLS", n_counts)
+    Information.of_rows(data)
+    assert wide == []
+    monkeypatch.setattr(information, "_DENSE_CELLS", n_counts - 1)
+    Information.of_rows(data)
+    assert wide == [1]
