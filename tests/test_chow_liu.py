@@ -6,7 +6,7 @@ import naive
 import numpy as np
 import pytest
 
-from tanlearn import EncodedData
+from tanlearn import CountState, EncodedData
 from tanlearn.baselines import ChowLiu
 from tanlearn.baselines.chow_liu import maximum_spanning_forest
 
@@ -228,3 +228,8 @@ def test_bad_root_is_refused():
 def test_threads_change_nothing():
     data = chain_data()
     assert ChowLiu(n_jobs=2).learn(data, RNG) == ChowLiu(n_jobs=1).learn(data, RNG)
+
+
+@pytest.mark.parametrize(("penalty", "n_edges"), [(None, 2), ("aic", 0), ("bic", 0), (1e-9, 0)])
+def test_counts_of_nothing_pay_for_no_edge(penalty, n_edges):
+    assert ChowLiu(penalty=penalty).from_counts(CountState([2, 2, 2], 2)).n_edges == n_edges

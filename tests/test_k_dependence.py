@@ -177,3 +177,15 @@ def test_two_parents_predict_rows_that_miss_features():
         completed = itertools.product(*(range(n) if x == 255 else [x] for x, n in zip(row, data.n_states, strict=True)))
         codes = np.array(list(completed), data.codes.dtype).T
         np.testing.assert_allclose(scores, logsumexp(log_joint(tables, structure, codes), axis=0), rtol=1e-12)
+
+
+def test_of_many_equals_among_others_the_first_comes_first():
+    """Two features in a hundred copies each, one after the other: a sort that is not stable mixes equals."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    a, b = (y + (rng.random(60) < 0.1)) % 2, (y + (rng.random(60) < 0.3)) % 2
+    data = EncodedData.from_codes(np.tile(np.column_stack([a, b]), (1, 100)), y)
+    parents = KDependence(k=1).learn(data, rng).parents[:, 0]
+    assert parents[0] == -1
+    assert set(parents[2::2]) == {0}
+    assert set(parents[3::2]) == {1}
