@@ -345,3 +345,18 @@ def test_parents_with_more_joint_values_than_rows_are_scored_by_those_that_occur
     monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: given)
     assert found == (search.learn(data, np.random.default_rng(1)), search.score_, search.history_)
     assert (found[0].parents[:, 1] >= 0).any()
+
+
+def test_a_family_of_joined_parents_can_be_exchanged_again():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 9, (60, 4))
+    data = EncodedData.from_codes(x, (x[:, 0] + x[:, 3]) % 3, n_states=[9] * 4)
+    scorer = scorer_of(data, "margin")
+    families = scorer.families(3, np.array([[0, 1], [1, 2]]))
+    value = scorer.try_families(families)[1]
+    scorer.take(families, 1, value)
+    assert scorer.parents.tolist()[3] == [1, 2]
+    assert value == scorer.score(scorer.parents)
+    exchanged = scorer.parents.copy()
+    exchanged[3] = 0, -1
+    assert scorer.try_families(scorer.families(3, exchanged[3:]))[0] == scorer.score(exchanged)
