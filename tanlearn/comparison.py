@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
@@ -143,15 +144,20 @@ def compare(
     sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
     report = progress if progress is not None else _silence
     results = []
-    for entry in entries:
-        measures: dict[str, Any]
-        try:
-            measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report)
-        except Exception as error:  # whatever one learner stumbles over must not cost the work of the others
-            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-            measures = {"failure": f"{kind}{error}"}
-            report(entry.name, 1.0)
-        results.append(Result(dataset.name, entry.name, **sizes, **measures))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for entry in entries:
+            measures: dict[str, Any]
+            try:
+                measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report)
+            except Exception as error:  # whatever one learner stumbles over must not cost the work of the others
+                kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+                measures = {"failure": f"{kind}{error}"}
+                report(entry.name, 1.0)
+            results.append(Result(dataset.name, entry.name, **sizes, **measures))
+    # Every learner reads the same table: of what each line of code warned of, the first is told.
+    for first in {(one.filename, one.lineno): one for one in reversed(caught)}.values():
+        warnings.warn_explicit(first.message, first.category, first.filename, first.lineno)
     return results
 
 
@@ -323,7 +329,8 @@ def _measure(
         return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_jobs, encoder=encoder)
 
     report(learner.name, None)
-    with contextlib.suppress(Exception):  # if something is wrong, the fit to all rows says what
+    with contextlib.suppress(Exception), warnings.catch_warnings():  # the fit to all rows says what is wrong
+        warnings.simplefilter("ignore")
         _warm_up(make(WARM_EPOCHS), dataset, folds[0][0])
     report(learner.name, 0.0)
     runs = []

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -247,3 +248,20 @@ def test_published_errors_of_maximum_likelihood(name, errors):
 def test_no_threads_at_all_is_refused_before_any_learner_is_blamed():
     with pytest.raises(ValueError, match="n_jobs is 0: the number of threads is at least 1"):
         compare(load_digits(), ["NB ML"], n_jobs=0)
+
+
+def test_a_warm_up_on_few_rows_warns_of_nothing():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare(load_digits(), ["NB ML"])
+    assert [str(warning.message) for warning in caught] == []
+
+
+def test_what_all_learners_warn_of_is_told_once():
+    rng = np.random.default_rng(0)
+    table = Dataset("noise", rng.normal(size=(90, 2)), np.arange(90) % 2, ["a", "b"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare(table, ["NB ML", "TAN-CMI ML"], n_folds=2)
+    (warning,) = caught
+    assert "discretisation left one value of 2 column(s)" in str(warning.message)
