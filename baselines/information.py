@@ -1,8 +1,8 @@
 """What trees are decided by: information about the class, and of pairs of features given the class.
 
 From integer counts it is the same on every CPU, and that of a copy with other values equal to the last bit. Learners
-compare it rounded to 9e-13 nats, so that what is equal in exact arithmetic only is told apart by next to no rounding,
-and the order of the features decides.
+compare it rounded to 9e-13 nats, so that the rounding of sums hardly ever tells apart what is equal in exact
+arithmetic, and the order of the features decides.
 """
 
 from __future__ import annotations

@@ -347,7 +347,10 @@ def _join_wide_parents(data: EncodedData, parents: IntArray) -> tuple[EncodedDat
 
     The column numbers the joint values that occur, so that tables do not grow with those that do not.
     """
-    wide = np.flatnonzero((parents[:, 1] >= 0) & (data.n_states[parents].prod(axis=1) > data.n_samples))
+    has_two = parents[:, 1] >= 0
+    if not has_two.any():  # as in most searches, which ask thousands of times
+        return data, parents
+    wide = np.flatnonzero(has_two & (data.n_states[parents].prod(axis=1) > data.n_samples))
     if not len(wide):
         return data, parents
     joined = parents.copy()

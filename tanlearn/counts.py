@@ -271,9 +271,8 @@ class CountState:
 
         def inform(i: int) -> None:
             margins = np.empty(n_margins, self.dtype)
-            others = np.arange(i)
             kernels.pairwise_information(
-                self._pairs, self.n_states, self.n_classes, self._pair_offset, i, others, margins, information[i]
+                self._pairs, self.n_states, self.n_classes, self._pair_offset, i, margins, information[i]
             )
 
         _each_child(inform, self.n_features, self._pairs.size, n_jobs)

@@ -89,10 +89,9 @@ def conditional_mutual_information(counts, n_values, n_parent, n_classes, margin
 
 
 @kernel
-def pairwise_information(counts, n_states, n_classes, pair_offset, i, others, margins, information):  # type: ignore[no-untyped-def]
-    """Write I(X_i; X_j | C) for every j of others, in nats."""
-    for o in range(others.shape[0]):
-        j = others[o]
+def pairwise_information(counts, n_states, n_classes, pair_offset, i, margins, information):  # type: ignore[no-untyped-def]
+    """Write I(X_i; X_j | C) for every j < i, in nats."""
+    for j in range(i):
         pair = i * (i - 1) // 2 + j
         table = counts[pair_offset[pair] : pair_offset[pair + 1]]
         information[j] = conditional_mutual_information(table, n_states[i], n_states[j], n_classes, margins)
