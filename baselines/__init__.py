@@ -1,6 +1,6 @@
 """The classic learners that gradient TAN is compared with, one a file, and the registry of all learners."""
 
-from tanlearn.serialization import register
+from tanlearn.files.values import register
 
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier

@@ -15,10 +15,10 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import exp, exp_all, log
-from tanlearn.parameters import MaximumLikelihood
-from tanlearn.structures import Structure
+from tanlearn.network.structures import Structure
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .wrapper import StructureScorer, WrapperSearch, first_best
 

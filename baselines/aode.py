@@ -18,21 +18,21 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._cuda import check_device, cupy, to_device
-from tanlearn._lanes import LANES, padded
 from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.archive import fields
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
-from tanlearn.estimators import Classifier
-from tanlearn.inference import device_blocks
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.files.archive import fields
+from tanlearn.files.values import check_array
 from tanlearn.kernels import aode as kernels
-from tanlearn.kernels import gpu
+from tanlearn.kernels._cuda import check_device, cupy, to_device
+from tanlearn.kernels._lanes import LANES, padded
+from tanlearn.kernels.cuda import twins as gpu
 from tanlearn.kernels.mathematics import exp_all, log_all
-from tanlearn.serialization import check_array
-from tanlearn.streams import PartialFitMixin
-from tanlearn.table_encoder import TableEncoder
+from tanlearn.network.counts import CountState
+from tanlearn.network.inference import device_blocks
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 

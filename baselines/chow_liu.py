@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
-from tanlearn.structures import Structure
+from tanlearn.network.counts import CountState
+from tanlearn.network.structures import Structure
 
 from .information import Information
 

@@ -6,10 +6,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
+from tanlearn.network.counts import CountState
 
 from .information import round_information
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tanlearn._typing import IntArray
-from tanlearn.encoded_data import EncodedData
-from tanlearn.parameters import MaximumLikelihood
-from tanlearn.structures import Structure
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.structures import Structure
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .wrapper import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
 

@@ -13,9 +13,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from tanlearn._typing import FloatArray, IntArray, missing_code
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import sparse_information
+from tanlearn.network.counts import CountState
 
 __all__ = ["Information", "round_information"]
 

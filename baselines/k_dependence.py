@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
-from tanlearn.structures import Structure
-from tanlearn.tables import MAX_PARENTS
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.counts import CountState
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import MAX_PARENTS
 
 from .information import Information
 

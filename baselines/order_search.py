@@ -17,12 +17,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.counts import CountState
-from tanlearn.encoded_data import EncodedData
-from tanlearn.orderings import check_ordering
-from tanlearn.parameters import MaximumLikelihood
-from tanlearn.structures import Structure
-from tanlearn.tables import MAX_PARENTS, TableLayout
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.counts import CountState
+from tanlearn.network.orderings import check_ordering
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import MAX_PARENTS, TableLayout
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .class_orderings import all_parents_ordering, single_parent_ordering
 from .wrapper import ROUNDING, WrapperSearch, first_best

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tanlearn.encoded_data import EncodedData
-from tanlearn.orderings import check_ordering
-from tanlearn.structures import Structure
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.orderings import check_ordering
+from tanlearn.network.structures import Structure
 
 __all__ = ["RandomTree"]
 

@@ -14,13 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from tanlearn.convex_relaxation import ConvexRelaxation
-from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
-from tanlearn.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.gradient_tan import TANClassifier
-from tanlearn.losses import ConditionalNLL, Margin
-from tanlearn.parameters import ConjugateGradient, MaximumLikelihood, ParameterLearner, StochasticGradient
-from tanlearn.table_encoder import TableEncoder
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.parameters.batch import ConjugateGradient
+from tanlearn.parameters.convex_relaxation import ConvexRelaxation
+from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.learner import ParameterLearner
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.training.losses import ConditionalNLL, Margin
 
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier

@@ -23,12 +23,12 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.border import deal_folds, hold_out
-from tanlearn.encoded_data import EncodedData
+from tanlearn.data.border import deal_folds, hold_out
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import wrapper as kernels
-from tanlearn.parameters import MaximumLikelihood
-from tanlearn.structures import Structure
-from tanlearn.tables import TableLayout
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import TableLayout
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 KINDS = {"accuracy": kernels.ACCURACY, "margin": kernels.MARGIN, "conditional-likelihood": kernels.LIKELIHOOD}
 _QUANTUM = 2.0**-32

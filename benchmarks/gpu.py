@@ -37,13 +37,13 @@ from gpu_population import EPOCHS, VERSIONS, card, column, population, report, r
 from training_speed import LOSS, SHAPES, load, sets_of
 
 from tanlearn import Hybrid, JointNLL
-from tanlearn._cuda import cupy, launch
-from tanlearn.device_population import DevicePopulation
-from tanlearn.engines import FusedEngine
-from tanlearn.kernels import gpu_train
+from tanlearn.kernels._cuda import cupy, launch
+from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.kernels.train import HOPELESS
-from tanlearn.state import State, plan_epoch
-from tanlearn.training import DECAY, TrainingSettings, train
+from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.engines import FusedEngine
+from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.training import DECAY, TrainingSettings, train
 
 HERE = Path(__file__).resolve().parent
 REAL = 4

@@ -15,8 +15,8 @@ from scipy.stats import ks_2samp
 from training_speed import make
 
 from tanlearn import TANClassifier
-from tanlearn._cuda import check_device, cupy
-from tanlearn.population import Part, Run, run_population
+from tanlearn.kernels._cuda import check_device, cupy
+from tanlearn.search.runs import Part, Run, run_population
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "paper"))

@@ -37,7 +37,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: What compiled kernels are made of; it stays as it is, whatever is mutated.
-KEPT = ("tanlearn.kernels", "tanlearn._jit", "tanlearn._lanes", "tanlearn._cuda")
+KEPT = ("tanlearn.kernels", "tanlearn.kernels._jit", "tanlearn.kernels._lanes", "tanlearn.kernels._cuda")
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
     "annealing": ["annealing", "wrapper"],

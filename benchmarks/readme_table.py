@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tanlearn.baselines import LEARNERS
 from tanlearn.comparison import HEADERS, best, cells, compare, summary
-from tanlearn.datasets import load_digits
+from tanlearn.data.datasets import load_digits
 
 #: What the errors of learners with settings to choose are not.
 CHOSEN_HERE = (

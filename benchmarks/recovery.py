@@ -21,9 +21,9 @@ import numpy as np
 
 from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
-from tanlearn.candidates import make_candidates
-from tanlearn.inference import log_joint
-from tanlearn.training import TrainingSettings, train
+from tanlearn.network.candidates import make_candidates
+from tanlearn.network.inference import log_joint
+from tanlearn.training.training import TrainingSettings, train
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data" / "discretized"
 

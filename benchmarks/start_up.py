@@ -35,7 +35,7 @@ print(data.codes.nbytes)
 LOAD = """
 import numpy as np
 from tanlearn import EncodedData, TANClassifier
-from tanlearn.population import Part, Run, run_population
+from tanlearn.search.runs import Part, Run, run_population
 with np.load({path!r}) as file:
     data = EncodedData(file["codes"], file["n_states"], file["y"], int(file["n_classes"]))
 model = TANClassifier(n_epochs={n_epochs}, batch_size=250, random_state=0)

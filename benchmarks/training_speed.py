@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
-from tanlearn.candidates import make_candidates
-from tanlearn.engines import FusedEngine
-from tanlearn.population import Part, Run, run_population
-from tanlearn.state import State, plan_epoch
-from tanlearn.training import TrainingSettings, train
+from tanlearn.network.candidates import make_candidates
+from tanlearn.search.runs import Part, Run, run_population
+from tanlearn.training.engines import FusedEngine
+from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.training import TrainingSettings, train
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "suite"))

@@ -1,29 +1,31 @@
 """Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
 
-from tanlearn.candidates import CandidateSets
-from tanlearn.convex_relaxation import ConvexRelaxation
-from tanlearn.counts import CountState
-from tanlearn.cross_tuning import CrossTuned
-from tanlearn.discretize import MDLPDiscretizer
-from tanlearn.encoded_data import EncodedData
-from tanlearn.encoding import CategoryEncoder
-from tanlearn.estimators import BayesNetClassifier, NaiveBayesClassifier
-from tanlearn.expectation_maximization import ExpectationMaximization
-from tanlearn.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.gradient_tan import TANClassifier
-from tanlearn.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
-from tanlearn.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
-from tanlearn.model_selection import TANSearchCV
-from tanlearn.parameters import LBFGS, ConjugateGradient, MaximumLikelihood, StochasticGradient
-from tanlearn.pareto import pareto_search
-from tanlearn.persistence import load, save
-from tanlearn.quantization import FixedPoint, IntegerTables, round_tables
-from tanlearn.serialization import register
-from tanlearn.size_path import size_path
-from tanlearn.structures import Structure
-from tanlearn.table_encoder import TableEncoder
-from tanlearn.tables import Tables
-from tanlearn.training import EpochReport
+from tanlearn.data.categories import CategoryEncoder
+from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn.files.models import load, save
+from tanlearn.files.values import register
+from tanlearn.network.candidates import CandidateSets
+from tanlearn.network.counts import CountState
+from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+from tanlearn.parameters.batch import LBFGS, ConjugateGradient
+from tanlearn.parameters.convex_relaxation import ConvexRelaxation
+from tanlearn.parameters.cross_tuning import CrossTuned
+from tanlearn.parameters.expectation_maximization import ExpectationMaximization
+from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.search.pareto import pareto_search
+from tanlearn.search.random_search import TANSearchCV
+from tanlearn.search.size_path import size_path
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
+from tanlearn.training.training import EpochReport
 
 __version__ = "0.1.0"
 
@@ -68,3 +70,7 @@ __all__ = [
 ]
 
 register(globals()[name] for name in __all__)  # files of models may name these classes
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]  # the rooms are for who reads the code

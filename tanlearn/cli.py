@@ -26,7 +26,7 @@ from tanlearn.comparison import (
     compare,
     summary,
 )
-from tanlearn.datasets import Dataset, load_dataset
+from tanlearn.data.datasets import Dataset, load_dataset
 
 if TYPE_CHECKING:
     import typer

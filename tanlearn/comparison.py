@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tanlearn._typing import IntArray
-from tanlearn._validation import read_classes
 from tanlearn.baselines import Learner, find_learner
-from tanlearn.datasets import Dataset
-from tanlearn.table_encoder import TableEncoder
+from tanlearn.data.datasets import Dataset
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import read_classes
 
 __all__ = ["HEADERS", "Progress", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
 
@@ -130,7 +130,7 @@ def compare(
     Examples
     --------
     >>> from tanlearn.comparison import compare
-    >>> from tanlearn.datasets import load_digits
+    >>> from tanlearn.data.datasets import load_digits
     >>> bayes, tree = compare(load_digits(), ["NB ML", "TAN-CMI ML"])
     >>> bool(tree.test_error < bayes.test_error < 15)
     True

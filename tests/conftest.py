@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import host_cuda
 import pytest
+from support import host_cuda
 
-from tanlearn._cuda import check_device
+from tanlearn.kernels._cuda import check_device
 
 
 def cuda_problem():

@@ -12,7 +12,7 @@ from data import stream
 
 from tanlearn import BayesNetClassifier, CandidateSets, Hybrid, Structure, TANClassifier
 from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
-from tanlearn.candidates import make_candidates
+from tanlearn.network.candidates import make_candidates
 
 SETS = ("letter", "satimage", "usps", "mnist")
 FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]

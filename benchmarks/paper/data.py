@@ -13,8 +13,8 @@ import numpy as np
 from mnist import bicubic, load_mnist
 
 from tanlearn import EncodedData, MDLPDiscretizer
-from tanlearn.border import hold_out
-from tanlearn.population import Part
+from tanlearn.data.border import hold_out
+from tanlearn.search.runs import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT.parent / "shared" / "data"

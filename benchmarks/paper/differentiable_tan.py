@@ -20,7 +20,7 @@ from data import Problem, load
 from report import write_report
 from results import append, best_on_test, complete_runs, key, read, reopen
 
-from tanlearn.population import Part, Run, run_population
+from tanlearn.search.runs import Part, Run, run_population
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ Structures are learnt once and kept in the results. All settings are chosen on t
 fewer rows, to try things out.
 
 TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. Who has them can prepare archives
-with X, y, train_idx and test_idx (see tanlearn.datasets.load_npz): run --timit Ma+Fe-4.npz --dc-mall FILE runs the
+with X, y, train_idx and test_idx (see tanlearn.data.datasets.load_npz): run --timit Ma+Fe-4.npz --dc-mall FILE runs the
 rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
 """
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from tanlearn import EncodedData, MDLPDiscretizer
-from tanlearn.datasets import load_npz
+from tanlearn.data.datasets import load_npz
 
 USPS_TRAIN, USPS_TEST = 8000, 3000
 #: Every other pixel of every other line: with all 256 the solver of the convex relaxation takes minutes.

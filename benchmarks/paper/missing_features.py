@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
 from tanlearn.baselines import ChowLiu, OrderSearch
-from tanlearn.inference import log_joint
+from tanlearn.network.inference import log_joint
 
 KEY = ("set", "learner", "n_missing", "draw")
 FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -6,8 +6,8 @@
     python benchmarks/paper/order_based.py report
 
 TIMIT is a licensed corpus and is not part of this project. Who has it can prepare an archive with X, y, train_idx and
-test_idx (see tanlearn.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it. The
-learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
+test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
+The learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
 """
 
 import sys

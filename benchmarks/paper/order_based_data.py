@@ -16,8 +16,8 @@ from mnist import N_TRAIN, every_other, load_mnist
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tanlearn import EncodedData, MDLPDiscretizer
-from tanlearn.datasets import load_npz
-from tanlearn.population import Part
+from tanlearn.data.datasets import load_npz
+from tanlearn.search.runs import Part
 
 N_FOLDS = 5
 #: Five-fold cross-validation.

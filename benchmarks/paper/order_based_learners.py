@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from tanlearn import ConditionalNLL, ConjugateGradient, MaximumLikelihood, Structure
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
-from tanlearn.inference import log_joint
+from tanlearn.network.inference import log_joint
 
 SMOOTHING = MaximumLikelihood(alpha=0, epsilon=1e-5)
 #: Section 5.2 smooths its last 2-tree "similar as in" Friedman et al. (1997), who add 5 rows to every distribution.

@@ -28,9 +28,9 @@ from resource_efficient_report import FORMATS, NB, PRICES, SUBSET, TAN, best_flo
 from results import append, read, reopen
 
 from tanlearn import EncodedData, FixedPoint, Structure, TANClassifier, round_tables
-from tanlearn.inference import log_joint
-from tanlearn.population import Part
-from tanlearn.tables import TableLayout
+from tanlearn.network.inference import log_joint
+from tanlearn.network.tables import TableLayout
+from tanlearn.search.runs import Part
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 100, "satimage": 60, "usps": 60, "mnist": 20}

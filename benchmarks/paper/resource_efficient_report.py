@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from report_parts import made_with, markdown_table
 
-from tanlearn.pareto import not_dominated
+from tanlearn.search.pareto import not_dominated
 
 NB, TAN, SUBSET = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8"
 N_BITS = range(1, 9)

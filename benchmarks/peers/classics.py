@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from tanlearn import BayesNetClassifier, CountState, EncodedData, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.inference import log_joint
+from tanlearn.network.inference import log_joint
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

@@ -6,9 +6,9 @@ from tanlearn.baselines import GreedySearch, OrderSearch
 from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.baselines.class_orderings import all_parents_ordering
 from tanlearn.baselines.wrapper import StructureScorer, single_parents
-from tanlearn.counts import CountState
-from tanlearn.parameters import MaximumLikelihood
-from tanlearn.structures import Structure
+from tanlearn.network.counts import CountState
+from tanlearn.network.structures import Structure
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .shapes import make
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from tanlearn import CountState, TANClassifier
-from tanlearn._cuda import check_device
-from tanlearn.inference import log_joint
-from tanlearn.population import Part
+from tanlearn.kernels._cuda import check_device
+from tanlearn.network.inference import log_joint
+from tanlearn.search.runs import Part
 
 from .bench_training import train_runs
 from .shapes import make

@@ -14,7 +14,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.inference import log_joint
+from tanlearn.network.inference import log_joint
 
 from .shapes import SHAPES, make
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from tanlearn import Hybrid, TANClassifier
-from tanlearn.candidates import make_candidates
-from tanlearn.engines import FusedEngine, UnfusedEngine
-from tanlearn.population import Part, Run, run_population
-from tanlearn.state import State, plan_epoch
+from tanlearn.network.candidates import make_candidates
+from tanlearn.search.runs import Part, Run, run_population
+from tanlearn.training.engines import FusedEngine, UnfusedEngine
+from tanlearn.training.state import State, plan_epoch
 
 from .shapes import SHAPES, make
 

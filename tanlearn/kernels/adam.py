@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 #: Moments below the smallest normal float32 are set to 0, in float64 too. Where the gradient stays 0 they would
 #: decay into denormals and stay there, which takes the sweep from 0.28 to 0.72 ns a cell. Nothing is lost: in

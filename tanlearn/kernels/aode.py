@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, load, splat, store
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, load, splat, store
 from tanlearn.kernels.mathematics import exp, log
 
 #: Terms that are summed in float32 before the sum joins the larger ones. The scores of usps (256 features) are so

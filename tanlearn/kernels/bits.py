@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)

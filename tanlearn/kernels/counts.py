@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 from tanlearn.kernels.scores import family_rows
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import log_normal, unit_scale, xlogx
 
 # A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal

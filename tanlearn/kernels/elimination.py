@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import exp, log
 
 OBSERVED, ELIMINATED, BARREN = 0, 1, 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID = range(5)
 

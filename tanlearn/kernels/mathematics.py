@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 _MANTISSA = 0x000FFFFFFFFFFFFF
 _SQRT_HALF = 0x3FE6A09E00000000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 
 

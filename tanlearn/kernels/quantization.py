@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, larger, load, nearest, splat, store, where_less
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, larger, load, nearest, splat, store, where_less
 
 
 @kernel

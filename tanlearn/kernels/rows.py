@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, add_up, load, multiply_add, splat, store
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, add_up, load, multiply_add, splat, store
 
 
 @kernel

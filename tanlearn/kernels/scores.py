@@ -10,7 +10,7 @@ The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chose
 
 from __future__ import annotations
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 
 @kernel

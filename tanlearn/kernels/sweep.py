@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, load, magnitude, multiply_add, root, splat, store, store_first, where_less
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, load, magnitude, multiply_add, root, splat, store, store_first, where_less
 from tanlearn.kernels.adam import SMALLEST_MOMENT
 from tanlearn.kernels.vector import exp_lanes, log_lanes
 

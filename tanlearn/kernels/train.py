@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.adam import adam_step
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, load, splat, store_first, where_less
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, load, splat, store_first, where_less
 from tanlearn.kernels.vector import log_lanes
 
 _HALF_STEP = 2.0**-25

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import exp, log, log_normal
 
 IN_LOGS = -1

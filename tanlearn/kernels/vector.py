@@ -7,8 +7,8 @@ of the larger of 1 and the result (log), tested against NumPy.
 
 from __future__ import annotations
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import exponent, floor, larger, mantissa, multiply_add, scale, splat, where_less
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import exponent, floor, larger, mantissa, multiply_add, scale, splat, where_less
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693359375  # few bits, so that n * _LN2_HIGH is exact

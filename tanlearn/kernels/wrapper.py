@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import exp, log
 from tanlearn.kernels.scores import family_rows
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from tanlearn import _jit
+from tanlearn.kernels import _jit
 from tanlearn.kernels.scores import log_joint
 
 FILES = getattr(getattr(log_joint, "_cache", None), "_cache_file", None)

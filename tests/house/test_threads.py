@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from joblib import Parallel, delayed
 
-import tanlearn._jit
+import tanlearn.kernels._jit
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.baselines import ChowLiu
 
@@ -77,7 +77,7 @@ def test_threads_and_processes_over_one_cold_cache_agree_with_a_serial_fit(tmp_p
 
 
 KERNEL_FILE = """
-from tanlearn._jit import kernel
+from tanlearn.kernels._jit import kernel
 
 @kernel
 def total(x):
@@ -92,7 +92,7 @@ def test_processes_that_compile_other_types_leave_compiled_files_alone(tmp_path,
     # Numba numbers the files of a kernel by its index. Of two processes that both find no index, the later one would
     # overwrite the file of the earlier, whose type could then stay listed for the wrong file, for good.
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(tanlearn._jit, "CACHE", True)
+    monkeypatch.setattr(tanlearn.kernels._jit, "CACHE", True)
     path = tmp_path / "sums.py"
     path.write_text(KERNEL_FILE, encoding="utf-8")
 

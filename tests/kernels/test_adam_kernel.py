@@ -2,9 +2,9 @@
 
 import math
 
-import naive_losses
 import numpy as np
 import pytest
+from oracles import losses as naive_losses
 
 from tanlearn.kernels.adam import SMALLEST_MOMENT, adam_step
 

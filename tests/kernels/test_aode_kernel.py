@@ -1,12 +1,12 @@
 """The sum over one-dependence estimators against a loop over them."""
 
-import naive_aode
 import numpy as np
 import pytest
-from one_dependence import random_problem
+from oracles import aode as naive_aode
+from support.one_dependence import random_problem
 
-from tanlearn._lanes import LANES, padded
 from tanlearn.kernels import aode
+from tanlearn.kernels._lanes import LANES, padded
 
 
 def flat(table):

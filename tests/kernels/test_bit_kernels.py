@@ -1,8 +1,8 @@
 """Sets of bits against counting one by one."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
 from tanlearn.kernels import bits as kernels
 

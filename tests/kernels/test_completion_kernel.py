@@ -1,9 +1,9 @@
 """The most probable completion of every pattern of missing features, against the enumeration of all completions."""
 
-import naive_elimination as naive
 import numpy as np
 import pytest
-from small_networks import CASES, MISSING, N_CLASSES, N_STATES, TREE, WIDE_LOOP, network, offsets, patterns
+from oracles import elimination as naive
+from support.small_networks import CASES, MISSING, N_CLASSES, N_STATES, TREE, WIDE_LOOP, network, offsets, patterns
 
 from tanlearn.kernels import elimination
 

@@ -1,8 +1,8 @@
 """Counts and conditional mutual information against the naive oracles."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
 from tanlearn.kernels import counts as kernels
 from tanlearn.kernels.mathematics import unit_scale

@@ -3,9 +3,9 @@
 import math
 from itertools import pairwise
 
-import naive_discretize as naive
 import numpy as np
 import pytest
+from oracles import discretize as naive
 
 from tanlearn.kernels import discretize as kernels
 

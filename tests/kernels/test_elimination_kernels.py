@@ -2,10 +2,10 @@
 
 import itertools
 
-import naive_elimination as naive
 import numpy as np
 import pytest
-from small_networks import (
+from oracles import elimination as naive
+from support.small_networks import (
     CASES,
     MISSING,
     N_CLASSES,

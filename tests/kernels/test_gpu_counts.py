@@ -1,12 +1,12 @@
 """The CUDA twins of counting: equal to the oracle, floats included, and whatever order threads run in."""
 
-import host_cuda
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
+from support import host_cuda
 
-from tanlearn import _cuda
-from tanlearn.kernels import gpu
+from tanlearn.kernels import _cuda
+from tanlearn.kernels.cuda import twins as gpu
 
 N_STATES = np.array([2, 3, 4])
 CHILD, PARENTS = np.array([0, 1, 2]), np.array([[-1, -1], [0, -1], [0, 1]])

@@ -1,12 +1,12 @@
 """The CUDA twins of normalisation and its pull-back."""
 
-import host_cuda
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
+from support import host_cuda
 
-from tanlearn import _cuda
-from tanlearn.kernels import gpu
+from tanlearn.kernels import _cuda
+from tanlearn.kernels.cuda import twins as gpu
 
 N_VALUES = np.array([3, 2, 1, 4])
 WIDTH = np.array([1, 3, 6, 2])

@@ -1,16 +1,16 @@
 """The CUDA twins of prediction: against the oracles, and the same to the last bit in whatever order threads run."""
 
-import host_cuda
-import naive_aode
-import naive_elimination
 import numpy as np
 import pytest
-from one_dependence import random_problem
-from small_networks import N_CLASSES, N_STATES, normalized_cells, offsets, patterns
+from oracles import aode as naive_aode
+from oracles import elimination as naive_elimination
+from support import host_cuda
+from support.one_dependence import random_problem
+from support.small_networks import N_CLASSES, N_STATES, normalized_cells, offsets, patterns
 
-from tanlearn import _cuda
-from tanlearn._lanes import LANES
-from tanlearn.kernels import aode, gpu, upward
+from tanlearn.kernels import _cuda, aode, upward
+from tanlearn.kernels._lanes import LANES
+from tanlearn.kernels.cuda import twins as gpu
 
 EPS = np.finfo(np.float64).eps
 ORDERS = ["forwards", "backwards", 1]

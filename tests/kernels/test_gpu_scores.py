@@ -3,13 +3,13 @@
 Log joints add what the oracle adds in its order, so they are equal; other sums agree to some times their length in eps.
 """
 
-import host_cuda
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
+from support import host_cuda
 
-from tanlearn import _cuda
-from tanlearn.kernels import gpu
+from tanlearn.kernels import _cuda
+from tanlearn.kernels.cuda import twins as gpu
 
 MISSING = 255
 N_STATES = np.array([2, 3, 1, 2])

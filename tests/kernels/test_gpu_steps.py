@@ -2,15 +2,16 @@
 
 import itertools
 
-import host_cuda
-import naive
-import naive_losses
 import numpy as np
 import pytest
 from kernels.test_loss_kernels import CASES, ROWS
+from oracles import losses as naive_losses
+from oracles import networks as naive
+from support import host_cuda
 
-from tanlearn._cuda import cupy, to_device
-from tanlearn.kernels import gpu, trees
+from tanlearn.kernels import trees
+from tanlearn.kernels._cuda import cupy, to_device
+from tanlearn.kernels.cuda import twins as gpu
 
 GROUP = np.array([0, 1, 3, 7, 7 + 40])
 ORDERS = ["forwards", "backwards", 5]

@@ -2,16 +2,16 @@
 
 import copy
 
-import host_cuda
 import numpy as np
 import pytest
+from support import host_cuda
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin, Structure
-from tanlearn._cuda import cupy
-from tanlearn.device_population import DevicePopulation
-from tanlearn.engines import FusedEngine
-from tanlearn.noise_streams import skip_uniform
-from tanlearn.state import State, plan_epoch
+from tanlearn.kernels._cuda import cupy
+from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.engines import FusedEngine
+from tanlearn.training.noise_streams import skip_uniform
+from tanlearn.training.state import State, plan_epoch
 
 N_STATES = [3, 2, 4]
 SETS = {
@@ -83,8 +83,8 @@ def test_epochs_are_those_of_the_cpu(backend, n_classes):
 
 def test_epochs_of_other_shapes_are_those_of_the_cpu(backend, monkeypatch):
     """More features than a warp has groups of lanes, more tables than lanes, two parents, and long undrawn tables."""
-    monkeypatch.setattr("tanlearn.engines.DECAY_STEPS", 3)
-    monkeypatch.setattr("tanlearn.device_population.DECAY_STEPS", 3)
+    monkeypatch.setattr("tanlearn.training.engines.DECAY_STEPS", 3)
+    monkeypatch.setattr("tanlearn.training.cuda_population.DECAY_STEPS", 3)
     rng = np.random.default_rng(0)
     d, n_states = 19, [2, 3] * 9 + [4]
     y = rng.integers(0, 2, 41)
@@ -230,7 +230,7 @@ def test_skipping_leaves_the_generator_where_drawing_does():
 def test_epochs_from_the_second_on_are_one_graph(backend, monkeypatch):
     """Kernels are started one by one once, and once more to be recorded."""
     calls = []
-    monkeypatch.setattr("tanlearn.kernels.gpu_train.train_epoch", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr("tanlearn.kernels.cuda.train.train_epoch", lambda *arguments: calls.append(arguments))
     data = make_data()
     train(data, make_states(data), n_epochs=4)
     assert len(calls) == 2

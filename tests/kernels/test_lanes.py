@@ -6,9 +6,9 @@ import numba
 import numpy as np
 import pytest
 
-from tanlearn import _jit
-from tanlearn._jit import kernel
-from tanlearn._lanes import (
+from tanlearn.kernels import _jit
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import (
     LANES,
     add_up,
     exponent,

@@ -2,9 +2,9 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
 from tanlearn.kernels import mathematics
 

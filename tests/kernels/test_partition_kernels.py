@@ -1,8 +1,8 @@
 """Entropies of the class within groups against those of patterns."""
 
-import naive_wrapper
 import numpy as np
 import pytest
+from oracles import wrapper as naive_wrapper
 
 from tanlearn.kernels.partition import class_entropies
 

@@ -1,11 +1,11 @@
 """Rounding to fixed-point numbers, and the gradient of a price."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
-from tanlearn._lanes import LANES
 from tanlearn.kernels import quantization, trees
+from tanlearn.kernels._lanes import LANES
 
 
 @pytest.mark.parametrize("bits", [(3, 5), (1, 0), (4, -2), (0, 3), (-1, 2), (8, 8)])

@@ -1,11 +1,11 @@
 """Rows of tables as lanes: gather, transpose and product, against loops over samples and classes."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
-from tanlearn._lanes import padded
 from tanlearn.kernels import rows, train
+from tanlearn.kernels._lanes import padded
 
 
 def random_rows(n, n_classes, n_rows=6):

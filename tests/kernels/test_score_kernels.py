@@ -1,8 +1,8 @@
 """Scores, their transpose and the gradient of a choice, against the naive oracles."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
 from tanlearn.kernels import scores as kernels
 

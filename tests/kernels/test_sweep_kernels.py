@@ -1,11 +1,11 @@
 """One step of Adam on one table, against the equations in double precision."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
-from tanlearn._lanes import LANES
 from tanlearn.kernels import sweep
+from tanlearn.kernels._lanes import LANES
 
 STEP, BETA1, BETA2, EPSILON = (np.float32(value) for value in (0.01, 0.9, 0.999, 1e-7))
 

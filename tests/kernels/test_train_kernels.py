@@ -1,15 +1,15 @@
 """The pieces of the fused engine, and a tiny whole epoch; trajectories are compared in tests/test_engines.py."""
 
-import naive
 import numpy as np
 import pytest
+from oracles import networks as naive
 
 from tanlearn import CandidateSets, EncodedData, Hybrid
-from tanlearn._lanes import padded
-from tanlearn.engines import FusedEngine
 from tanlearn.kernels import losses, train
-from tanlearn.parametrizations import Normalized
-from tanlearn.state import State, plan_epoch
+from tanlearn.kernels._lanes import padded
+from tanlearn.training.engines import FusedEngine
+from tanlearn.training.parametrizations import Normalized
+from tanlearn.training.state import State, plan_epoch
 
 REAL = np.float32
 ADAM = (REAL(0.9), REAL(0.999), REAL(1e-7))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tanlearn._jit import kernel
-from tanlearn._lanes import LANES, load, padded, store
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, load, padded, store
 from tanlearn.kernels.vector import exp_lanes, log_lanes
 
 

@@ -1,9 +1,9 @@
 """What samples are worth once a family is exchanged, and which of them no family can flip."""
 
-import naive
-import naive_wrapper
 import numpy as np
 import pytest
+from oracles import networks as naive
+from oracles import wrapper as naive_wrapper
 
 from tanlearn.kernels import wrapper as kernels
 

@@ -1,0 +1,343 @@
+"""Raw values to codes in C99, by the same comparisons as in Python.
+
+A number of any type lies above as many cuts as in Python: cuts are constants of its type, of single precision or of
+integers the largest ones that are not above the cuts, and no number of the type lies between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn.c_export.text import CText, signed_type, unsigned_type
+from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.table_encoder import TableEncoder
+
+__all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
+
+#: Types that numbers may have in C.
+NUMBER_TYPES = {"double": "double", "float": "float", "int32": "int32_t", "int16": "int16_t"}
+_INTEGERS = {"int16_t": 16, "int32_t": 32, "int64_t": 64}
+_LIMITS = {"double": "DBL_MAX", "float": "FLT_MAX"}
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnKind:
+    """How the values of a column become codes.
+
+    Parameters
+    ----------
+    name : {"cuts", "numbers", "integers", "strings", "codes"}
+        By cuts, by comparison with categories that are numbers, integers or strings, or not at all.
+    member : str
+        What the value is called where columns differ in type.
+    c_type : str
+        Its type.
+    values : list
+        Cuts or categories, as numbers of that type, or as bytes.
+    """
+
+    name: str
+    member: str
+    c_type: str
+    values: list[Any]
+
+
+_CUTS = {
+    False: """
+            const @type@ number = @value@;
+            while (code + 1 < n && number > @known@) {
+                ++code;
+            }""",
+    True: """
+            const @type@ number = @value@;
+            if (!(number >= -@limit@ && number <= @limit@)) {
+                code = n; /* not a number, or infinite */
+            } else {
+                while (code + 1 < n && number > @known@) {
+                    ++code;
+                }
+            }""",
+}
+_EQUAL = """
+            while (code < n && @value@ != @known@) {
+                ++code;
+            }"""
+_BLOCKS = {
+    "numbers": _EQUAL,
+    "integers": _EQUAL,
+    "strings": """
+            code = model_find(@value@, @start@, n);""",
+    "codes": """
+            code = @value@;""",
+}
+
+_FIND = """
+/* Returns the number of a string among n that follow each other from a place on; n if it is none of them, or null. */
+static inline model_code model_find(const char *string, @position@ at, model_code n)
+{
+    for (model_code code = 0; string != 0 && code < n; ++code) {
+        const char *rest = string;
+        while (@known@ != 0 && @known@ == (uint8_t)*rest) {
+            ++at;
+            ++rest;
+        }
+        if (@known@ == 0 && *rest == 0) {
+            return code;
+        }
+        while (@known@ != 0) {
+            ++at;
+        }
+        ++at;
+    }
+    return n;
+}"""
+
+_ENCODE = """
+/* Writes the codes of a row. Returns 0; or its column, counted from 1, if a value was not seen in training, or is
+   missing: @missing@. */
+static inline int model_encode(const model_value *row, model_code *codes)
+{
+    for (int i = 0; i < MODEL_N_FEATURES; ++i) {
+        const model_code n = @n_states@;
+        model_code code = 0;@blocks@
+        if (code >= n) {
+            return i + 1;
+        }
+        codes[i] = code;
+    }
+    return 0;
+}
+
+/* Returns the number of the most probable class of a row; -1 if a value is missing or was not seen in training. */
+static inline int model_predict(const model_value *row)
+{
+    model_code codes[MODEL_N_FEATURES];
+    return model_encode(row, codes) == 0 ? model_predict_codes(codes) : -1;
+}"""
+
+
+def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> list[ColumnKind]:
+    """Return how an encoder turns every column into codes.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted.
+    names : list of str
+        What messages call the columns.
+    number_type : {"double", "float", "int32", "int16"}
+        The type of numbers in C.
+
+    Returns
+    -------
+    list of ColumnKind
+
+    Raises
+    ------
+    ValueError
+        If a column had no value in training, or a cut or category is no number of the type, or no string of C.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.c_export.encoder import column_kinds
+    >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 9.0], ["b", 9.0], ["a", 0.3]], [0, 1, 1, 0])
+    >>> [(kind.name, kind.values) for kind in column_kinds(encoder, ["letter", "size"], "int16")]
+    [('strings', [b'a', b'b']), ('cuts', [4])]
+    """
+    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (MDLPDiscretizer, type(None))
+    cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
+    kinds = []
+    for categories, name in zip(encoder.categories_, names, strict=True):
+        if not known:
+            kinds.append(ColumnKind("codes", "code", "", []))
+        elif categories is None:
+            kinds.append(_of_cuts(next(cuts), name, NUMBER_TYPES[number_type]))
+        else:
+            kinds.append(_of_categories(categories, name, NUMBER_TYPES[number_type]))
+    widest = any(kind.c_type == "int64_t" for kind in kinds)
+    return [replace(kind, c_type="int64_t") if widest and kind.name == "integers" else kind for kind in kinds]
+
+
+def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
+    """Return the kind of a continuous column."""
+    below: Callable[[float], Any]
+    if c_type in _INTEGERS:
+        below, largest = math.floor, 2.0 ** (_INTEGERS[c_type] - 1)
+    else:
+        below = _single_below if c_type == "float" else float
+        largest = float(np.finfo(np.float32 if c_type == "float" else np.float64).max)
+    wrong = cuts[np.abs(cuts) > largest]
+    if wrong.size:
+        raise ValueError(f"{name} is cut at {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
+    return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cuts.tolist()])
+
+
+def _single_below(number: float) -> float:
+    """Return the largest number of single precision that is not above a number."""
+    single = np.float32(number)
+    return float(single if float(single) <= number else np.nextafter(single, np.float32(-np.inf)))
+
+
+def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
+    """Return the kind of a categorical column."""
+    values = categories.tolist()
+    if not values:
+        raise ValueError(f"{name} had no value in training, so every value of it is unseen. Fit without the column.")
+    types = {*map(type, values)}
+    kind = ColumnKind("codes", "code", "", [])
+    if types <= {str} or types <= {bytes}:
+        kind = ColumnKind("strings", "string", "const char *", values)
+    elif types <= {bool, int, float}:
+        if c_type in _INTEGERS:
+            kind = ColumnKind("integers", "number", c_type, values)
+        elif float in types:
+            kind = ColumnKind("numbers", "number", c_type, values)
+        else:
+            fits = all(-(2**31) <= value < 2**31 for value in values)
+            kind = ColumnKind("integers", "integer", "int32_t" if fits else "int64_t", values)
+    known = [to_c(value, kind.c_type, name) for value in kind.values]
+    if kind.name == "numbers" and known != kind.values:
+        wrong = next(value for value, near in zip(kind.values, known, strict=True) if value != near)
+        raise ValueError(
+            f"{name} has the category {wrong}, which is no number of type {c_type}. Pass another number_type."
+        )
+    return replace(kind, values=known)
+
+
+def to_c(value: Any, c_type: str, place: str) -> Any:
+    r"""Return a value of Python as C holds it.
+
+    Parameters
+    ----------
+    value : object
+        A number, or a string.
+    c_type : str
+        The type in C. To floating types, numbers are rounded.
+    place : str
+        What messages call the column.
+
+    Returns
+    -------
+    int, float or bytes
+
+    Raises
+    ------
+    ValueError
+        If the type cannot hold the value.
+
+    Examples
+    --------
+    >>> from tanlearn.c_export.encoder import to_c
+    >>> to_c(0.1, "float", "size"), to_c(3.0, "int16_t", "age"), to_c("für", "const char *", "word")
+    (0.10000000149011612, 3, b'f\xc3\xbcr')
+    """
+    if isinstance(value, (str, bytes)) and c_type == "const char *":
+        encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
+        if 0 not in encoded and (isinstance(value, bytes) or encoded.decode() == value):
+            return encoded
+    elif isinstance(value, (bool, int, float)):
+        if c_type in _INTEGERS and abs(value) <= 2.0**63 and value == int(value):
+            bound = 2 ** (_INTEGERS[c_type] - 1)
+            if -bound <= value < bound:
+                return int(value)
+        elif c_type in _LIMITS:
+            with np.errstate(over="ignore"):
+                rounded = float(np.float32(value) if c_type == "float" else value)
+            if math.isfinite(rounded):
+                return rounded
+    raise ValueError(
+        f"{place} holds {value!r}, which C cannot hold as {c_type}. Pass another number_type, or change it."
+    )
+
+
+def is_union(kinds: list[ColumnKind]) -> bool:
+    """Return whether columns differ in the types of their values.
+
+    Parameters
+    ----------
+    kinds : list of ColumnKind
+        Of every column.
+
+    Returns
+    -------
+    bool
+    """
+    return len({kind.c_type for kind in kinds}) > 1
+
+
+def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
+    """Append cuts and categories, and the functions that take raw values.
+
+    Parameters
+    ----------
+    text : CText
+        The header, with ``model_predict_codes`` in it.
+    kinds : list of ColumnKind
+        How every column becomes codes.
+    n_states : str
+        The expression for the number of states of feature ``i``.
+    """
+    used = {kind.name: kind for kind in kinds}
+    members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
+    if is_union(kinds):
+        fields = "".join(f"    {c_type} {member};\n".replace("* ", "*") for member, c_type in members.items())
+        text.add(
+            "\n/* A value of a row: the member that the column has. */\ntypedef union {\n@fields@} model_value;",
+            fields=fields,
+        )
+    else:
+        text.add("\n/* A value of a row. */\ntypedef @type@ model_value;", type=next(iter(members.values())))
+    start = [0] * len(kinds)
+    for name in [name for name in used if name != "codes"]:
+        _add_values(text, name, kinds, start)
+    first = text.column("start", start)
+    number = text.column("kind", [[*used].index(kind.name) for kind in kinds])
+    blocks = ""
+    for k, (name, kind) in enumerate(used.items()):
+        template = _CUTS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
+        values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]", "start": first}
+        if name not in ("strings", "codes"):
+            values["known"] = text.read(name, f"{first} + code")
+        body = text.rename(template, type=kind.c_type, limit=_LIMITS.get(kind.c_type), **values)
+        condition = f"if ({number} == {k}) " if k < len(used) - 1 else ""
+        blocks += f"{' else ' if k else chr(10) + ' ' * 8}{condition}{{{body}\n        }}"
+    if "strings" in used:
+        n_bytes = sum(len(value) + 1 for kind in kinds if kind.name == "strings" for value in kind.values)
+        text.add(_FIND, position=unsigned_type(max(256, n_bytes)), known=text.read("strings", "at"))
+    text.add(_ENCODE, n_states=n_states, blocks=blocks, missing=_missing(used))
+
+
+def _missing(used: dict[str, ColumnKind]) -> str:
+    """Return how a row says that a value is missing."""
+    ways = {
+        "cuts": "NaN (compile without -ffast-math)",
+        "numbers": "NaN (compile without -ffast-math)",
+        "integers": "an integer that is no category",
+        "strings": "null",
+        "codes": "a number that is no code",
+    }
+    chosen = {ways[name] for name, kind in used.items() if name != "cuts" or kind.c_type in _LIMITS}
+    return ", ".join(sorted(chosen)) or "which values of this type cannot be"
+
+
+def _add_values(text: CText, name: str, kinds: list[ColumnKind], start: list[int]) -> None:
+    """Append the cuts or categories of all columns of a kind, equal ones once, and note where each column's begin."""
+    places: dict[tuple[Any, ...], int] = {}
+    pool: list[Any] = []
+    chosen = [i for i, kind in enumerate(kinds) if kind.name == name]
+    for i in chosen:
+        values = b"".join(value + b"\0" for value in kinds[i].values) if name == "strings" else kinds[i].values
+        if (key := tuple(values)) not in places:
+            places[key] = len(pool)
+            pool += values
+        start[i] = places[key]
+    c_type = kinds[chosen[0]].c_type
+    smallest = "uint8_t" if name == "strings" else signed_type(pool) if c_type in _INTEGERS else c_type
+    text.array(name, smallest, pool)

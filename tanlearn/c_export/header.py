@@ -1,0 +1,202 @@
+"""Classifiers of integers as headers of C99, for devices without floating point, multiplication or a file system.
+
+A header holds all of a classifier, and needs no library: ``name_predict(row)`` takes raw values,
+``name_predict_codes(codes)`` the numbers of their states, and both return the number of a class. They add magnitudes
+up, one of every table, as Python does (see :class:`~tanlearn.IntegerTables`): the smallest sum is the most probable
+class, and a tie goes to the first.
+
+Rows must be complete. Python sums a missing feature out, which takes exponentials here: rounded tables are not
+normalised, so that even the table of a feature without children does not sum to one. The functions return -1 where a
+value is missing or unseen, and their caller decides what then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import codes_dtype
+from tanlearn.c_export.encoder import NUMBER_TYPES, ColumnKind, add_encoder, column_kinds, is_union
+from tanlearn.c_export.self_check import self_test
+from tanlearn.c_export.tables import add_tables, sum_type
+from tanlearn.c_export.text import CText, comment, spell_string
+from tanlearn.files.archive import Kind, write_file
+from tanlearn.files.description import feature_names
+from tanlearn.network.quantization import IntegerTables
+
+__all__ = ["export_c"]
+
+_FILE = Kind("C source", "Name another file", "Export it again")
+#: What an int of 16 bits can count.
+_MOST = 2**15 - 1
+
+_HEAD = """/* @name@: a Bayesian-network classifier of @bits@-bit integers. Made by tanlearn @version@; do not edit.
+
+   int @name@_predict(const @name@_value *row)
+       the class of a row of @n_features@ raw values, as a number from 0; -1 if a value is missing or was not seen in
+       training, which takes more than additions: what to do then is for the caller to decide.
+   int @name@_encode(const @name@_value *row, @name@_code *codes), int @name@_predict_codes(const @name@_code *codes),
+   int @name@_sums(const @name@_code *codes, @name@_sum *sums)
+       its parts: from raw values to codes, and from codes to the class, or to the sum that every class gets.
+
+   A row holds, in this order:
+@columns@
+   Where constants have a memory of their own, define before this file is included (here as for AVR):
+       #include <avr/pgmspace.h>
+       #define MODEL_ATTRIBUTE PROGMEM
+@devices@*/
+#ifndef MODEL_H
+#define MODEL_H
+
+@includes@
+
+#ifndef MODEL_ATTRIBUTE
+#define MODEL_ATTRIBUTE
+#endif
+@readers@
+enum { MODEL_N_FEATURES = @n_features@, MODEL_N_CLASSES = @n_classes@ };
+typedef @code@ model_code;
+typedef @sum@ model_sum;
+"""
+
+_CLASSES = """
+/* Names of the classes by their numbers. */
+static const char *const model_class_names[MODEL_N_CLASSES] = {
+@strings@};
+enum {
+@numbers@};"""
+
+_AVR = {
+    "READ_8": "pgm_read_byte",
+    "READ_16": "pgm_read_word",
+    "READ_32": "pgm_read_dword",
+    "READ_FLOAT": "pgm_read_float",
+}
+_READER = """#ifndef MODEL_@reader@
+#define MODEL_@reader@(pointer) (*(pointer))
+#endif
+"""
+_DOUBLE = """
+#if DBL_MANT_DIG < 53
+#error "double is of single precision here: export with number_type='float'"
+#endif"""
+
+
+def export_c(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    packed: bool = True,
+    number_type: str = "double",
+    test_rows: Any = None,
+) -> None:
+    """Write a fitted classifier of integers as one header of C99.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with :class:`~tanlearn.IntegerTables`: a :class:`~tanlearn.TANClassifier`,
+        :class:`~tanlearn.BayesNetClassifier` or :class:`~tanlearn.NaiveBayesClassifier`.
+    path, name, packed, number_type, test_rows : as for :meth:`tanlearn.estimators.embedded.DeviceMixin.export_c`
+
+    Raises
+    ------
+    NotFittedError, TypeError, ValueError, OSError
+        As :meth:`tanlearn.estimators.embedded.DeviceMixin.export_c` does.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.c_export.header import export_c
+    >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["beach", "home"]).with_bits((2, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_c(model, Path(folder, "outing.h"), test_rows=[["sun"], ["snow"]])
+    ...     sorted(file.name for file in Path(folder).iterdir())
+    ['outing.h', 'outing_test.c']
+    """
+    check_is_fitted(model)
+    tables = getattr(model, "tables_", None)
+    if not isinstance(tables, IntegerTables):
+        raise ValueError(
+            "C gets integers, and these tables are none: train with bits=..., or round by "
+            "model.with_bits((integer_bits, fraction_bits)), and export that."
+        )
+    target = Path(path)
+    name = target.stem if name is None else name
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
+        raise ValueError(
+            f"name={name!r} must begin with a letter from a to z, and go on with at most 30 letters, digits or _, as "
+            f"names in C do. Pass another."
+        )
+    if number_type not in NUMBER_TYPES:
+        raise ValueError(f"number_type={number_type!r} must be one of {', '.join(map(repr, NUMBER_TYPES))}.")
+    size = max(len(tables), tables.layout.n_classes)
+    if size > _MOST:
+        raise ValueError(f"there are {size} features or classes, and an int in C may count to {_MOST} only.")
+    names = feature_names(model)
+    kinds = column_kinds(model.encoder_, [f"column {column!r}" for column in names], number_type)
+    header = _header(model, name, kinds, names, packed)
+    files = {target: header}
+    if test_rows is not None:
+        if not re.fullmatch(r"[\w .+-]+", target.name, re.ASCII):
+            raise ValueError(
+                f"{target.name!r} is no file name that C can include: take letters, digits and _ . + - only."
+            )
+        files[target.with_name(f"{target.stem}_test.c")] = self_test(model, target.name, name, kinds, test_rows)
+    for file, content in files.items():
+        write_file(file, content.encode("ascii"), _FILE)
+
+
+def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], packed: bool) -> str:
+    """Return the text of the header."""
+    tables: IntegerTables = model.tables_
+    body = CText(name)
+    n_states = body.column("n_states", tables.layout.n_states.tolist())
+    add_tables(body, tables, n_states, packed=packed)
+    add_encoder(body, kinds, n_states)
+    labels = [str(label) for label in model.classes_.tolist()]
+    plain = [re.sub(r"[^A-Za-z0-9]+", "_", label) for label in labels]
+    if len({*plain}) < len(plain):
+        plain = [f"{number}_{label}" for number, label in enumerate(plain)]
+    body.add(
+        _CLASSES,
+        strings="".join(f"    {spell_string(label)},\n" for label in labels),
+        numbers="".join(f"    {name.upper()}_CLASS_{label} = {number},\n" for number, label in enumerate(plain)),
+    )
+    text = str(body)
+    floating = [limit for limit in ("DBL_MAX", "FLT_MAX") if limit in text]
+    head = CText(name)
+    head.add(
+        _HEAD,
+        name=name,
+        bits=tables.fixed_point.n_bits,
+        version=version("tanlearn"),
+        n_features=len(tables),
+        n_classes=tables.layout.n_classes,
+        columns="".join(
+            f"       [{i}] {_describe(kind, name, is_union(kinds))}: {comment(names[i])}\n"
+            for i, kind in enumerate(kinds)
+        ),
+        devices="".join(head.rename(f"       #define MODEL_{r} {_AVR[r]}\n") for r in body.readers if r in _AVR),
+        includes="#include <stdint.h>" + "\n#include <float.h>" * bool(floating) + _DOUBLE * ("DBL_MAX" in floating),
+        readers="".join(head.rename(_READER, reader=reader) for reader in body.readers),
+        code=f"{np.dtype(codes_dtype(int(tables.layout.n_states.max()))).name}_t",
+        sum=sum_type(tables),
+    )
+    return f"{head}{text}\n\n#endif\n"
+
+
+def _describe(kind: ColumnKind, name: str, named: bool) -> str:
+    """Return what a value of a column is."""
+    what = {"cuts": "", "codes": ", the number of its state as encoder_.transform gives it"}
+    member, c_type = f".{kind.member} " * named, kind.c_type or f"{name}_code"
+    return f"{member}{c_type}{what.get(kind.name, ', one of the categories')}"

@@ -1,0 +1,291 @@
+"""From a user's table, classes and weights to what learners learn from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.columns import read_columns
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder, present_rows
+from tanlearn.data.validation import read_labels
+
+__all__ = ["encode_rows", "encode_training"]
+
+
+def encode_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
+) -> tuple[EncodedData, EncodedData | None]:
+    """Check what an estimator's ``fit`` was given, and encode it.
+
+    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on the
+    estimator. Rows of weight 0 are dropped before anything is learnt from them, exactly as if they were absent.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``encoder`` is a :class:`TableEncoder`, which is cloned, or ``None`` for one with the estimator's
+        ``n_jobs``; its ``class_weight`` multiplies the weights. scikit-learn's messages name the estimator.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        Classes, at least two.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights.
+    validation_fraction : float, optional
+        Share of the rows, class by class, that is held out: categories and cuts are not learnt from it. Drawn
+        with the estimator's ``random_state``.
+
+    Returns
+    -------
+    data : EncodedData
+        The rows to learn from.
+    held_out : EncodedData or None
+        The rows held out, with values that the others lack marked as missing.
+
+    Raises
+    ------
+    ValueError
+        If the table, the classes, the weights or a parameter of the encoder break a rule, which the message
+        states.
+    TypeError
+        If a column mixes strings and numbers, holds something else, or is continuous and no number.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.data.border import encode_training
+    >>> estimator = NaiveBayesClassifier()
+    >>> data, _ = encode_training(estimator, [["a"], ["b"], ["c"]], ["no", "yes", "no"], sample_weight=[1, 2, 0])
+    >>> data
+    EncodedData(n_samples=2, n_features=1, n_classes=2, n_states=2..2, weighted=True, missing=False)
+    >>> estimator.classes_
+    array(['no', 'yes'], dtype=object)
+    """
+    columns = read_columns(X)
+    validate_data(estimator, X, y, skip_check_array=True)
+    columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
+    weights = weigh_classes(estimator.class_weight, codes, classes, weights)
+    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    encoder._validate_params()
+    validate_data(encoder, X, skip_check_array=True)
+    estimator.encoder_ = encoder
+    estimator.classes_ = classes
+    held_out = None
+    if validation_fraction is None:
+        table = encoder._learn(columns, codes, weights)
+    else:
+        held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
+        rest = ~held_out
+        encoder._learn(
+            [column.take(rest) for column in columns], codes[rest], None if weights is None else weights[rest]
+        )
+        table = encoder._encode(columns, "missing")
+    places = tuple(column.place for column in columns)
+    data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers)
+    return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
+
+
+def number_classes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
+    """Return the numbers of known classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes of rows.
+    n_samples : int
+        Number of rows.
+    classes : ndarray of shape (n_classes,)
+        The known ones.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), intp
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, or a row has another class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.border import number_classes
+    >>> number_classes(["yes", "no"], 2, np.array(["no", "yes"]))
+    array([1, 0])
+    """
+    number = {label: code for code, label in enumerate(classes.tolist())}
+    labels = read_labels(y, n_samples).tolist()
+    codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+    if (codes < 0).any():
+        row = int((codes < 0).argmax())
+        raise ValueError(
+            f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
+        )
+    return codes
+
+
+def forget(estimator: Any) -> None:
+    """Delete what an earlier fit left, so that one that fails leaves no mixture of two models.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Loses every attribute whose name ends in an underscore.
+    """
+    for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, learnt)
+
+
+def encode_held_out(encoder: TableEncoder, X: Any) -> Codes:
+    """Encode rows to score on: categories that the training rows lack are missing, whatever ``handle_unknown``.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted to the training rows.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        Rows of the table that the training rows came from.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_samples), uint8 or uint16
+    """
+    return encoder._encode(read_columns(X), "missing")
+
+
+def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw the rows to hold out: a share of every class, to the nearest row, but never all of them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    n_classes : int
+        Number of classes.
+    fraction : float
+        The share.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), bool
+
+    Raises
+    ------
+    ValueError
+        If the share is too small for a single row.
+    """
+    held_out = np.zeros(len(y), dtype=np.bool_)
+    for c in range(n_classes):
+        rows = rng.permutation(np.flatnonzero(y == c))
+        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
+    if not held_out.any():
+        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is not one row. Raise the share.")
+    return held_out
+
+
+def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Draw the fold of every row: of every class, and of all rows, folds get equally many to the nearest one.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    n_folds : int
+        Number of folds.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Numbers of folds from 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.border import deal_folds
+    >>> np.bincount(deal_folds(np.array([0, 0, 0, 1, 1]), 2, np.random.default_rng(0))).tolist()
+    [3, 2]
+    """
+    if len(y) < n_folds:
+        raise ValueError(
+            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Ask for fewer folds."
+        )
+    order = rng.permutation(len(y))
+    fold = np.empty(len(y), dtype=np.intp)
+    fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % n_folds
+    return fold
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        What an estimator was given.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+def encode_rows(estimator: Any, X: Any) -> Codes:
+    """Check what an estimator's ``predict`` was given, and encode it with the estimator's ``encoder_``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted with :func:`encode_training`; scikit-learn's messages name it.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        A table with the columns of the training table.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_samples), uint8 or uint16
+        As :meth:`TableEncoder.transform` returns it.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
+        ``handle_unknown="error"``.
+    TypeError
+        If a column mixes strings and numbers, or a continuous one holds no numbers.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.data.border import encode_rows
+    >>> estimator = NaiveBayesClassifier().fit([["a"], ["b"]], [0, 1])
+    >>> encode_rows(estimator, [["b"], ["c"]])
+    array([[  1, 255]], dtype=uint8)
+    """
+    check_is_fitted(estimator)
+    columns = read_columns(X)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    codes: Codes = estimator.encoder_._encode(columns)
+    return codes

@@ -1,0 +1,109 @@
+"""Weights and probabilities of classes that the user gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.validation import LARGEST_TOTAL
+from tanlearn.kernels.mathematics import log_all
+
+__all__ = ["read_prior", "weigh_classes"]
+
+
+def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
+    """Return the weights of rows, multiplied by those of their classes.
+
+    Parameters
+    ----------
+    option : None, "balanced" or dict
+        Weights by class, 1 for those not named; "balanced" gives all classes the same total and keeps that of all rows.
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    classes : ndarray of shape (n_classes,)
+        What they stand for.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or None
+        Integers if all weights are.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not positive and finite, or of something that is no class, or the weights add up to too much or
+        too little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.class_weights import weigh_classes
+    >>> weigh_classes("balanced", np.array([0, 0, 0, 1]), np.array(["a", "b"]), None).round(2)
+    array([0.67, 0.67, 0.67, 2.  ])
+    """
+    if option is None:
+        return weights
+    if isinstance(option, str):  # "balanced", the only string that the constraints let pass
+        of_class = np.bincount(y, weights, len(classes))
+        if of_class.min() * LARGEST_TOTAL < of_class.sum():
+            label = classes.tolist()[of_class.argmin()]
+            raise ValueError(
+                f"class_weight='balanced' cannot make up for the weight {of_class.min():.3g} of class {label!r} beside "
+                f"{of_class.sum():.3g} of all rows. Drop its rows, or give them more weight."
+            )
+        return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
+    known = classes.tolist()
+    for label, weight in option.items():
+        if label not in known or not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
+            raise ValueError(
+                f"class_weight must give positive weights to classes, got {weight!r} for {label!r}; the classes are "
+                f"{', '.join(map(repr, known))}. To leave a class out, drop its rows."
+            )
+    factors = [option.get(label, 1) for label in known]
+    own = np.ones(len(y), np.int64) if weights is None else weights
+    with np.errstate(over="ignore"):  # inf is what is looked for
+        total = float((own * np.array(factors, np.float64)[y]).sum())
+    exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
+    if not total < np.iinfo(np.int64).max if exact else not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+        raise ValueError(
+            f"class_weight makes the weights add up to {total:.3g}, which is too {'much' if total > 1 else 'little'}. "
+            f"Multiply them by a common factor."
+        )
+    return own * np.array(factors, np.int64 if exact else np.float64)[y]
+
+
+def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
+    """Return the logarithms of class probabilities.
+
+    Parameters
+    ----------
+    class_prior : array-like of shape (n_classes,)
+        Probabilities; 0 rules a class out.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer, one is negative or not finite, or they do not sum to one.
+    """
+    try:
+        prior = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError):  # words, or lists of different lengths
+        prior = np.empty(0)
+    if prior.shape != (n_classes,) or not (prior >= 0).all() or not np.isclose(prior.sum(), 1):
+        raise ValueError(
+            f"class_prior must hold {n_classes} probabilities that sum to one, in the sorted order of the classes, got "
+            f"{class_prior}."
+        )
+    log_prior = np.empty(n_classes)
+    log_all(prior / prior.sum(), log_prior)
+    return log_prior

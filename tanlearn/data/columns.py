@@ -1,0 +1,409 @@
+"""Reading a user's table column by column.
+
+A table is read one column at a time and never as a whole: ``numpy.asarray`` of a frame with one string column
+makes a Python object of every number in it.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import sys
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+__all__ = ["Column", "from_array", "plain", "read_columns", "shorten"]
+
+# None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
+_MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
+# How to go on with numbers that NumPy has no type for, and so with classes of several types.
+_REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table, read once.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Booleans, integers, floating numbers, or strings and other Python objects. Indices into ``categories``
+        where those are declared.
+    missing : ndarray of shape (n_samples,), bool, or None
+        Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
+        indexes ``categories``, and arbitrary otherwise.
+    categories : ndarray of shape (n_categories,) or None
+        The categories that the column's own type declares (pandas ``category``, polars ``Enum``), in their
+        order.
+    place : str
+        What messages call the column.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+    categories: NDArray[Any] | None
+    place: str
+
+    def take(self, rows: NDArray[np.bool_]) -> Column:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples,), bool
+            Which.
+
+        Returns
+        -------
+        Column
+        """
+        missing = None if self.missing is None else _mask(self.missing[rows])
+        return Column(self.values[rows], missing, self.categories, self.place)
+
+    def numbers(self) -> NDArray[Any]:
+        """Return the column as numbers, NaN where missing; without missing values in its own type.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        TypeError
+            If it holds declared categories or anything but numbers, unless all of it is missing.
+        """
+        if self.missing is not None and self.missing.all():
+            return np.full(len(self.values), np.nan)
+        if self.categories is not None or self.values.dtype.kind not in "biuf":
+            kind = "declared categories" if self.categories is not None else type(_first(self)).__name__
+            raise TypeError(
+                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, or "
+                f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."
+            )
+        if self.missing is None or self.values.dtype.kind == "f":
+            return self.values
+        return np.where(self.missing, np.nan, self.values)
+
+
+def read_columns(X: Any) -> list[Column]:
+    """Read a table column by column.
+
+    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
+    objects become numbers if all their values are, and so does every column of a list by itself.
+
+    Parameters
+    ----------
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        Numbers, booleans, strings or, in a frame, categories.
+
+    Returns
+    -------
+    list of Column
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, rows differ in length, a column name occurs twice, or a number is
+        infinite or an integer of more than 64 bits.
+    TypeError
+        If a column holds anything but strings or numbers, or both, or the table is a polars LazyFrame.
+
+    Examples
+    --------
+    >>> from tanlearn.data.columns import read_columns
+    >>> age, town = read_columns([[31, "Graz"], [None, "Linz"]])
+    >>> age.values, age.missing
+    (array([31,  0]), array([False,  True]))
+    >>> town.values
+    array(['Graz', 'Linz'], dtype=object)
+    """
+    for module, reader in (("pandas", _from_pandas), ("polars", _from_polars)):
+        if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
+            names = list(X.columns)
+            _check_frame(X.shape, names)
+            series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
+            return [reader(values, f"X column {name!r}") for values, name in zip(series, names, strict=True)]
+    if "polars" in sys.modules and isinstance(X, sys.modules["polars"].LazyFrame):
+        raise TypeError("X is a polars LazyFrame, a query that has no rows yet. Run it first: pass X.collect().")
+    # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
+    masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # objects take a hundred times as long
+    table = np.ma.getdata(X) if masked else plain(X) if hasattr(X, "dtype") else _from_list(X)
+    columns = np.ascontiguousarray(check_array(table, dtype=None, ensure_all_finite=False, input_name="X").T)
+    masks = [_mask(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
+    return [from_array(values, f"X column {j}", masks[j]) for j, values in enumerate(columns)]
+
+
+def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
+    """Raise what scikit-learn raises for an empty array, and if a name occurs twice."""
+    for size, axis in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise ValueError(f"Found array with 0 {axis} (shape={shape}) while a minimum of 1 is required.")
+    seen: dict[Any, int] = {}
+    for j, name in enumerate(names):
+        if name in seen:
+            raise ValueError(
+                f"X has duplicate column names: columns {seen[name]} and {j} are both called {name!r}. Rename "
+                f"one of them, or pass the table as an array."
+            )
+        seen[name] = j
+
+
+def _from_pandas(series: Any, place: str) -> Column:
+    """Read a pandas Series."""
+    dtype = series.dtype
+    if hasattr(series, "cat") and hasattr(dtype, "categories"):
+        codes = series.cat.codes.to_numpy()
+        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+    if dtype.kind in "mM":
+        raise _temporal(place, dtype)
+    if isinstance(dtype, np.dtype):
+        return from_array(series.to_numpy(), place)
+    if dtype.kind not in "biuf":
+        return from_objects(series.to_numpy(dtype=object), place)
+    # A nullable, Arrow or sparse type: to_numpy makes Python objects of it unless told otherwise.
+    if dtype.kind == "f":
+        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place)
+    missing = _mask(series.isna().to_numpy())
+    plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
+    return Column(series.to_numpy(plain, na_value=filler), missing, None, place)
+
+
+def _from_polars(series: Any, place: str) -> Column:
+    """Read a polars Series."""
+    import polars as pl
+
+    dtype = series.dtype
+    if dtype == pl.Enum:
+        codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+    if dtype.is_float():
+        return from_array(series.fill_null(np.nan).to_numpy(), place)
+    if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
+        missing = _mask(series.is_null().to_numpy())
+        return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
+    if dtype == pl.Categorical:
+        # Its physical categories are shared between columns, so they do not tell what this one may hold.
+        series = series.cast(pl.String)
+    if dtype.is_temporal():
+        raise _temporal(place, dtype)
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    return from_objects(values, place)
+
+
+def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | None = None) -> Column:
+    """Read a one-dimensional array; integers may be missing by what stands beside them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Booleans, numbers, strings or other Python objects.
+    place : str
+        What messages call it.
+    missing : ndarray of shape (n_samples,), bool, optional
+        Rows without a value, of booleans, integers and strings.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    ValueError
+        If a number is complex, infinite or an integer of more than 64 bits.
+    TypeError
+        If the values are dates, durations or anything else but strings and numbers, or both of these.
+    """
+    kind = values.dtype.kind
+    if kind in "biuUS":
+        return Column(values, missing, None, place)
+    if kind == "f":
+        return _from_floats(values, place)
+    if kind in "OT":
+        return from_objects(values.astype(object), place)
+    if kind in "mM":
+        raise _temporal(place, values.dtype)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {place} has dtype {values.dtype}.")
+    raise TypeError(f"{place} has dtype {values.dtype}, but only strings and numbers can be read.")
+
+
+def _from_list(X: Any) -> NDArray[np.object_]:
+    """Return the values of a table that is no array as they are, and raise if its rows differ in length."""
+    if isinstance(X, list | tuple):
+        X = list(map(plain, X))
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError as error:  # arrays of several dimensions
+        raise ValueError("X has rows that differ in shape. Every row needs one value a column.") from error
+    if table.ndim == 1:
+        lengths = list(map(_length, table))
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                raise ValueError(
+                    f"X has rows that differ in length: {lengths[0]} value(s) in row 0, {length} in row {row}. Every "
+                    f"row needs one value a column; None stands for a missing one."
+                )
+    return table
+
+
+def _length(row: Any) -> int:
+    """Return the number of values in a row; what is no sequence is one value."""
+    is_value = isinstance(row, str | bytes) or not hasattr(row, "__len__") or getattr(row, "ndim", 1) == 0
+    return 1 if is_value else len(row)
+
+
+def plain(values: Any) -> Any:
+    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects.
+
+    Parameters
+    ----------
+    values : object
+        What a user passed as a table or a column.
+
+    Returns
+    -------
+    object
+        Mostly ``values`` itself. A masked array becomes a plain one, with NaN where a floating number is masked; if
+        anything else is, one of Python objects with None there. polars' integers of 128 bits become a list.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        if not np.ma.is_masked(values):
+            return np.ma.getdata(values)
+        if values.dtype.kind == "f":  # without objects, as above
+            return values.filled(np.nan)
+        objects = np.ma.getdata(values).astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    return values.to_list() if _is_wide(getattr(values, "dtype", None)) else values
+
+
+def _is_wide(dtype: Any) -> bool:
+    """Return whether a type is one of polars' integers of 128 bits."""
+    return str(dtype) in ("Int128", "UInt128")
+
+
+def _from_floats(values: NDArray[Any], place: str) -> Column:
+    """Read floating numbers: NaN means missing, and infinity is an error."""
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # a long double that is no double is as good as infinite
+            values = values.astype(np.float64)
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = infinite.argmax()
+        raise ValueError(
+            f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
+            f"NaN if the value is unknown."
+        )
+    return Column(values, _mask(np.isnan(values)), None, place)
+
+
+def from_objects(values: NDArray[np.object_], place: str) -> Column:
+    """Read Python objects: all strings, all bytes or all numbers."""
+    types = set(map(type, values))
+    if types == {str}:
+        return Column(values, None, None, place)
+    if types == {float} and values[0] == values[0]:  # an eighth of the time, where not all may be missing
+        return _from_floats(values.astype(np.float64), place)
+    may_miss = not types <= {bool, bytes, int}
+    missing = np.fromiter(map(_is_missing, values), np.bool_, len(values)) if may_miss else np.zeros_like(values, bool)
+    if type(np.ma.masked) in types:
+        values = np.where(missing, np.array(None), values)  # that constant has no hash
+    present = values[~missing]
+    types = set(map(type, present))
+    if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
+        return Column(values, _mask(missing), None, place)
+    # To NumPy, a bool of its own is no number, and a duration is one.
+    if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
+        raise _mixed(values, missing, place)
+    numbers = np.array(present.tolist())
+    if numbers.dtype.kind == "f" and present.size and not any(issubclass(t, (float, np.floating)) for t in types):
+        # NumPy makes floating numbers of integers beside unsigned ones, and beside those that only these can hold.
+        whole = list(map(int, present))
+        numbers = np.array(whole, np.int64 if max(whole) < 2**63 else np.uint64 if min(whole) >= 0 else object)
+    if numbers.dtype.kind == "O":
+        raise _unfit(values, missing, place)
+    filled = np.zeros(len(values), numbers.dtype)
+    filled[missing] = np.nan if numbers.dtype.kind == "f" else 0
+    filled[~missing] = numbers
+    if numbers.dtype.kind == "f":
+        return _from_floats(filled, place)
+    return Column(filled, _mask(missing), None, place)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a Python object means "no value"."""
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
+
+
+def shorten(value: Any) -> str:
+    """Return how any object looks, cut short, for messages.
+
+    Parameters
+    ----------
+    value : object
+        Any object.
+
+    Returns
+    -------
+    str
+    """
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # integers of more than 4,300 digits, before Python 3.12
+        return f"one {type(value).__name__}"
+
+
+def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the mask, or None if it is empty."""
+    return missing if missing.any() else None
+
+
+def _labels(categories: NDArray[Any]) -> NDArray[Any]:
+    """Return declared categories as numbers or as Python objects."""
+    return categories if categories.dtype.kind in "biuf" else categories.astype(object)
+
+
+def _first(column: Column) -> Any:
+    """Return the first value that is not missing."""
+    return column.values[0 if column.missing is None else column.missing.argmin()]
+
+
+def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> TypeError:
+    """Return the error for a column that holds several kinds of objects, or a kind that is none of ours."""
+    examples: dict[str, str] = {}
+    for row in np.flatnonzero(~missing):
+        examples.setdefault(type(values[row]).__name__, f"{shorten(values[row])} in row {row}")
+    found = " and ".join(f"{name} ({example})" for name, example in examples.items())
+    if place == "y":
+        return TypeError(
+            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. {_REMEDIES[place]}"
+        )
+    # scikit-learn's estimator checks look for "argument must be ... string ... number".
+    return TypeError(
+        f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
+    )
+
+
+def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> ValueError:
+    """Return the error for numbers that NumPy would keep as Python objects."""
+    rows = np.flatnonzero(~missing)
+    largest = max(rows, key=lambda row: values[row])
+    row = next((row for row in rows if np.array(values[row]).dtype.kind == "O"), largest)
+    remedy = _REMEDIES.get(place, "Cast the column to float if it is a quantity, or to str if it is a name.")
+    return ValueError(
+        f"{place} holds {shorten(values[row])} in row {row}, so it is neither of 64-bit integers nor of floating "
+        f"numbers. {remedy}"
+    )
+
+
+def _temporal(place: str, dtype: Any) -> TypeError:
+    """Return the error for dates and durations."""
+    return TypeError(
+        f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
+        f"column by numbers such as the year, the hour or the days since a fixed date."
+    )

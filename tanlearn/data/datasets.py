@@ -1,0 +1,402 @@
+"""Data sets for a comparison of learners: the bundled digits, files, and OpenML.
+
+A loader reads and checks, and leaves the encoding to :class:`~tanlearn.TableEncoder` inside ``fit``, so that cut points
+come from training rows only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+
+__all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table, its classes, and how it wants to be split.
+
+    Parameters
+    ----------
+    name : str
+        What titles call it.
+    X : ndarray or pandas DataFrame of shape (n_samples, n_features)
+        Raw values; NaN and None mean missing.
+    y : ndarray of shape (n_samples,)
+        Classes.
+    feature_names : sequence of str
+        Names of the columns.
+    discrete_features : "auto", bool or ndarray of shape (n_features,), default="auto"
+        Which columns are categorical, for :class:`~tanlearn.TableEncoder`.
+    folds : list of (train, test) or None, default=None
+        Row numbers of the splits that belong to the data set; ``None`` if any split will do.
+
+    Raises
+    ------
+    ValueError
+        If rows or columns are not as many as classes or names, or a part of a split is empty or names a row that is
+        not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.datasets import Dataset
+    >>> data = Dataset("parity", np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0]), ["a", "b"])
+    >>> data
+    Dataset(name='parity', feature_names=['a', 'b'], discrete_features='auto', folds=None)
+    >>> X, y = data.take(np.array([1, 3]))
+    >>> y
+    array([1, 0])
+    """
+
+    name: str
+    X: Any = field(repr=False)
+    y: AnyArray = field(repr=False)
+    feature_names: Sequence[str]
+    discrete_features: Any = "auto"
+    folds: Sequence[tuple[IntArray, IntArray]] | None = None
+
+    def __post_init__(self) -> None:
+        n_samples = len(self.y)
+        if self.X.shape[0] != n_samples:
+            raise ValueError(f"{self.name}: X has {self.X.shape[0]} rows, but y has {n_samples}.")
+        if self.X.shape[1] != len(self.feature_names):
+            raise ValueError(
+                f"{self.name}: X has {self.X.shape[1]} columns, but there are {len(self.feature_names)} feature names."
+            )
+        for k, parts in enumerate(self.folds or (), start=1):
+            for part, rows in zip(("training", "test"), parts, strict=True):
+                if len(rows) == 0 or rows.min() < 0 or rows.max() >= n_samples:
+                    raise ValueError(
+                        f"{self.name}: the {part} rows of split {k} must be numbers from 0 to {n_samples - 1}, at "
+                        f"least one of them."
+                    )
+
+    def take(self, rows: IntArray) -> tuple[Any, AnyArray]:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,)
+            Row numbers.
+
+        Returns
+        -------
+        X : ndarray or pandas DataFrame of shape (n_rows, n_features)
+            Raw values.
+        y : ndarray of shape (n_rows,)
+            Classes.
+        """
+        return (self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]), self.y[rows]
+
+
+def load_dataset(source: str | Path = "digits", *, target: str | None = None) -> Dataset:
+    """Load a data set from whatever ``source`` names.
+
+    Parameters
+    ----------
+    source : str or Path, default="digits"
+        "digits", "openml:NAME", or a file that ends in .npz, .csv or .parquet.
+    target : str, optional
+        Name of the column with the classes: needed for .csv and .parquet, an option for OpenML.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the source is of no known kind, or not as its kind should be.
+    ImportError
+        If reading it needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from tanlearn.data.datasets import load_dataset
+    >>> load_dataset("digits").X.shape
+    (1797, 64)
+    >>> load_dataset("weather.xls")
+    Traceback (most recent call last):
+    ...
+    ValueError: data must be 'digits', 'openml:NAME', or a file .npz, .csv or .parquet; got 'weather.xls'.
+    """
+    name = str(source)
+    if name.startswith("openml:"):
+        return load_openml(name.removeprefix("openml:"), target=target)
+    suffix = Path(source).suffix.lower()
+    if suffix in (".csv", ".parquet"):
+        return load_table(source, target=target)
+    if name != "digits" and suffix != ".npz":
+        raise ValueError(f"data must be 'digits', 'openml:NAME', or a file .npz, .csv or .parquet; got {name!r}.")
+    if target is not None:
+        raise ValueError(f"target ({target!r}) names a column of a table, but {name} knows its classes. Leave it out.")
+    return load_digits() if name == "digits" else load_npz(source)
+
+
+def load_digits() -> Dataset:
+    """Load the handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes.
+
+    Returns
+    -------
+    Dataset
+        Pixels 0 to 16, all of them continuous: those at the border have few values, and are quantities, too.
+
+    Examples
+    --------
+    >>> from tanlearn.data.datasets import load_digits
+    >>> data = load_digits()
+    >>> data.X.shape, data.feature_names[:2]
+    ((1797, 64), ['pixel_0_0', 'pixel_0_1'])
+    """
+    from sklearn.datasets import load_digits as load_bundled
+
+    bunch = load_bundled()
+    return Dataset("digits", bunch.data, bunch.target, list(bunch.feature_names), discrete_features=False)
+
+
+def load_npz(path: str | Path) -> Dataset:
+    """Load an archive of NumPy arrays, in one of two forms.
+
+    *One table*: ``X`` and ``y``, and if they are there ``classes`` (names that ``y`` indexes), ``feature_names``,
+    ``is_categorical`` (which columns are), ``missing`` (which cells are), ``train_idx`` and ``test_idx`` (a split).
+
+    *Folds*: ``x_tr_fold<k>``, ``t_tr_fold<k>``, ``x_te_fold<k>`` and ``t_te_fold<k>`` from k = 1, discretised for each
+    fold by itself; all columns are categorical.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Python objects in it are refused, never unpickled.
+
+    Returns
+    -------
+    Dataset
+        Missing cells are NaN, or None among strings; integers with missing cells become floating numbers. Where
+        ``is_categorical`` does not say which columns are categorical, :class:`~tanlearn.TableEncoder` decides. Of
+        folds, the rows of all parts one after the other.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no archive of arrays, or an array is absent or does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.datasets import load_npz
+    >>> np.savez("weather.npz", X=[[31.0, 0], [12, 1]], y=[0, 1], classes=["beach", "home"],
+    ...          missing=[[False, True], [False, False]])
+    >>> data = load_npz("weather.npz")
+    >>> data.X.tolist(), data.y.tolist()
+    ([[31.0, nan], [12.0, 1.0]], ['beach', 'home'])
+    """
+    path = _existing(path)
+    arrays = _read_arrays(path)
+    if "X" in arrays:
+        return _from_one_table(path, arrays)
+    if "x_tr_fold1" in arrays:
+        return _from_folds(path, arrays)
+    raise ValueError(f"{path} holds neither X and y nor x_tr_fold1 and its companions, but {', '.join(arrays)}.")
+
+
+def load_table(path: str | Path, *, target: str | None) -> Dataset:
+    r"""Load a table from a .csv or .parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; the first line of a .csv names its columns.
+    target : str
+        Name of the column with the classes. All the others are features.
+
+    Returns
+    -------
+    Dataset
+        With a pandas DataFrame.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the column is not there or misses a value, or the file cannot be parsed.
+    ImportError
+        If pandas is not installed, or pyarrow for .parquet.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tanlearn.data.datasets import load_table
+    >>> _ = Path("weather.csv").write_text("sky,degrees,go\nsun,31,beach\nrain,12,home\n")
+    >>> data = load_table("weather.csv", target="go")
+    >>> data.feature_names, data.y.tolist()
+    (['sky', 'degrees'], ['beach', 'home'])
+    """
+    path = _existing(path)
+    pd = _pandas(path.name)
+    try:
+        frame = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(f'{path.name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
+    except ValueError as error:  # pandas' and pyarrow's parsing errors, and undecodable text
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    if target not in frame.columns:
+        wanted = "target must name the column with the classes" if target is None else f"there is no column {target!r}"
+        raise ValueError(f"{path}: {wanted}. The columns are: {', '.join(map(str, frame.columns))}.")
+    return _from_frame(path.stem, frame.drop(columns=target), frame[target], "auto")
+
+
+def load_openml(name: str, *, target: str | None = None) -> Dataset:
+    """Fetch a data set by its name from openml.org; scikit-learn keeps a copy on disk.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set; of several versions, the oldest active one.
+    target : str, optional
+        Name of the column with the classes, by default the one that OpenML names.
+
+    Returns
+    -------
+    Dataset
+        With a pandas DataFrame; the columns that OpenML declares nominal are the categorical ones.
+
+    Raises
+    ------
+    ConnectionError
+        If openml.org does not answer.
+    ValueError
+        If there is no such data set, or it misses a class.
+    ImportError
+        If pandas is not installed.
+
+    Examples
+    --------
+    >>> from tanlearn.data.datasets import load_openml
+    >>> data = load_openml("vote")  # doctest: +SKIP
+    """
+    from sklearn.datasets import fetch_openml
+
+    _pandas(f"openml:{name}")
+    try:
+        bunch = fetch_openml(name, target_column=target or "default-target", as_frame=True, parser="pandas")
+    except OSError as error:
+        raise ConnectionError(f"openml:{name} cannot be fetched: {error}. Save the table as .csv instead.") from error
+    if bunch.target is None or bunch.target.ndim != 1:
+        columns = ", ".join(map(str, bunch.frame.columns))
+        raise ValueError(f"openml:{name} names no single column of classes; choose the target among: {columns}.")
+    # The kind of a pandas category is "O", as that of strings.
+    nominal = np.array([dtype.kind not in "iuf" for dtype in bunch.data.dtypes])
+    return _from_frame(name, bunch.data, bunch.target, nominal)
+
+
+def _existing(path: str | Path) -> Path:
+    """Return the path of a file that is there."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    return path
+
+
+def _pandas(what: str) -> Any:
+    """Return pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f'{what} needs pandas. Install it with: pip install "tanlearn[frames]"') from error
+    return pandas
+
+
+def _from_frame(name: str, X: Any, target: Any, discrete_features: Any) -> Dataset:
+    """Return a table and its classes after checking that every row has one."""
+    missing = target.isna().to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"{name}: the target {target.name!r} is missing in row {missing.argmax()} ({missing.sum()} of "
+            f"{len(missing)} rows). Drop the rows without a class."
+        )
+    return Dataset(name, X, target.to_numpy(), [str(column) for column in X.columns], discrete_features)
+
+
+def _read_arrays(path: Path) -> dict[str, AnyArray]:
+    """Return all arrays of an archive."""
+    try:
+        # NumPy would try to unpickle what is no archive, and leave it open.
+        if not zipfile.is_zipfile(path):
+            raise zipfile.BadZipFile
+        with np.load(path, allow_pickle=False) as archive:
+            return dict(archive)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is no archive of NumPy arrays, as numpy.savez writes them.") from error
+    except ValueError as error:
+        raise ValueError(
+            f"{path} cannot be read: {error}. Python objects are never unpickled: save strings with dtype=str, and "
+            f"missing values as a mask called missing."
+        ) from error
+
+
+def _require(path: Path, arrays: Mapping[str, AnyArray], names: Sequence[str]) -> list[AnyArray]:
+    """Return the arrays of these names."""
+    absent = [name for name in names if name not in arrays]
+    if absent:
+        raise ValueError(f"{path} lacks {', '.join(absent)}. It holds {', '.join(arrays)}.")
+    return [arrays[name] for name in names]
+
+
+def _from_one_table(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
+    """Return the data set of the first form."""
+    X, y = _require(path, arrays, ["X", "y"])
+    if X.ndim != 2:
+        raise ValueError(f"{path}: X must have shape (n_samples, n_features), got {X.shape}.")
+    if "classes" in arrays:
+        classes = arrays["classes"]
+        if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= len(classes):
+            raise ValueError(f"{path}: y must hold indices into classes (0..{len(classes) - 1}).")
+        y = classes[y]
+    names = arrays.get("feature_names", np.arange(X.shape[1])).astype(str).tolist()
+    folds = None
+    if "train_idx" in arrays or "test_idx" in arrays:
+        train, test = _require(path, arrays, ["train_idx", "test_idx"])
+        folds = [(train.astype(np.intp), test.astype(np.intp))]
+    discrete_features = arrays.get("is_categorical", "auto")
+    if "missing" in arrays:
+        missing = arrays["missing"]
+        if missing.shape != X.shape or missing.dtype != np.bool_:
+            raise ValueError(f"{path}: missing must be a bool mask of shape {X.shape}, got {missing.shape}.")
+        filler, dtype = (np.nan, np.float64) if X.dtype.kind in "biuf" else (None, object)
+        X = X.astype(dtype)
+        X[missing] = filler
+    return Dataset(path.stem, X, y, names, discrete_features, folds)
+
+
+def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
+    """Return the data set of the second form."""
+    n_folds = sum(name.startswith("x_tr_fold") for name in arrays)
+    names = [f"{part}_fold{k}" for k in range(1, n_folds + 1) for part in ("x_tr", "x_te", "t_tr", "t_te")]
+    parts = _require(path, arrays, names)
+    tables, labels = parts[0::4] + parts[1::4], parts[2::4] + parts[3::4]
+    shapes = [(len(y), *tables[0].shape[1:]) for y in labels]
+    wrong = [name for name, x, shape in zip(names[0::4] + names[1::4], tables, shapes, strict=True) if x.shape != shape]
+    if tables[0].ndim != 2 or wrong:
+        raise ValueError(
+            f"{path}: every x_tr_fold<k> and x_te_fold<k> must have a row for each class label, and all as many "
+            f"columns as x_tr_fold1; not so: {', '.join(wrong or names[:1])}."
+        )
+    ends = np.cumsum([0, *map(len, tables)])
+    rows = [np.arange(first, last) for first, last in itertools.pairwise(ends)]
+    folds = list(zip(rows[:n_folds], rows[n_folds:], strict=True))
+    X, y = np.concatenate(tables), np.concatenate(labels)
+    return Dataset(path.stem, X, y, [str(j) for j in range(X.shape[1])], True, folds)

@@ -1,0 +1,198 @@
+"""Reading what a user passes in beside a table: the classes, the weights."""
+
+from __future__ import annotations
+
+import contextlib
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from tanlearn.data.columns import from_array, from_objects, plain, shorten
+
+__all__ = ["LARGEST_TOTAL", "read_classes", "read_labels", "read_weights"]
+
+# Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
+# learners take them, are then neither infinite nor zero. With weights of 1e300 line searches failed, with 1e305 trees.
+LARGEST_TOTAL = 1e100
+
+
+def read_classes(
+    y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Read the classes and number them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, integers, booleans or categories.
+    n_samples : int
+        Number of rows of the table.
+    rows : ndarray of shape (n_samples,), bool, optional
+        The rows that count; the others are left out of the result.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_rows,), intp
+        Class codes ``0..n_classes - 1``.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+
+    Raises
+    ------
+    ValueError
+        If y has another length than the table, a class is missing, there is only one, or y is continuous.
+    TypeError
+        If y holds anything but strings or numbers, or both.
+
+    Examples
+    --------
+    >>> from tanlearn.data.validation import read_classes
+    >>> read_classes(["no", "yes", "no"], 3)
+    (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
+    """
+    labels = read_labels(y, n_samples)
+    with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
+        check_classification_targets(labels)
+    if rows is not None:
+        labels = labels[rows]
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
+            f"and a classifier needs at least two classes. Add rows of another class."
+        )
+    return codes.astype(np.intp, copy=False), classes
+
+
+def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
+    """Read the classes as they are.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, integers, booleans or categories.
+    n_samples : int, optional
+        Number of rows of the table, if there is one.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If y has another length than the table, or a class is missing.
+    TypeError
+        If y holds anything but strings or numbers, or both.
+    """
+    # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
+    y = plain(y)
+    dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
+    column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
+    labels, missing = column.values, column.missing
+    if n_samples is not None:
+        _check_length("y", len(labels), n_samples)
+    if missing is not None:
+        raise ValueError(
+            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {len(labels)} rows). Every row "
+            f"needs a class: drop the rows without one, or make the lack a class of its own."
+        )
+    return labels
+
+
+def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
+    """Read the weights of the rows.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float, or None
+        Finite and non-negative; a number means the same weight for every row.
+    n_samples : int
+        Number of rows of the table.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64 or float64, or None
+        Integers stay integers, to be counted exactly. ``None`` stays ``None``.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number per row, one is negative or not finite, all are zero, or their sum is too large or
+        too small.
+
+    Examples
+    --------
+    >>> from tanlearn.data.validation import read_weights
+    >>> read_weights([2, 0, 1], 3)
+    array([2, 0, 1])
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, sample_weight)
+    try:
+        weights = check_array(plain(sample_weight), ensure_2d=False, allow_nd=True, ensure_all_finite=False)
+    except (OverflowError, TypeError, ValueError) as error:  # NumPy's own, of everything that is no number
+        raise ValueError(
+            f"sample_weight must hold one number per row, got {shorten(sample_weight)}. Pass a list or an array "
+            f"of numbers, one for each of the {n_samples} rows."
+        ) from error
+    if weights.dtype.kind == "O" and weights.ndim == 1:
+        with contextlib.suppress(TypeError):  # what is no number is refused next
+            weights = from_objects(weights, "sample_weight").numbers()
+    if weights.ndim != 1 or weights.dtype.kind not in "biuf":
+        raise ValueError(
+            f"sample_weight must hold one number per row, got shape {weights.shape} of dtype {weights.dtype}: "
+            f"{shorten(sample_weight)}."
+        )
+    _check_length("sample_weight", len(weights), n_samples)
+    if weights.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # infinite weights are refused next
+            weights = weights.astype(np.float64)
+    for wrong, rule in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
+        if wrong.any():
+            row = wrong.argmax()
+            raise ValueError(
+                f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row "
+                f"out, give it weight 0."
+            )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
+    _check_total(weights)
+    return weights if weights.dtype.kind == "f" else weights.astype(np.int64)
+
+
+def _check_length(name: str, length: int, n_samples: int) -> None:
+    """Raise unless there is one entry per row."""
+    if length != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has "
+            f"{length}. Pass one entry per row."
+        )
+
+
+def _check_total(weights: NDArray[Any]) -> None:
+    """Raise if the weights add up to more than a count can hold, which is at most their sum, or to next to nothing."""
+    total: Any
+    if weights.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # inf is refused like what is not quite
+            total = float(weights.sum())
+        if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+            raise ValueError(
+                f"sample_weight adds up to {total} over {len(weights)} rows, but floating weights must add up to at "
+                f"least {1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
+            )
+        return
+    largest = int(np.iinfo(np.int64).max)
+    # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
+    if weights.max().item() * len(weights) > largest and (total := sum(weights.tolist())) > largest:
+        raise ValueError(
+            f"sample_weight adds up to {total} over {len(weights)} rows, but integer weights may add up to {largest} "
+            f"at most. Divide them by a common factor, or pass them as floating numbers."
+        )

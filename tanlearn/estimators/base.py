@@ -1,0 +1,283 @@
+"""What all classifiers share: the border outside, learners on encoded data inside."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, codes_dtype, missing_code
+from tanlearn.data.border import encode_rows, encode_training, forget, generator
+from tanlearn.data.class_weights import read_prior
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.files.archive import fields
+from tanlearn.files.models import save
+from tanlearn.files.values import restore_tables
+from tanlearn.kernels._cuda import DEVICES, check_device
+from tanlearn.network.inference import log_joint, log_posterior
+from tanlearn.network.quantization import FixedPoint, IntegerTables
+from tanlearn.network.queries import log_evidence
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+__all__ = ["Classifier"]
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "class_weight": [None, StrOptions({"balanced"}), dict],
+        "class_prior": [None, "array-like"],
+        "encoder": [None, TableEncoder],
+        "device": [StrOptions(set(DEVICES))],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    class_weight: Any
+    class_prior: Any
+    encoder: TableEncoder | None
+    device: str
+    n_jobs: int | None
+    random_state: Any
+    structure_: Structure
+    tables_: Tables
+    classes_: AnyArray
+    encoder_: TableEncoder
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values: strings, categories, booleans and whole numbers, if at most 10 distinct ones, are taken as
+            they are, other numbers are discretised (see :class:`~tanlearn.TableEncoder`).
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; 0 is as good as an absent row.
+
+        Returns
+        -------
+        object
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If a column, ``y`` or the weights break a rule of the border; the message names the place and the
+            remedy.
+        ImportError, RuntimeError
+            If the device is not there.
+        """
+        self._validate_params()
+        check_device(self.device)
+        forget(self)
+        fraction = getattr(self, "validation_fraction", None)
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
+        return self._learn_all(data, held_out)
+
+    def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
+        """Learn from codes; for searches that encode once and learn many times.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Encoded rows and classes. Prediction from raw values needs :meth:`fit`, so what an earlier one left
+            is forgotten. ``class_weight`` belongs to encoding: here, the weights count as they are.
+        validation : EncodedData, optional
+            Held-out rows for learners that watch some.
+
+        Returns
+        -------
+        object
+            The estimator itself, with all that :meth:`fit` learns but the encoding.
+        """
+        self._validate_params()
+        check_device(self.device)
+        forget(self)
+        return self._learn_all(data, validation)
+
+    def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
+        """Learn, then replace the prior if the user knows better."""
+        log_prior = None if self.class_prior is None else read_prior(self.class_prior, data.n_classes)
+        data = replace(data, device=self.device)
+        validation = None if validation is None else replace(validation, device=self.device)
+        self._learn(data, validation, generator(self.random_state))
+        if log_prior is not None:
+            self._set_log_prior(log_prior)
+        return self
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Take other class probabilities; models without ``tables_`` have their own way."""
+        self.tables_ = self.tables_.with_log_prior(log_prior)
+
+    def with_class_prior(self, class_prior: Any) -> Any:
+        """Return a copy of the fitted classifier for a place where classes are more or less frequent.
+
+        Parameters
+        ----------
+        class_prior : array-like of shape (n_classes,)
+            Probabilities of the classes, in the order of ``classes_``.
+
+        Returns
+        -------
+        object
+            A classifier like this one; this one stays as it is.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to copy.
+        ValueError
+            If these are no probabilities of the classes, or one is smaller than tables rounded to few bits can hold.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.with_class_prior([0.01, 0.99]).predict([["cough"]]).tolist()  # few people have a cold in summer
+        ['well']
+        """
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.class_prior = class_prior
+        twin._set_log_prior(read_prior(class_prior, len(self.classes_)))
+        return twin
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Set ``structure_`` and ``tables_``, or whatever an overridden ``_log_joint`` reads."""
+        raise NotImplementedError(type(self).__name__)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(class, features) of every row; missing features are summed out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._log_joint(encode_rows(self, X))
+
+    def _log_joint(self, codes: Codes) -> FloatArray:
+        """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
+        return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(features) of every row: how likely the model holds it for; missing features are summed out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The probability of the encoded row: of a continuous column, that of its interval. After training for
+            anything but likelihood it ranks rows still, but says little of their frequency.
+        """
+        evidence = log_evidence(self.predict_joint_log_proba(X))
+        tables = getattr(self, "tables_", None)
+        if isinstance(tables, IntegerTables):  # they are not normalised
+            codes = codes_dtype(int(tables.layout.n_states.max()))
+            nothing = np.full((len(tables), 1), missing_code(codes), codes)
+            evidence -= log_evidence(log_joint(tables, self.structure_, nothing, device=self.device))
+        return evidence
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the log-probability of every class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_posterior(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the most probable class of every row; of equals, the first in ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.predict_joint_log_proba(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def save(self, path: Any) -> None:
+        """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; what is there is replaced. See :mod:`tanlearn.files.models` for what a file keeps, and its format.
+        """
+        save(self, path)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters of the fitted model."""
+        return self.tables_.n_parameters
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        if isinstance(self.tables_, IntegerTables):
+            bits = self.tables_.fixed_point.integer_bits, self.tables_.fixed_point.fraction_bits
+            return {"structure": self.structure_, "cells": self.tables_.packed, "bits": bits}
+        return {"structure": self.structure_, "cells": self.tables_.cells}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
+        structure, cells = fields(state, "structure", "cells")
+        self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
+        self.structure_ = structure
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tables_") and hasattr(self, "encoder_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,232 @@
+"""Naive Bayes, and classifiers put together of a learner of structures and one of parameters."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
+
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.embedded import DeviceMixin
+from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.partial_fit import PartialFitMixin, check_structure
+from tanlearn.network.structures import Structure
+from tanlearn.parameters.learner import ParameterLearner, check_learner_device
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+
+__all__ = ["BayesNetClassifier", "NaiveBayesClassifier", "StructureLearner"]
+
+
+class StructureLearner(Protocol):
+    """What an estimator asks of an object that learns structures."""
+
+    def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
+        """Return a structure.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Rows.
+        rng : numpy.random.Generator
+            Where all randomness comes from.
+
+        Returns
+        -------
+        Structure
+        """
+        ...
+
+
+class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
+    """A structure learner and a parameter learner, one after the other.
+
+    Parameters
+    ----------
+    structure : StructureLearner or Structure, optional
+        An object with ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a structure that you
+        know; by default naive Bayes.
+    parameters : ParameterLearner, optional
+        An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
+    encoder : TableEncoder, optional
+        How raw columns become codes; by default ``TableEncoder()``.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
+        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
+        Encoding, and drawing, completing and explaining rows, stay on the CPU.
+    n_jobs : int, optional
+        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for learners that draw. The same rows, parameters and int give the same model, bit for bit: where all is
+        counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
+
+    Attributes
+    ----------
+    structure_ : Structure
+        The network; ``structure_.parent`` and ``structure_.to_networkx()``.
+    tables_ : Tables
+        Log-probabilities of every feature given its parents and the class.
+    structure_learner_ : StructureLearner
+        The copy of ``structure`` that learnt, unless that is a structure or None.
+    parameters_ : ParameterLearner
+        The copy of ``parameters`` that learnt, with what it found on the way.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` had any.
+    n_parameters_ : int
+        Free parameters.
+
+    References
+    ----------
+    Friedman, Geiger, Goldszmidt: Bayesian network classifiers. Machine Learning 29, 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import BayesNetClassifier
+    >>> from tanlearn.baselines import ChowLiu
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    >>> model.structure_
+    Structure(n_features=4, n_edges=3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "structure": [None, Structure, HasMethods("learn")],
+        "parameters": [None, HasMethods("fit")],
+    }
+
+    def __init__(
+        self,
+        *,
+        structure: StructureLearner | Structure | None = None,
+        parameters: ParameterLearner | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.structure = structure
+        self.parameters = parameters
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Learn the structure, then the tables."""
+        # Learners are copied, as they may keep what they find: what the user passed stays as it was.
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        check_learner_device(self.parameters_, self.device)
+        structure = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
+        if not isinstance(structure, Structure):
+            self.structure_learner_ = clone(structure, safe=False)
+            check_learner_device(self.structure_learner_, self.device)
+            structure = self.structure_learner_.learn(data, rng)
+        check_structure(structure, data.n_features)
+        self.tables_ = self.parameters_.fit(structure, data, rng)
+        self.structure_ = structure
+
+
+class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
+    """Naive Bayes: features independent given the class (resource-efficient, eq. 4), any parameter learner.
+
+    Parameters
+    ----------
+    parameters : ParameterLearner, optional
+        An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
+    encoder : TableEncoder, optional
+        How raw columns become codes; by default ``TableEncoder()``.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
+        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
+        Encoding, and drawing, completing and explaining rows, stay on the CPU.
+    n_jobs : int, optional
+        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for parameter learners that draw. The same rows, parameters and int give the same model, bit for bit: where
+        all is counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
+
+    Attributes
+    ----------
+    structure_ : Structure
+        The network without edges between features.
+    tables_ : Tables
+        Log-probabilities of every feature given the class.
+    parameters_ : ParameterLearner
+        The copy of ``parameters`` that learnt, with what it found on the way.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` had any.
+    n_parameters_ : int
+        Free parameters.
+
+    References
+    ----------
+    Duda, Hart: Pattern classification and scene analysis. Wiley, 1973.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> X = [["sun", 30.5], ["rain", 12.0], ["sun", 28.0], ["rain", 15.5]]
+    >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "beach", "home"])
+    >>> model.predict([["sun", None], ["snow", 11.0]]).tolist()  # None: not known; snow: never seen
+    ['beach', 'home']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "parameters": [None, HasMethods("fit")],
+    }
+
+    def __init__(
+        self,
+        *,
+        parameters: ParameterLearner | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.parameters = parameters
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Learn the tables."""
+        self.structure_ = Structure.naive_bayes(data.n_features)
+        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
+        check_learner_device(self.parameters_, self.device)
+        self.tables_ = self.parameters_.fit(self.structure_, data, rng)

@@ -1,0 +1,243 @@
+"""What estimators with tables can do besides classifying: draw, complete and explain rows, and describe themselves."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.data.border import encode_rows, generator, number_classes
+from tanlearn.data.columns import read_columns
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.files.description import describe, feature_names
+from tanlearn.network.queries import explain, log_odds, most_probable_completion, sample
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["GenerativeMixin"]
+
+
+class GenerativeMixin:
+    """Methods of classifiers that are Bayesian networks, of one structure and its tables."""
+
+    structure_: Structure
+    tables_: Tables
+    classes_: AnyArray
+    encoder_: TableEncoder
+    n_jobs: int | None
+    random_state: Any
+
+    def sample(self, n_samples: int = 1, *, y: Any = None, random_state: Any = None) -> tuple[AnyArray, AnyArray]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many; with ``y``, as many as it has.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are drawn, too.
+        random_state : int, RandomState, Generator or None, default=None
+            Seed; by default the estimator's ``random_state``.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), object
+            Categories; for continuous columns, of which the model knows intervals only, the mean of the training values
+            in the interval.
+        y : ndarray of shape (n_samples,)
+            Classes.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the structure has a cycle, or ``y`` holds something that is no class.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> X, y = model.sample(2, y=["home", "home"], random_state=0)
+        >>> X.shape, y.tolist()
+        ((2, 2), ['home', 'home'])
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        given = None if y is None else number_classes(y, len(y), self.classes_)
+        codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
+        return self.encoder_.inverse_transform(codes), self.classes_[drawn]
+
+    def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
+        """Fill in what rows miss, all of a row together, with the most probable values.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. NaN, None and the like are filled in, but in columns of which training saw no value; unseen
+            categories stay, though the model takes them for missing.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are found together with the values.
+
+        Returns
+        -------
+        X : DataFrame, or ndarray of shape (n_samples, n_features), object
+            The completed rows. Of intervals of continuous columns, the mean of the training values. A frame stays one;
+            columns that something is filled into keep declared categories, and else take the type of their values.
+        y : ndarray of shape (n_samples,)
+            Classes: the most probable together with the completion, which :meth:`predict` may see differently.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If missing values cannot be filled in exactly: the structure has a cycle, or too many depend on each other.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.complete([["sun", 29.0], [None, 12.0]])[0].tolist()
+        [['sun', 29.0], ['rain', 12.0]]
+        """
+        codes = encode_rows(self, X)
+        given = None if y is None else number_classes(y, codes.shape[1], self.classes_)
+        completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
+        columns = read_columns(X)
+        absent = np.zeros(codes.T.shape, bool)
+        for i, column in enumerate(columns):
+            if column.categories is not None:
+                absent[:, i] = column.values < 0
+            elif column.missing is not None:
+                absent[:, i] = column.missing
+        return _filled(X, absent, self.encoder_.inverse_transform(completed)), self.classes_[found]
+
+    def explain(self, X: Any, *, against: Any = None) -> FloatArray:
+        """Split every prediction into what each feature says.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log-odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_classes)
+            The share of every feature in log p(class, features), or in the log-odds of every class against the given
+            one; the last is that of the class prior. They add up, over the features, to
+            :meth:`predict_joint_log_proba`, or to the log-odds. A feature's share is the log-probability of its value
+            given its parents and the class, for complete rows. With missing values it is that given the class and what
+            is observed of the features before it (``structure_.order``); a missing feature has none.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is no class.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.explain([["sun", None]], against="home")[0, :, 0].round(2).tolist()  # what speaks for the beach
+        [0.98, 0.0, -0.41]
+        """
+        codes = encode_rows(self, X)
+        contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
+        if against is None:
+            return contributions
+        other = int(number_classes([against], 1, self.classes_)[0])
+        return np.stack([log_odds(contributions, c, other) for c in range(len(self.classes_))], axis=-1)
+
+    def describe(self) -> dict[str, Any]:
+        """Return all of the model as a dictionary for JSON, to be read without tanlearn.
+
+        Returns
+        -------
+        dict
+            The learner, the classes, and of every feature its categories or cut points, its parents and its
+            probabilities. See :mod:`tanlearn.files.description` for the keys.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a category is neither string nor number, or a discretizer not tanlearn's.
+
+        Examples
+        --------
+        >>> import json
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["beach", "home"])
+        >>> text = json.dumps(model.describe(), indent=2)
+        >>> json.loads(text)["classes"]
+        ['beach', 'home']
+        """
+        return describe(self)
+
+    def to_networkx(self, *, class_name: str = "class") -> networkx.DiGraph:
+        """Return the network as a directed graph of names.
+
+        Parameters
+        ----------
+        class_name : str, default="class"
+            Name of the class.
+
+        Returns
+        -------
+        networkx.DiGraph
+            The class, then the features by their names, or x0, x1 and so on; an edge from parent to child.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the name of the class is that of a feature.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesNetClassifier, Structure
+        >>> model = BayesNetClassifier(structure=Structure([-1, 0])).fit([["a", "b"], ["b", "b"]], [0, 1])
+        >>> list(model.to_networkx().edges)
+        [('class', 'x0'), ('class', 'x1'), ('x0', 'x1')]
+        """
+        check_is_fitted(self)
+        return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
+
+
+def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:
+    """Return a table with other values in absent places; a frame stays one."""
+    for module in ("pandas", "polars"):
+        if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
+            library, filled = sys.modules[module], X.copy() if module == "pandas" else X.clone()
+            for i in np.flatnonzero(absent.any(axis=0)).tolist():
+                name, dtype = X.columns[i], X.dtypes[i] if module == "polars" else X.dtypes.iloc[i]
+                cells = zip(X[name].to_list(), values[:, i], absent[:, i], strict=True)
+                column = [new if gone else old for old, new, gone in cells]
+                if module == "pandas":
+                    is_declared = isinstance(dtype, library.CategoricalDtype)
+                    filled[name] = library.Series(column, X.index, dtype=dtype if is_declared else None)
+                else:
+                    is_declared = dtype in (library.Enum, library.Categorical)
+                    if any(isinstance(value, float) for value in column):  # means between integers
+                        column = [None if value is None else float(value) for value in column]
+                    filled = filled.with_columns(library.Series(name, column, dtype=dtype if is_declared else None))
+            return filled
+    table = np.array(X, dtype=object)
+    table[absent] = values[absent]
+    return table

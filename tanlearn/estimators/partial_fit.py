@@ -1,0 +1,315 @@
+"""Learning chunk by chunk, where all that is learnt from a chunk is its counts.
+
+Counts of unweighted or integer-weighted rows are integers, and add up to the same in any partition of the rows, so a
+model of chunks is, to the last bit, that of all rows with the same encoding.
+"""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.border import forget, number_classes
+from tanlearn.data.class_weights import read_prior, weigh_classes
+from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import read_labels, read_weights
+from tanlearn.kernels._cuda import check_device
+from tanlearn.network.counts import CountState, type_with_room
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import TableLayout
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+
+__all__ = ["FamilyCounts", "PartialFitMixin"]
+
+
+def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
+    """Return the counts of the tables of a forest, out of pair counts.
+
+    Parameters
+    ----------
+    state : CountState
+        Pair counts.
+    structure : Structure
+        At most one augmenting parent a feature.
+
+    Returns
+    -------
+    layout : TableLayout
+        Where the tables lie.
+    cells : ndarray of shape (n_cells,)
+        Their counts, the classes first.
+
+    Raises
+    ------
+    ValueError
+        If a feature has two augmenting parents.
+
+    Examples
+    --------
+    >>> from tanlearn import CountState, EncodedData, Structure
+    >>> from tanlearn.estimators.partial_fit import forest_counts
+    >>> data = EncodedData.from_codes([[0, 0], [1, 0], [1, 0]], [0, 1, 1])
+    >>> state = CountState(data.n_states, data.n_classes).update(data)
+    >>> forest_counts(state, Structure([-1, 0]))[1].tolist()
+    [1, 2, 1, 0, 0, 2, 1, 0, 0, 2]
+    """
+    if (structure.parents[:, 1] >= 0).any():
+        raise ValueError(
+            "features with two augmenting parents need counts of three values at a time, and a stream keeps those of "
+            "pairs. Learn a forest, as with ChowLiu() or KDependence(k=1), or give the structure itself."
+        )
+    layout = TableLayout.of_parents(structure.parents, state.n_states, state.n_classes)
+    families = enumerate(structure.parents[:, 0].tolist())
+    tables = [(state.feature(i) if j < 0 else state.pair(i, j)).ravel() for i, j in families]
+    return layout, np.concatenate([state.class_counts, *tables])
+
+
+def check_structure(structure: Structure, n_features: int) -> None:
+    """Refuse a structure of another table.
+
+    Parameters
+    ----------
+    structure : Structure
+        What the user gave.
+    n_features : int
+        Number of columns of the table.
+
+    Raises
+    ------
+    ValueError
+        If it is of more or fewer features.
+    """
+    if structure.n_features != n_features:
+        raise ValueError(
+            f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "
+            f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
+        )
+
+
+class FamilyCounts:
+    """Counts of the tables of one structure, chunk by chunk.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        Where the tables lie.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells,)
+        Weighted counts, int64, or float64 once a chunk had real weights.
+
+    Examples
+    --------
+    >>> from tanlearn import EncodedData, Structure
+    >>> from tanlearn.estimators.partial_fit import FamilyCounts
+    >>> from tanlearn.network.tables import TableLayout
+    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
+    >>> layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
+    >>> FamilyCounts(layout).update(data).update(data).cells.tolist()
+    [2, 4, 2, 0, 0, 4]
+    """
+
+    def __init__(self, layout: TableLayout) -> None:
+        layout.check_memory(None)
+        self.layout = layout
+        self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> FamilyCounts:
+        """Add the counts of a chunk.
+
+        Parameters
+        ----------
+        data : EncodedData
+            A chunk with the same features and classes.
+        n_jobs : int, optional
+            Accepted like by :class:`~tanlearn.CountState`, and not used.
+
+        Returns
+        -------
+        FamilyCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the sum of all integer weights would overflow.
+        """
+        dtype = type_with_room(self.cells[: self.layout.n_classes], data.weights)
+        self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights, data.device)
+        return self
+
+
+def _only_counts(estimator: Any) -> bool:
+    """Return whether all that an estimator learns follows from counts, or say what does not."""
+    structure, parameters = getattr(estimator, "structure", None), getattr(estimator, "parameters", None)
+    if parameters is not None and not isinstance(parameters, MaximumLikelihood):
+        raise AttributeError(
+            f"{parameters!r} needs all rows at once, so there is no partial_fit. Use parameters=MaximumLikelihood()."
+        )
+    if not (structure is None or isinstance(structure, Structure) or hasattr(structure, "from_counts")):
+        raise AttributeError(
+            f"{structure!r} needs all rows at once, so there is no partial_fit. Use a Structure, or a learner of "
+            f"counts such as ChowLiu()."
+        )
+    return True
+
+
+class PartialFitMixin:
+    """``partial_fit`` for classifiers whose structure and tables follow from counts."""
+
+    encoder: Any
+    class_weight: Any
+    class_prior: Any
+    device: str
+    n_jobs: int | None
+    counts_: Any
+
+    @available_if(_only_counts)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from a chunk of rows, in addition to those before.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values. The first chunk decides on categories and cuts, so let it be a representative one of some
+            thousand rows, or declare the categories (pandas ``category``, polars ``Enum``): a category that it does not
+            have counts as missing later, or raises, as ``handle_unknown`` of the encoder says.
+        y : array-like of shape (n_samples,)
+            Classes.
+        classes : array-like of shape (n_classes,)
+            All classes that will ever come; needed in the first call, and left out or the same in others.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; 0 is as good as an absent row.
+
+        Returns
+        -------
+        object
+            The estimator itself, ready to predict.
+
+        Raises
+        ------
+        AttributeError
+            If the estimator's learners need all rows at once.
+        ValueError
+            If a class is not among ``classes``, ``classes`` is missing or changes, the classifier was fitted as a whole
+            before, or a column, ``y`` or the weights break a rule of the border. Nothing is changed then.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier()
+        >>> for chunk in ([["a"], ["b"]], [["b"], ["b"]]):
+        ...     model = model.partial_fit(chunk, ["no", "yes"], classes=["no", "yes"])
+        >>> model.counts_.cells.tolist()  # no, yes; a with no, a with yes; b with no, b with yes
+        [2, 2, 1, 0, 1, 2]
+        """
+        self._validate_params()  # type: ignore[attr-defined]
+        check_device(self.device)
+        # All is done to a copy, with counts of its own, so that a chunk that breaks a rule changes nothing.
+        twin = copy(self)
+        data = _encode_chunk(twin, X, y, classes, sample_weight)
+        twin.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else twin._new_counts(data)
+        twin.counts_.update(data, n_jobs=self.n_jobs)
+        twin._learn_counts(twin.counts_)
+        if self.class_prior is not None:
+            twin._set_log_prior(read_prior(self.class_prior, data.n_classes))  # type: ignore[attr-defined]
+        vars(self).clear()
+        vars(self).update(vars(twin))
+        return self
+
+    def _new_counts(self, data: EncodedData) -> Any:
+        """Return what the counts of chunks are added to: pairs for a learner of structures, else the tables."""
+        structure = getattr(self, "structure", None)
+        if hasattr(structure, "from_counts"):
+            return CountState(data.n_states, data.n_classes)
+        given = Structure.naive_bayes(data.n_features) if structure is None else structure
+        check_structure(given, data.n_features)
+        return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
+
+    def _learn_counts(self, counts: Any) -> None:
+        """Decide on the structure again if it is learnt, and take the smoothed frequencies."""
+        structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
+        self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
+        self.parameters_._validate_params()
+        if isinstance(counts, FamilyCounts) and not hasattr(structure, "from_counts"):
+            self.structure_ = Structure(counts.layout.parents)
+            given = Structure.naive_bayes(self.structure_.n_features) if structure is None else structure
+            if given == self.structure_:
+                self.tables_ = self.parameters_.from_counts(counts.layout, counts.cells)
+                return
+        elif isinstance(counts, CountState) and hasattr(structure, "from_counts"):
+            self.structure_learner_ = clone(structure)
+            self.structure_ = self.structure_learner_.from_counts(counts)
+            self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
+            return
+        raise ValueError(
+            f"structure is {structure!r}, but the chunks so far were counted for another one. Begin with a new "
+            f"classifier: clone(model).partial_fit(...)."
+        )
+
+
+def _read_all_classes(classes: Any) -> AnyArray:
+    """Return the classes that the user names, sorted."""
+    try:
+        return np.unique(read_labels(classes))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"classes must be a list of all classes that will ever come, got {shorten(classes)}: {error}"
+        ) from error
+
+
+def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
+    """Check what ``partial_fit`` was given, and encode it."""
+    is_first = not hasattr(estimator, "counts_")
+    if is_first and hasattr(estimator, "encoder_"):
+        raise ValueError(
+            "this classifier was fitted as a whole, and kept no counts to go on from. Begin with a new one: "
+            "clone(model).partial_fit(...)."
+        )
+    if is_first and classes is None:
+        raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
+    if estimator.class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs all rows at once. Pass weights by class, or class_prior with equal ones."
+        )
+    columns = read_columns(X)
+    n_samples = len(columns[0].values)
+    known = estimator.classes_ if classes is None else _read_all_classes(classes)
+    if not is_first and not np.array_equal(known, estimator.classes_):
+        raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
+    codes = number_classes(y, n_samples, known)
+    weights = read_weights(sample_weight, n_samples)
+    if is_first:
+        forget(estimator)
+    validate_data(estimator, X, reset=is_first, skip_check_array=True)
+    rows = np.arange(n_samples)
+    if weights is not None and not weights.all():
+        is_present = weights > 0
+        rows, codes, weights = rows[is_present], codes[is_present], weights[is_present]
+        columns = [column.take(is_present) for column in columns]
+    if is_first:
+        encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+        encoder._validate_params()
+        validate_data(encoder, X, skip_check_array=True)
+        if len(np.unique(codes)) < 2:
+            raise ValueError(
+                f"the first chunk holds one class only, {known.tolist()[codes[0]]!r}, but decides on categories and "
+                f"cuts. Begin with a chunk of several classes."
+            )
+        table = encoder._learn(columns, codes, weights)
+        estimator.encoder_, estimator.classes_ = encoder, known
+    else:
+        table = estimator.encoder_._encode(columns)
+    places = tuple(column.place for column in columns)
+    weights = weigh_classes(estimator.class_weight, codes, known, weights)
+    states = estimator.encoder_.n_states_
+    return EncodedData(table, states, codes, len(known), weights, places, rows, estimator.device)

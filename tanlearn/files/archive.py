@@ -1,0 +1,461 @@
+"""Sealed archives of a JSON manifest and arrays: written whole or not at all, and read with every limit checked.
+
+The format is that of :mod:`tanlearn.files.models`; a checkpoint differs from a model in what stands in the manifest.
+Nothing is unpickled or evaluated, and no size that a file claims is believed before it is compared with the bytes that
+are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import reprlib
+import secrets
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+
+__all__ = [
+    "CHECKPOINT",
+    "MODEL",
+    "ExplainedError",
+    "Kind",
+    "explain_failure",
+    "fields",
+    "pack",
+    "read_archive",
+    "read_file",
+    "seal",
+    "unpack",
+    "write_file",
+]
+
+T = TypeVar("T")
+_VERSION = 1
+_MANIFEST = "tanlearn.json"
+_SEAL = 64
+_HEADER = re.compile(
+    rb"\{'descr': '([<|](?:b1|[iu][1248]|f[248]|[US][1-9]\d{0,9}))', 'fortran_order': False, "
+    rb"'shape': \((|\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), \} *\n"
+)
+_REMEDIES = {
+    errno.ENOSPC: "Free some space, or name a path elsewhere.",
+    errno.EDQUOT: "Free some space, or name a path elsewhere.",
+    errno.ENOENT: "Make the folder first, or correct the path.",
+    errno.EISDIR: "Name a file in it.",
+}
+
+
+class Kind(NamedTuple):
+    """What a file is, and what messages propose.
+
+    Parameters
+    ----------
+    name : str
+        What messages and manifests call it.
+    other : str
+        What to do about a file of another kind.
+    damaged : str
+        What to do about a damaged one.
+    """
+
+    name: str
+    other: str
+    damaged: str
+
+    @property
+    def format(self) -> str:
+        """What a manifest says that the file is."""
+        return f"tanlearn {self.name}"
+
+
+MODEL = Kind("model", "Name a file that tanlearn's save has written", "Use an intact copy, or save the model again")
+CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
+
+
+class ExplainedError(ValueError):
+    """A refusal whose message names the remedy.
+
+    Examples
+    --------
+    >>> from tanlearn.files.archive import unpack
+    >>> unpack(b"something else")
+    Traceback (most recent call last):
+    ...
+    tanlearn.files.archive.ExplainedError: it is no model of tanlearn. Name a file that tanlearn's save has written.
+    """
+
+
+def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
+    """Return the values of a dictionary that must have these keys and no others.
+
+    Parameters
+    ----------
+    mapping : object
+        What should be the dictionary.
+    *names : str
+        The keys.
+
+    Returns
+    -------
+    tuple
+        The values, in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        If it is no dictionary, or has other keys.
+
+    Examples
+    --------
+    >>> from tanlearn.files.archive import fields
+    >>> fields({"a": 1, "b": 2}, "b", "a")
+    (2, 1)
+    """
+    if type(mapping) is not dict or set(mapping) != set(names):
+        raise ValueError(f"{reprlib.repr(mapping)} stands where an object with the keys {', '.join(names)} belongs.")
+    return tuple(mapping[name] for name in names)
+
+
+def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
+    """Return the content of a file.
+
+    Parameters
+    ----------
+    description : dict
+        What the manifest says of the model or checkpoint, as JSON.
+    arrays : dict of str to ndarray
+        Arrays by the names of their members: C-contiguous, little-endian, without objects.
+    kind : Kind, default=MODEL
+        What the file is.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.files.archive import pack, unpack
+    >>> unpack(pack({"class": "Own"}, {"0.npy": np.array([1, 2])}))
+    ({'class': 'Own'}, {'0.npy': array([1, 2])})
+    """
+    members = {name: _npy(array) for name, array in arrays.items()}
+    manifest = {
+        "format": kind.format,
+        "version": _VERSION,
+        "tanlearn": version("tanlearn"),
+        "members": [{"name": name, "sha256": _digest(content)} for name, content in members.items()],
+        kind.name: description,
+    }
+    return seal({_MANIFEST: json.dumps(manifest, allow_nan=False).encode(), **members})
+
+
+def seal(members: dict[str, bytes]) -> bytes:
+    """Return the zip archive of some members, with the digest of all of it in its comment.
+
+    Parameters
+    ----------
+    members : dict of str to bytes
+        Contents by name.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> from tanlearn.files.archive import seal
+    >>> seal({"a.txt": b"content"})[30:42]
+    b'a.txtcontent'
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)  # of 1980, so that equal models make equal files
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+        archive.comment = bytes(_SEAL)
+    body = buffer.getvalue()[:-_SEAL]
+    return body + _digest(body).encode()
+
+
+def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]]:
+    """Return what :func:`pack` packed.
+
+    Parameters
+    ----------
+    content : bytes
+        The content of a file.
+    kind : Kind, default=MODEL
+        What the file should be.
+
+    Returns
+    -------
+    description : object
+        What the manifest says of the model or checkpoint.
+    arrays : dict of str to ndarray
+        The arrays by the names of their members.
+
+    Raises
+    ------
+    ExplainedError
+        If it is no such file, damaged or of another format.
+    ValueError, Exception
+        Of any kind, if its seal is right and its content breaks a rule, as only a forger brings about.
+    """
+    if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
+        if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
+            raise ExplainedError(f"it is damaged: cut off or altered. {kind.damaged}.")
+        raise ExplainedError(f"it is no {kind.name} of tanlearn. {kind.other}.")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        if not entries or entries[0].filename != _MANIFEST or entries[0].compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"the first member must be {_MANIFEST}, not compressed.")
+        manifest = json.loads(archive.read(entries[0]), object_pairs_hook=_unique, parse_constant=_refuse)
+        members, description = _read_manifest(manifest, kind)
+        names = [_MANIFEST, *(f"{i}.npy" for i in range(len(members)))]
+        if [entry.filename for entry in entries] != names or [_MANIFEST, *members] != names:
+            raise ValueError("the members must be those of the manifest: 0.npy, 1.npy and so on.")
+        # What is not compressed takes no more memory than the file, if no entries share their bytes.
+        stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+        if not stored or sum(entry.file_size for entry in entries) > len(content):
+            raise ValueError("members must be stored, one after the other, without compression.")
+        arrays = {}
+        for name, digest in members.items():
+            member = archive.read(name)
+            if _digest(member) != digest:
+                raise ValueError(f"the content of {name} does not have the SHA-256 of the manifest.")
+            arrays[name] = _read_npy(name, member)
+    return description, arrays
+
+
+def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
+    """Return the digests of the members by name, and what is said of the model or checkpoint."""
+    if type(manifest) is not dict or type(manifest.get("version")) is not int:
+        raise ValueError(f"{_MANIFEST} must be an object with format {kind.format!r} and a version.")
+    if manifest.get("format") != kind.format:
+        found = reprlib.repr(manifest.get("format"))
+        raise ExplainedError(f"it has format {found} instead of format {kind.format!r}. {kind.other}.")
+    if manifest["version"] != _VERSION:
+        raise ExplainedError(
+            f"it has format {manifest['version']} of tanlearn {manifest.get('tanlearn')}, and this version reads "
+            f"format {_VERSION}: upgrade tanlearn."
+        )
+    _, _, _, members, description = fields(manifest, "format", "version", "tanlearn", "members", kind.name)
+    return _unique([fields(member, "name", "sha256") for member in members]), description
+
+
+def read_archive(
+    path: str | os.PathLike[str], restore: Callable[[Any, dict[str, AnyArray]], T], kind: Kind = MODEL
+) -> T:
+    """Return what is made of a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    restore : callable
+        Takes the description and the arrays; may raise anything if they break a rule.
+    kind : Kind, default=MODEL
+        What the file should be.
+
+    Returns
+    -------
+    object
+        What ``restore`` returned.
+
+    Raises
+    ------
+    ValueError
+        If the file is of another kind, damaged, altered or of a newer version.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.files.archive import pack, read_archive, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/note", pack({"text": "content"}, {}))
+    ...     read_archive(f"{folder}/note", lambda description, arrays: description["text"])
+    'content'
+    """
+    content = read_file(path, kind)
+    try:
+        return restore(*unpack(content, kind))
+    except MemoryError:
+        raise
+    except ExplainedError as error:
+        raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
+    except Exception as error:  # whatever a forged file brings about
+        reason = error if isinstance(error, ValueError) else repr(error)
+        raise ValueError(
+            f"{os.fspath(path)!r} cannot be loaded, as it breaks a rule of the format: {reason} {kind.damaged}."
+        ) from error
+
+
+def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
+    """Return the content of a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    kind : Kind, default=MODEL
+        What messages call it.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, with the number that the system gave.
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # a pipe may never end
+            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no file")
+        return Path(path).read_bytes()
+    except OSError as error:
+        message = f"the {kind.name} cannot be read ({error.strerror or error}). {kind.other}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
+
+
+@contextlib.contextmanager
+def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
+    """Give the errors of writing a file their remedies.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, which a failure must leave as it was.
+    kind : Kind
+        What messages call it.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    OSError
+        If one is raised inside, with its number.
+    """
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
+        reason = error.strerror or error
+        message = f"the {kind.name} cannot be written, what was there is unchanged ({reason}). {remedy}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
+    """Put a file in its place: whole, or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        Where; of a link, what it leads to is replaced.
+    content : bytes
+        What.
+    kind : Kind, default=MODEL
+        What messages call it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, with the number that the system gave. What stood there is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.files.archive import read_file, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/note", b"content")
+    ...     read_file(f"{folder}/note")
+    b'content'
+    """
+    with explain_failure(path, kind):
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        beside = target.with_name(f".tanlearn-{secrets.token_hex(8)}.tmp")
+        try:
+            with beside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new name to the disk, where folders can be opened (Windows) and synchronised (some network drives)."""
+    with contextlib.suppress(OSError):  # the file is in its place already
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _npy(array: AnyArray) -> bytes:
+    """Return an array as the content of an .npy file."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _read_npy(name: str, content: bytes) -> AnyArray:
+    """Return the array in an .npy file; its size is compared with the file's before anything is allocated."""
+    start = 10 + int.from_bytes(content[8:10], "little")
+    header = _HEADER.fullmatch(content[10:start])
+    if content[:8] != b"\x93NUMPY\x01\x00" or header is None:
+        raise ValueError(f"{name} has no header of .npy format 1.0 and a type that models use.")
+    dtype, shape = np.dtype(header[1].decode()), tuple(map(int, header[2].replace(b",", b"").split()))
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise ValueError(f"{name} holds {len(content) - start} bytes, which do not make {shape} of {dtype}.")
+    array: AnyArray = np.ndarray(shape, dtype, buffer=content, offset=start)
+    if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
+        raise ValueError(f"{name} holds something else than 0 and 1 for bool.")
+    if dtype.kind == "U" and (np.frombuffer(content, "<u4", offset=start) > 0x10FFFF).any():
+        raise ValueError(f"{name} holds something else than characters.")
+    return array.astype(dtype.newbyteorder("="))  # a copy, because the bytes can neither be written to nor are aligned
+
+
+def _digest(content: bytes | memoryview) -> str:
+    """Return the SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _unique(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
+    """Return pairs as a dictionary, unless a key stands twice."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError(f"{_MANIFEST} says something twice.")
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> None:
+    """Refuse what Python's JSON has beyond the standard."""
+    raise ValueError(f"{_MANIFEST} holds {constant}, which JSON does not have.")

@@ -1,0 +1,150 @@
+"""What a fitted network is, in numbers and strings that need no library to be read.
+
+Notes
+-----
+*Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` takes, with the keys
+
+- ``format``: ``"tanlearn description"``; ``version``: 1; ``tanlearn``: the version of the library;
+- ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
+- ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
+- ``n_parameters``: the number of free parameters;
+- ``normalized``: whether probabilities add up to one. Those of tables of a few bits do not: they are exponentials of
+  rounded logarithms, class_probabilities among them; ``bits`` is then an object with ``integer`` and ``fraction``, the
+  bits before and after the point of such a logarithm, which either may be negative, and null otherwise;
+- ``features``: a list of objects, one a column, with the keys
+
+  - ``name``: its name, or ``x0``, ``x1`` and so on if the columns have none;
+  - ``kind``: ``"categorical"`` or ``"continuous"``;
+  - ``categories`` of a categorical feature: state k is the k-th of them, counted from 0. (If there are none, the
+    feature has one state, which is never observed.) Bytes are objects with ``kind``, ``"bytes"``, and ``hex``;
+  - ``cut_points`` of a continuous one: the state of a number is how many cuts are below it; and ``typical_values``,
+    the mean of the training values of each state, or null;
+  - ``parents``: the names of the features that it depends on beside the class, at most two;
+  - ``probabilities``: of its states given these and the class, nested lists
+    ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels.
+
+The joint probability of a class and a row is that of the class times those of all features, each looked up at its own
+state and those of its parents. (Not of a pseudo-TAN, whose parents form a cycle, nor where ``normalized`` is false: the
+product is then a score, and the class with the largest is predicted.)
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn.files.models import encoder_columns
+from tanlearn.files.values import Writer
+from tanlearn.network.quantization import IntegerTables
+
+__all__ = ["describe", "feature_names"]
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return all of a fitted network as a dictionary for JSON.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with ``structure_``, ``tables_`` and ``encoder_``.
+
+    Returns
+    -------
+    dict
+        See :mod:`tanlearn.files.description` for its keys.
+
+    Raises
+    ------
+    NotFittedError
+        If the classifier is not fitted, or to codes only and not to a table.
+    ValueError
+        If a category is neither string nor number, or a discretizer not tanlearn's.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.files.description import describe
+    >>> description = describe(NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"]))
+    >>> description["features"][0]["categories"], description["n_parameters"]
+    (['rain', 'sun'], 3)
+    """
+    check_is_fitted(model)
+    names, structure, tables = feature_names(model), model.structure_, model.tables_
+    bits = None
+    if isinstance(tables, IntegerTables):
+        bits = {"integer": tables.fixed_point.integer_bits, "fraction": tables.fixed_point.fraction_bits}
+    features = []
+    for i, column in enumerate(encoder_columns(model.encoder_)):
+        learnt = {key: _plain(values, key) for key, values in column.items()}
+        features.append(
+            {
+                "name": names[i],
+                "kind": "categorical" if "categories" in column else "continuous",
+                **learnt,
+                "parents": [names[j] for j in structure.parents[i] if j >= 0],
+                "probabilities": tables.probabilities(i).tolist(),
+            }
+        )
+    return {
+        "format": "tanlearn description",
+        "version": 1,
+        "tanlearn": version("tanlearn"),
+        "learner": {"class": type(model).__name__, "parameters": _parameters(model)},
+        "classes": _plain(model.classes_, "classes"),
+        "class_probabilities": np.exp(tables.log_prior).tolist(),
+        "n_parameters": tables.n_parameters,
+        "normalized": tables.is_normalized,
+        "bits": bits,
+        "features": features,
+    }
+
+
+def feature_names(model: Any, class_name: str | None = None) -> list[str]:
+    """Return the names of the columns of a fitted classifier, or x0, x1 and so on if they have none.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    class_name : str, optional
+        What the class is to be called beside them.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If the name of the class is that of a column, or no string.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.files.description import feature_names
+    >>> feature_names(NaiveBayesClassifier().fit([[1, 2], [0, 3]], [0, 1]))
+    ['x0', 'x1']
+    """
+    given = getattr(model, "feature_names_in_", None)
+    names = [f"x{i}" for i in range(model.n_features_in_)] if given is None else [str(name) for name in given]
+    if class_name is not None and (not isinstance(class_name, str) or not class_name or class_name in names):
+        raise ValueError(
+            f"class_name={class_name!r} must be a string that is not empty and no name of a feature. Pass another."
+        )
+    return names
+
+
+def _plain(values: Any, name: str) -> Any:
+    """Return an array as JSON, with null for nan."""
+    found = [None if value != value else value for value in values.tolist()]
+    return Writer().encode(found, "encoder_", name)
+
+
+def _parameters(model: Any) -> dict[str, str]:
+    """Return the parameters that differ from their defaults, as Python writes them."""
+    defaults = type(model)().get_params(deep=False)
+    given = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+    return {name: text for name, text in given.items() if text != repr(defaults[name])}

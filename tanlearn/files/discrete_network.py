@@ -1,0 +1,238 @@
+"""Networks of discrete variables as files of other programs describe them, whatever the syntax.
+
+Files hold probabilities as decimal fractions, models hold logarithms. A probability that is the double nearest to
+exp(x) does not give x back in one of ten cases, and nothing of it where x < -745. So :func:`text_of` writes as many
+digits as tell x from other doubles, 17 mostly, and :func:`log_of` rounds the logarithm of that fraction correctly,
+on every machine. Programs that read doubles round what they read.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import FloatArray
+
+__all__ = ["Definition", "Network", "Variable", "log_of", "look_up", "normalize", "text_of", "unique"]
+
+#: Numbers in all tables together: 128 MB, and a few minutes of logarithms. A line of text may stand for more.
+LARGEST_NETWORK = 2**24
+#: Sums of probabilities that miss 1 by more are no rounding. Files of the well-known networks miss it by up to 0.001.
+LARGEST_ERROR = 0.01
+#: Sums that miss it by less come from logarithms in double precision, and stay as they are.
+ROUNDING = 1e-9
+#: 400 digits, because 1 - 1e-300 takes 300.
+_NUMBER = re.compile(r"\+?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,6})?")
+_LOGARITHM = decimal.Context(prec=25, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+
+
+class Variable(NamedTuple):
+    """A variable and its states.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    states : tuple of str
+        The names of its states, all different.
+    note : str or None
+        What tanlearn noted about it, if tanlearn wrote the file.
+    place : str
+        Where it is declared, for messages.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    note: str | None
+    place: str
+
+
+class Definition(NamedTuple):
+    """The distribution of a variable given its parents.
+
+    Parameters
+    ----------
+    parents : tuple of str
+        Their names.
+    log_table : ndarray of shape (states of 1st parent, states of 2nd parent ..., states of the variable)
+        Log-probabilities.
+    """
+
+    parents: tuple[str, ...]
+    log_table: FloatArray
+
+
+class Network(NamedTuple):
+    """Variables and their distributions.
+
+    Parameters
+    ----------
+    variables : dict of str to Variable
+        By their names, in the order of the file.
+    definitions : dict of str to Definition
+        By the names of the variables.
+    """
+
+    variables: dict[str, Variable]
+    definitions: dict[str, Definition]
+
+
+def log_of(text: str) -> float:
+    """Return the logarithm of a decimal fraction, correctly rounded.
+
+    Parameters
+    ----------
+    text : str
+        A probability, with any number of digits up to 400.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If it is no number from 0 to 1, or 1.01, which rounding may have made.
+
+    Examples
+    --------
+    >>> from tanlearn.files.discrete_network import log_of
+    >>> log_of("0.5"), log_of("1e-400"), log_of("0")
+    (-0.6931471805599453, -921.0340371976183, -inf)
+    """
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} stands where a probability belongs: a decimal number from 0 to 1.")
+    probability = decimal.Decimal(text)
+    if probability > 1 + LARGEST_ERROR:
+        raise ValueError(f"{text[:40]} is no probability: it must lie between 0 and 1.")
+    return float(_LOGARITHM.ln(probability)) if probability else -math.inf
+
+
+def text_of(log_probability: float) -> str:
+    """Return a decimal fraction whose logarithm :func:`log_of` rounds to exactly this number.
+
+    Parameters
+    ----------
+    log_probability : float
+        Not nan, and at most 0 but for rounding.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from tanlearn.files.discrete_network import log_of, text_of
+    >>> text_of(-0.6931471805599453), text_of(-0.1), text_of(float("-inf"))
+    ('0.5', '0.9048374180359595681', '0.0')
+    >>> log_of(text_of(-1e-20))
+    -1e-20
+    """
+    if log_probability == -math.inf:
+        return "0.0"
+    text, digits = repr(math.exp(log_probability)), 18
+    if log_of(text) != log_probability:
+        digits -= min(0, math.floor(math.log10(abs(log_probability))))
+        context = decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+        text = str(context.exp(decimal.Decimal(log_probability))).lower()
+    return text
+
+
+def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return names after checking that there are some, and none twice.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    what : str
+        What messages call them.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ValueError
+        If a name is empty or stands twice, or there are none.
+    """
+    if not names or not all(names):
+        raise ValueError(f"{what} must have names, at least one.")
+    if len({*names}) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"{what} must differ, but {twice!r} stands twice.")
+    return tuple(names)
+
+
+def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
+    """Return the shape of the table of a variable, after checking that all of it exists.
+
+    Parameters
+    ----------
+    variables : dict of str to Variable
+        All variables.
+    child : str
+        Name of the variable.
+    parents : sequence of str
+        Names of its parents.
+
+    Returns
+    -------
+    tuple of int
+        Numbers of states of the parents, and of the variable.
+
+    Raises
+    ------
+    ValueError
+        If a variable is not declared, stands twice, or the table would be huge.
+    """
+    for name in unique([*parents, child], "a variable and its parents"):
+        if name not in variables:
+            known = ", ".join([*variables][:10])
+            raise ValueError(f"{name!r} is not declared; the first variables are {known}. Declare it, or correct it.")
+    shape = tuple(len(variables[name].states) for name in (*parents, child))
+    if math.prod(shape) > LARGEST_NETWORK:
+        raise ValueError(f"its table has {math.prod(shape)} numbers, more than {LARGEST_NETWORK}. Remove parents.")
+    return shape
+
+
+def normalize(log_table: FloatArray) -> FloatArray:
+    """Return the table with distributions that sum to one, where the file has rounded them.
+
+    Parameters
+    ----------
+    log_table : ndarray of shape (..., n_states)
+        Log-probabilities.
+
+    Returns
+    -------
+    ndarray of the same shape
+        Unchanged where the sums miss 1 by no more than 1e-9.
+
+    Raises
+    ------
+    ValueError
+        If a sum misses 1 by more than 0.01.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.files.discrete_network import normalize
+    >>> np.exp(normalize(np.log([0.333, 0.333, 0.333]))).round(4).tolist()
+    [0.3333, 0.3333, 0.3333]
+    """
+    total = np.exp(log_table).sum(axis=-1, keepdims=True)
+    error = np.abs(total - 1)
+    if not (error <= LARGEST_ERROR).all():
+        worst = int(error.argmax())
+        raise ValueError(
+            f"the probabilities must sum to 1, but number {worst + 1} of its {error.size} distributions sums to "
+            f"{total.ravel()[worst]:.6g}. Correct it."
+        )
+    return np.where(error > ROUNDING, log_table - np.log(total), log_table)

@@ -1,0 +1,73 @@
+"""Digests that tell values apart by their content, for files that must not be mistaken for one another."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+__all__ = ["digest"]
+
+
+def digest(subject: str, values: list[Any]) -> str:
+    """Return a digest of values and of the library's version.
+
+    Parameters
+    ----------
+    subject : str
+        What messages say that the values are of.
+    values : list
+        Numbers, strings, arrays, containers, objects with attributes: whatever has content that can be written down.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        If a value, such as a lambda, has no content that could be written down.
+
+    Examples
+    --------
+    >>> from tanlearn.files.fingerprints import digest
+    >>> digest("search", [1, "a"]) == digest("search", [1, "a"]), digest("search", [1]) == digest("search", [1.0])
+    (True, False)
+    """
+    found = hashlib.sha256(version("tanlearn").encode())
+    _feed(found, subject, values)
+    return found.hexdigest()
+
+
+def _feed(digest: Any, subject: str, value: Any) -> None:
+    """Add a value to a digest by its content: representations abbreviate, and name addresses."""
+    digest.update(f"<{type(value).__module__}.{type(value).__qualname__}".encode())
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        digest.update(repr(value).encode())
+    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
+        digest.update(f"{value.dtype}{np.shape(value)}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for item in value:
+            _feed(digest, subject, item)
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            _feed(digest, subject, key)
+            _feed(digest, subject, value[key])
+    elif hasattr(value, "get_params"):
+        _feed(digest, subject, value.get_params(deep=False))
+    elif hasattr(value, "__dict__") and not callable(value):
+        _feed(digest, subject, vars(value))
+    else:
+        try:
+            digest.update(pickle.dumps(value))
+        except Exception as error:
+            raise ValueError(
+                f"a checkpoint cannot tell this {subject} from another, because {value!r} cannot be written down "
+                f"({error}). Leave the checkpoint out, or define it at the top of a module."
+            ) from error
+    digest.update(b">")

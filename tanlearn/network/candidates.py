@@ -1,0 +1,288 @@
+"""Candidate sets: for every feature, the parents that structure learning may choose from.
+
+"No parent" is always the first candidate (differentiable TAN, section 4.2: the additional phi for the empty set).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import IntArray
+from tanlearn.network.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import MAX_PARENTS, TableLayout
+
+__all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
+
+#: The kinds by name, and the arguments that each makes use of.
+_ARGUMENTS = {
+    "all": ("ordering",),
+    "subset": ("n_candidates", "ordering"),
+    "heuristic": ("n_candidates", "ordering", "image_shape"),
+    "unconstrained": ("n_candidates",),
+    "order-free": ("n_candidates",),
+}
+CANDIDATE_KINDS = tuple(_ARGUMENTS)
+#: Parents a feature may choose from where the user names no number ([DT] finds 8 enough on every data set).
+DEFAULT_SUBSET = 8
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateSets:
+    """The candidate parents of every feature, one table each.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_tables, 2)
+        The parents of every candidate table, -1 for none; tables of the same child stand together.
+    group : ndarray of shape (n_features + 1,)
+        The tables of feature ``i`` are ``group[i]:group[i + 1]``.
+    arborescence : bool
+        Draw a whole tree (no cycle can arise) instead of each feature by itself.
+    allow_cycles : bool
+        Whether independent draws may form a cycle.
+
+    Examples
+    --------
+    >>> from tanlearn import CandidateSets
+    >>> CandidateSets.from_lists([[], [0], [0, 1]])
+    CandidateSets(n_features=3, n_tables=6, draws='independent')
+    """
+
+    parents: IntArray
+    group: IntArray
+    arborescence: bool = False
+    allow_cycles: bool = False
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False) -> CandidateSets:
+        """Make candidate sets from lists of parents.
+
+        Parents that could form a cycle are drawn as whole trees (arborescences), unless cycles are allowed.
+
+        Parameters
+        ----------
+        lists : sequence of length n_features of sequences of int
+            The parents that each feature may choose from.
+        allow_cycles : bool, default=False
+            Draw every feature by itself even if a cycle may arise.
+
+        Returns
+        -------
+        CandidateSets
+
+        Raises
+        ------
+        ValueError
+            If a parent is out of range, repeated or the feature itself.
+        """
+        n_features = len(lists)
+        rows: list[int] = []
+        group = [0]
+        for i, given in enumerate(lists):
+            parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
+            if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
+                raise ValueError(
+                    f"candidates[{i}] is {list(given)}: candidate parents are different other features "
+                    f"(0..{n_features - 1}); 'no parent' is added by itself."
+                )
+            rows += [-1, *parents]
+            group.append(len(rows))
+        table = np.full((len(rows), MAX_PARENTS), -1, dtype=np.intp)
+        table[:, 0] = rows
+        acyclic = allow_cycles or _union_is_acyclic(lists)
+        return cls(table, np.array(group, dtype=np.intp), arborescence=not acyclic, allow_cycles=allow_cycles)
+
+    @classmethod
+    def of_structure(cls, structure: Structure) -> CandidateSets:
+        """Return the sets that leave no choice: the tables of one structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The parents of every feature.
+
+        Returns
+        -------
+        CandidateSets
+        """
+        return cls(
+            structure.parents,
+            np.arange(structure.n_features + 1),
+            allow_cycles=not structure.is_acyclic,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.group.shape[0] - 1
+
+    @property
+    def n_tables(self) -> int:
+        """Number of candidate tables of all features."""
+        return self.parents.shape[0]
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether any feature has more than one candidate."""
+        return self.n_tables > self.n_features
+
+    @property
+    def child(self) -> IntArray:
+        """The feature of every table, shape (n_tables,)."""
+        return np.repeat(np.arange(self.n_features), np.diff(self.group))
+
+    def layout(self, n_states: IntArray, n_classes: int) -> TableLayout:
+        """Return the layout of all candidate tables.
+
+        Parameters
+        ----------
+        n_states : ndarray of shape (n_features,)
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TableLayout
+        """
+        return TableLayout(self.child, self.parents, n_states, n_classes)
+
+    def structure(self, selected: IntArray) -> Structure:
+        """Return the structure of the chosen tables.
+
+        Parameters
+        ----------
+        selected : ndarray of shape (n_features,)
+            One table a feature.
+
+        Returns
+        -------
+        Structure
+        """
+        return Structure(self.parents[selected], allow_cycles=self.allow_cycles)
+
+    def __repr__(self) -> str:
+        draws = "arborescence" if self.arborescence else "independent"
+        return f"CandidateSets(n_features={self.n_features}, n_tables={self.n_tables}, draws={draws!r})"
+
+
+def make_candidates(
+    candidates: Any,
+    n_features: int,
+    *,
+    n_candidates: int | None,
+    ordering: Any,
+    image_shape: tuple[int, int] | None,
+    rng: np.random.Generator,
+) -> CandidateSets:
+    """Make the candidate sets that a user asks for by name.
+
+    Parameters
+    ----------
+    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, lists or CandidateSets
+        The kind, or the parents of every feature themselves.
+    n_features : int
+        Number of features, at least 1.
+    n_candidates : int or None
+        Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"`` and
+        ``"heuristic"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
+        the sets for a smaller number are subsets of those for a larger one.
+    ordering : array-like of shape (n_features,), int, {"A", "B", "C"} or None
+        Order of the features for the kinds in which a parent comes before its child; ``None`` is random, and C for
+        ``"heuristic"``, which alone knows the letters (see :func:`~tanlearn.network.orderings.pixel_ordering`).
+    image_shape : tuple of (height, width) or None
+        Needed by ``"heuristic"``.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    CandidateSets
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, an argument does not fit or is of no use to it, or lists are of another number of
+        features, or name a parent that is out of range, repeated or the feature itself.
+
+    Notes
+    -----
+    The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, "unconstrained" of
+    4.5 (a pseudo-TAN). "order-free" is in no paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.network.candidates import make_candidates
+    >>> make_candidates("order-free", 16, n_candidates=None, ordering=None, image_shape=None,
+    ...                 rng=np.random.default_rng(0))
+    CandidateSets(n_features=16, n_tables=256, draws='arborescence')
+    """
+    given = {"n_candidates": n_candidates, "ordering": ordering, "image_shape": image_shape}
+    known = isinstance(candidates, str) and candidates in _ARGUMENTS
+    used = _ARGUMENTS[candidates] if known else ()
+    unused = [name for name, value in given.items() if value is not None and name not in used]
+    if isinstance(candidates, str) and not known:
+        raise ValueError(f"candidates must be one of {', '.join(CANDIDATE_KINDS)} or lists, got {candidates!r}.")
+    if unused:
+        kind = f"candidates={candidates!r}" if known else "explicit candidates"
+        raise ValueError(f"{kind} has no use for {unused[0]}={given[unused[0]]!r}: leave it out.")
+    if not isinstance(candidates, str):
+        if not isinstance(candidates, CandidateSets):
+            candidates = CandidateSets.from_lists(candidates)
+        if candidates.n_features != n_features:
+            raise ValueError(f"candidates must be of {n_features} features, got {candidates.n_features}.")
+        return candidates
+    if candidates == "heuristic":
+        return CandidateSets.from_lists(_nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET))
+    if candidates in ("unconstrained", "order-free"):
+        others = [np.delete(np.arange(n_features), i) for i in range(n_features)]
+        lists = _subsets(others, n_candidates, rng)
+        return CandidateSets.from_lists(lists, allow_cycles=candidates == "unconstrained")
+    order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
+    before = [order[: np.flatnonzero(order == i)[0]] for i in range(n_features)]
+    limit = None if candidates == "all" else n_candidates or DEFAULT_SUBSET
+    return CandidateSets.from_lists(_subsets(before, limit, rng))
+
+
+def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:
+    """Return at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
+    return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
+
+
+def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
+    """Return for every pixel the nearest pixels before it in the ordering; ties go to the earlier pixel."""
+    sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
+    if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
+        raise ValueError(
+            f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
+            f"got {image_shape}."
+        )
+    name = "C" if ordering is None else ordering
+    if isinstance(name, str) and name in PIXEL_ORDERINGS:
+        order = pixel_ordering(name, image_shape)
+    else:
+        order = check_ordering(name, n_features)
+    pixels = np.stack(np.divmod(np.arange(n_features), image_shape[1]), axis=1)
+    lists: list[list[int]] = [[] for _ in range(n_features)]
+    for position, i in enumerate(order):
+        before = order[:position]
+        distance = ((pixels[before] - pixels[i]) ** 2).sum(axis=1)
+        lists[i] = sorted(before[np.argsort(distance, kind="stable")[:limit]].tolist())
+    return lists
+
+
+def _union_is_acyclic(lists: Sequence[Sequence[int]]) -> bool:
+    """Return whether no choice of candidates can form a cycle."""
+    import graphlib
+
+    try:
+        graphlib.TopologicalSorter({i: list(map(int, given)) for i, given in enumerate(lists)}).prepare()
+    except graphlib.CycleError:
+        return False
+    return True

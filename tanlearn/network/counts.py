@@ -1,0 +1,513 @@
+"""Sufficient statistics that add up: class, feature and pair counts of any number of batches."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from tanlearn._memory import check_memory
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels import bits as bit_kernels
+from tanlearn.kernels import counts as kernels
+from tanlearn.kernels.mathematics import nats, unit_scale
+from tanlearn.network.cuda_counts import add_pair_counts
+from tanlearn.network.tables import MAX_PARENTS, TableLayout
+
+__all__ = ["CountState"]
+
+_FORMAT = 1
+
+# A word of 64 samples of two values costs an eighth of counting one sample by itself (0.15 ns to 1.25 ns), and what
+# was counted in words costs as much as a sample for every cell that it is added to.
+_SAMPLE_COST = 8
+_CELL_COST = 8
+# Rows whose sets are in memory at once: 8 kB a value.
+_BLOCK = 2**16
+# Samples, or what costs as much, that are worth a thread: 20 ms, because joblib looks for results every 10 ms.
+_WORTH_A_THREAD = 2**24
+
+# What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than there
+# is, zipfile RuntimeError for encryption and, as NotImplementedError, for versions of the format that it does not know.
+_DAMAGE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
+
+
+class CountState:
+    """Class, class-conditional feature and class-conditional pair counts of a table.
+
+    Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows and the
+    order of merging, the state is the same to the last bit. A batch with real weights turns them into
+    float64. A sample counts for a feature or pair only where it is not missing there.
+
+    Parameters
+    ----------
+    n_states : array-like of shape (n_features,), int
+        Number of values of every feature, at least 1.
+    n_classes : int
+        Number of classes, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no feature, a number is no integer or below 1, or the counts would be too many to number.
+    TableMemoryError
+        If the counts would need more memory than they may take.
+
+    Examples
+    --------
+    >>> from tanlearn import CountState, EncodedData
+    >>> data = EncodedData.from_codes([[0, 1], [1, 2], [1, 0]], [0, 1, 1])
+    >>> state = CountState(data.n_states, data.n_classes).update(data)
+    >>> state.pair(0, 1)[1, 2].tolist()  # x0 = 1 and x1 = 2, in each class
+    [0, 1]
+    >>> CountState.from_bytes(state.to_bytes()) == state
+    True
+    """
+
+    def __init__(self, n_states: Any, n_classes: int) -> None:
+        n_cells = sum(_sizes(np.asarray(n_states), np.asarray(n_classes)))
+        check_memory(
+            n_cells,
+            8 * n_cells,
+            0.0,  # who counts in batches does not know of how many rows
+            f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
+            "Merge, discretise or leave out columns with so many values",
+        )
+        self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
+        self.n_classes = int(n_classes)
+        none = np.full((self.n_features, MAX_PARENTS), -1, np.intp)
+        self._layout = TableLayout.of_parents(none, self.n_states, self.n_classes)
+        child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) is number i (i - 1) / 2 + j
+        sizes = self.n_states[child] * self.n_states[parent] * self.n_classes
+        self._pair_offset: IntArray = np.append(0, np.cumsum(sizes)).astype(np.intp)
+        self._cells: AnyArray = np.zeros(self._layout.n_cells, np.int64)
+        self._pairs: AnyArray = np.zeros(self._pair_offset[-1], np.int64)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.n_states.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the counts: int64, or float64 once a batch had real weights."""
+        return self._cells.dtype
+
+    @property
+    def class_counts(self) -> AnyArray:
+        """Weight of every class, shape (n_classes,)."""
+        return self._cells[: self.n_classes]
+
+    def feature(self, i: int) -> AnyArray:
+        """Return the counts of one feature's values within each class.
+
+        Parameters
+        ----------
+        i : int
+            The feature.
+
+        Returns
+        -------
+        ndarray of shape (n_states[i], n_classes)
+            A view.
+
+        Raises
+        ------
+        IndexError
+            If there is no such feature.
+        """
+        self._check_feature(i)
+        cells = self._cells[self._layout.offset[i] : self._layout.offset[i + 1]]
+        return cells.reshape(-1, self.n_classes)
+
+    def pair(self, i: int, j: int) -> AnyArray:
+        """Return the counts of two features' values within each class.
+
+        Parameters
+        ----------
+        i, j : int
+            Two different features.
+
+        Returns
+        -------
+        ndarray of shape (n_states[i], n_states[j], n_classes)
+            A view.
+
+        Raises
+        ------
+        IndexError
+            If there is no such feature.
+        ValueError
+            If the features are the same.
+        """
+        self._check_feature(i)
+        self._check_feature(j)
+        if i == j:
+            raise ValueError(f"a pair needs two different features, got {i} twice. Use feature({i}).")
+        high, low = max(i, j), min(i, j)
+        number = high * (high - 1) // 2 + low
+        table = self._pairs[self._pair_offset[number] : self._pair_offset[number + 1]]
+        table = table.reshape(self.n_states[high], self.n_states[low], self.n_classes)
+        return table if i == high else table.swapaxes(0, 1)
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> CountState:
+        """Add the counts of a batch.
+
+        Parameters
+        ----------
+        data : EncodedData
+            A batch with the same features and classes, counted where its ``device`` says.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        CountState
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the batch has other features or classes, or the sum of all integer weights would overflow; nothing is
+            changed then.
+        """
+        self._check_same(data.n_states, data.n_classes)
+        weights = data.weights
+        self._make_room(weights)
+        weights = weights.astype(self.dtype, copy=False)
+        cells = self._layout.count(data.codes, data.y, weights, data.device)
+        if data.device == "cuda":
+            pairs = self.n_states, self.n_classes, self._pair_offset, self._pairs
+            self._pairs = add_pair_counts(data.codes, data.y, weights, *pairs)
+        else:
+            self._count_pairs(data, weights, n_jobs)
+        self._cells += cells
+        return self
+
+    def merge(self, other: CountState) -> CountState:
+        """Add the counts of another state of the same table.
+
+        Parameters
+        ----------
+        other : CountState
+            Left as it is.
+
+        Returns
+        -------
+        CountState
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the other state is of other features or classes, or the sum of all integer weights would overflow;
+            nothing is changed then.
+        """
+        self._check_same(other.n_states, other.n_classes)
+        self._make_room(other.class_counts)
+        self._cells += other._cells
+        self._pairs += other._pairs
+        return self
+
+    def subtract(self, other: CountState) -> CountState:
+        """Take away the counts of rows that are part of this state: total minus fold.
+
+        Parameters
+        ----------
+        other : CountState
+            Counts of a part of the rows; left as it is.
+
+        Returns
+        -------
+        CountState
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the other state is of other features or classes, or holds rows that this one does not; nothing is
+            changed then.
+        """
+        self._check_same(other.n_states, other.n_classes)
+        self._cast(np.result_type(self.dtype, other.dtype))
+        if self.dtype.kind == "i" and ((self._cells < other._cells).any() or (self._pairs < other._pairs).any()):
+            raise ValueError("subtract would leave negative counts: the other state holds rows that this one does not.")
+        self._cells -= other._cells
+        self._pairs -= other._pairs
+        return self
+
+    def conditional_mutual_information(self, *, n_jobs: int | None = None) -> FloatArray:
+        """Return I(X_i; X_j | C) of the empirical distribution, in nats.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Symmetric, with the conditional entropies H(X_i | C) on the diagonal, unsmoothed; exactly 0 for a constant
+            feature, and of integer counts the same on every CPU. (The published ``*_mi.npz`` matrices are the lower
+            triangle of it.)
+        """
+        information = np.zeros((self.n_features, self.n_features))
+        n_margins = (2 * int(self.n_states.max()) + 1) * self.n_classes
+
+        def inform(i: int) -> None:
+            margins = np.empty(n_margins, self.dtype)
+            kernels.pairwise_information(
+                self._pairs, self.n_states, self.n_classes, self._pair_offset, i, margins, information[i]
+            )
+
+        _each_child(inform, self.n_features, self._pairs.size, n_jobs)
+        information += information.T
+        for i in range(self.n_features):
+            # I(X; X | C) = H(X | C): the pair table of a feature with itself is diagonal.
+            values = self.feature(i)
+            of_class = values.sum(axis=0)
+            total = float(of_class.sum())
+            scale = unit_scale(total)
+            units = kernels.sum_xlogx(of_class, scale) - kernels.sum_xlogx(values.ravel(), scale)
+            information[i, i] = nats(units, scale, total)
+        return information
+
+    def mutual_information(self) -> FloatArray:
+        """Return I(X_i; C) of the empirical distribution, in nats.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Unsmoothed, of the rows that do not miss the feature.
+        """
+        margins = np.empty(int(self.n_states.max()) + self.n_classes + 1, self.dtype)
+        # The class in the place of the second feature, and a single class to condition on.
+        return np.array(
+            [
+                kernels.conditional_mutual_information(
+                    self.feature(i).ravel(), self.n_states[i], self.n_classes, 1, margins
+                )
+                for i in range(self.n_features)
+            ]
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the state as bytes, to be stored or sent; no pickle is involved.
+
+        Returns
+        -------
+        bytes
+        """
+        buffer = io.BytesIO()
+        sizes: dict[str, Any] = {"n_states": self.n_states, "n_classes": self.n_classes}
+        np.savez(buffer, tanlearn_counts=_FORMAT, **sizes, cells=self._cells, pairs=self._pairs)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CountState:
+        """Return the state that :meth:`to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            What :meth:`to_bytes` returned.
+
+        Returns
+        -------
+        CountState
+
+        Raises
+        ------
+        ValueError
+            If the bytes are damaged, of something else, or of a newer format.
+        """
+        try:
+            arrays = _read_arrays(data)
+            version = arrays["tanlearn_counts"]
+            if version.ndim or version.dtype.kind not in "iu" or version < 1:
+                raise ValueError("its format is no positive integer")
+            if version <= _FORMAT:
+                n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
+                _check_counts(n_states, n_classes, cells, pairs)
+        except _DAMAGE as error:
+            raise ValueError(f"these {len(data)} bytes are no (or a damaged) CountState: {error}") from error
+        if version > _FORMAT:
+            raise ValueError(
+                f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
+            )
+        state = cls(n_states, int(n_classes))
+        state._cells, state._pairs = cells, pairs
+        return state
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CountState)
+            and np.array_equal(self.n_states, other.n_states)
+            and np.array_equal(self._cells, other._cells)
+            and np.array_equal(self._pairs, other._pairs)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"CountState(n_features={self.n_features}, n_classes={self.n_classes}, "
+            f"weight={self.class_counts.sum()}, dtype={self.dtype})"
+        )
+
+    def _check_feature(self, i: int) -> None:
+        """Refuse a number that is no feature's: a negative one would pick no or another run of cells."""
+        if not 0 <= i < self.n_features:
+            raise IndexError(f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}.")
+
+    def _make_room(self, weights: AnyArray) -> None:
+        """Take the type in which weights can be added, after checking that the sum of integers does not overflow."""
+        self._cast(type_with_room(self.class_counts, weights))
+
+    def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
+        """Add the pair counts of a batch: in words where both features have few values, else sample by sample."""
+        codes, y, missing = data.codes, data.y, missing_code(data.codes.dtype)
+        words = self.n_states**2 * (data.n_samples // 64 + _CELL_COST * self.n_classes)
+        is_packed = (words <= _SAMPLE_COST * data.n_samples) & (data.sample_weight is None)
+
+        # Children share no cell, here and below, so threads do not meet.
+        def count(i: int) -> None:
+            others = np.flatnonzero(~(is_packed[i] & is_packed[:i]))
+            kernels.count_pairs(
+                codes, y, weights, i, others, self.n_states, self.n_classes, self._pair_offset, missing, self._pairs
+            )
+
+        if not is_packed.all():
+            _each_child(count, self.n_features, data.n_samples * self.n_features**2 // 2, n_jobs)
+        features = np.flatnonzero(is_packed)
+        for first in range(0, data.n_samples if len(features) > 1 else 0, _BLOCK):
+            self._count_packed(codes, first, y[first : first + _BLOCK], features, n_jobs)
+
+    def _count_packed(self, codes: Codes, first: int, y: IntArray, features: IntArray, n_jobs: int | None) -> None:
+        """Add the pair counts of some features in a block of rows."""
+        # Every class starts at a word of its own, and two words are taken at a time.
+        class_word = np.append(0, np.cumsum(2 * -(-np.bincount(y, minlength=self.n_classes) // 128)))
+        place = np.empty(len(y), np.intp)
+        bit_kernels.place_samples(y, 64 * class_word[:-1], place)
+        start = np.append(0, np.cumsum(self.n_states[features]))
+        bits = np.zeros((class_word[-1], start[-1]), np.uint64)
+        bit_kernels.pack_values(codes, first, place, features, start, missing_code(codes.dtype), bits)
+
+        def count(p: int) -> None:
+            shared = np.empty((self.n_classes, self.n_states[features[p]], start[p]), np.int64)
+            bit_kernels.count_packed_pairs(
+                bits, class_word, p, features, start, self.n_classes, self._pair_offset, shared, self._pairs
+            )
+
+        _each_child(count, len(features), bits.shape[0] * bits.shape[1] ** 2 // (2 * _SAMPLE_COST), n_jobs)
+
+    def _cast(self, dtype: Any) -> None:
+        """Change the type of the counts."""
+        self._cells = self._cells.astype(dtype, copy=False)
+        self._pairs = self._pairs.astype(dtype, copy=False)
+
+    def _check_same(self, n_states: IntArray, n_classes: int) -> None:
+        """Refuse counts of another table."""
+        if not np.array_equal(self.n_states, n_states) or self.n_classes != n_classes:
+            raise ValueError(
+                f"counts add up only over one and the same table: this state has {self.n_classes} classes and "
+                f"n_states {self.n_states.tolist()}, the other {n_classes} and {np.asarray(n_states).tolist()}."
+            )
+
+
+def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
+    """Return the type in which weights can be added to counts.
+
+    Parameters
+    ----------
+    class_counts : ndarray of shape (n_classes,)
+        Weights of the classes so far.
+    weights : ndarray of shape (n_samples,)
+        Weights to add.
+
+    Returns
+    -------
+    dtype
+        int64, or float64 if any of them are real.
+
+    Raises
+    ------
+    ValueError
+        If the sum of all integers would overflow.
+    """
+    dtype = np.result_type(class_counts.dtype, weights.dtype)
+    if dtype.kind == "i":
+        # Every count is at most the total, and neither part of it overflows by itself.
+        total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
+        if total > largest:
+            raise ValueError(
+                f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
+                f"common factor, or pass them as floating numbers."
+            )
+    return dtype
+
+
+def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
+    """Call ``work`` for every feature after the first; later ones take longer, and every thread gets some of all."""
+    children = range(n_features - 1, 0, -1)
+    n_threads = min(effective_n_jobs(n_jobs), 1 + cost // _WORTH_A_THREAD)
+
+    def share(first: int) -> None:
+        for i in children[first::n_threads]:
+            work(i)
+
+    Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(share)(k) for k in range(n_threads))
+
+
+def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
+    """Return the number of cells and of pair cells after checking what they follow from."""
+    for name, values, n_axes in (("n_states", n_states, 1), ("n_classes", n_classes, 0)):
+        if values.ndim != n_axes or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+            raise ValueError(
+                f"n_states must list at least one feature, and every feature and the class need an integer number "
+                f"of values from 1; got {name} {values.tolist()}."
+            )
+    # Python's integers do not overflow.
+    states, classes = n_states.tolist(), int(n_classes)
+    n_cells = classes * (1 + sum(states))
+    n_pairs = classes * (sum(states) ** 2 - sum(k * k for k in states)) // 2
+    largest = np.iinfo(np.intp).max // np.dtype(np.int64).itemsize
+    if n_cells + n_pairs > largest:
+        raise ValueError(f"n_states and n_classes call for {n_cells + n_pairs} counts, but {largest} is the limit.")
+    return n_cells, n_pairs
+
+
+def _read_arrays(data: bytes) -> dict[str, AnyArray]:
+    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        # to_bytes does not compress, so the arrays of an honest archive are no larger than it is.
+        packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
+        if packed or archive.testzip() is not None:
+            raise zipfile.BadZipFile("a checksum is wrong, or something is compressed")
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _check_counts(n_states: AnyArray, n_classes: AnyArray, cells: AnyArray, pairs: AnyArray) -> None:
+    """Refuse arrays that are no counts of one table, before memory is taken for the table."""
+    if (cells.shape, pairs.shape) != tuple((size,) for size in _sizes(n_states, n_classes)):
+        raise ValueError("its counts do not fit its n_states and n_classes")
+    if cells.dtype != pairs.dtype or cells.dtype not in (np.int64, np.float64):
+        raise ValueError(f"its counts are neither int64 nor float64, but {cells.dtype} and {pairs.dtype}")
+    if not all(np.isfinite(counts).all() and (counts >= 0).all() for counts in (cells, pairs)):
+        raise ValueError("a count is negative or not finite")

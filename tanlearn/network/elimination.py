@@ -1,0 +1,273 @@
+"""Missing features of any structure summed out exactly, the gradient of that, and completions: probable, and drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import elimination as kernels
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import TableLayout
+
+__all__ = ["Eliminator"]
+
+#: Numbers that a sample's factors may take, 64 MB a thread.
+_CAPACITY = 2**22
+#: Features that a factor may have; with two values each they would be 2**22 numbers.
+_MAX_WIDTH = 22
+#: Samples a thread takes at a time.
+_BLOCK = 128
+#: Parts that gradients are added up in, fewer if they are large.
+_PARTS = 8
+
+
+class Eliminator:
+    """Sums missing features out of the tables of a structure.
+
+    Parameters
+    ----------
+    structure : Structure
+        A network; with one augmenting parent a feature missing ones cost O(n_states^2), with two as much as the
+        elimination takes.
+    layout : TableLayout
+        Its tables.
+    is_normalized : bool, default=True
+        Whether every distribution sums to one; then missing features without observed ones below are left out.
+
+    Raises
+    ------
+    ValueError
+        If the structure has a cycle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.elimination import Eliminator
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
+    >>> tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, np.random.default_rng(0))
+    >>> eliminator = Eliminator(Structure([-1, 0]), tables.layout)
+    >>> codes = np.array([[255], [1]], dtype=np.uint8)  # the first feature is missing
+    >>> np.exp(eliminator.log_joint(codes, np.array([0]), tables.cells)).round(3).tolist()
+    [[0.0, 0.333]]
+    """
+
+    def __init__(self, structure: Structure, layout: TableLayout, *, is_normalized: bool = True) -> None:
+        if not structure.is_acyclic:
+            raise ValueError(
+                "values are missing, and cannot be summed out of a structure with a cycle, which is a scorer and no "
+                "network. Impute them, or use a structure that is a tree."
+            )
+        self._layout = layout
+        self._is_normalized = is_normalized
+        order, self._max_width, self._capacity = _plan(structure, layout)
+        self._network = kernels.Network(
+            structure.parents,
+            layout.n_states,
+            layout.offset,
+            order,
+            np.argsort(order),
+            structure.order,
+            np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
+        )
+
+    def log_joint(self, codes: Codes, samples: IntArray, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the log joint of some samples.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        scores = np.empty((len(samples), self._layout.n_classes))
+        tables = cells, self._network, self._is_normalized
+
+        def score(block: slice) -> None:
+            self._run(kernels.eliminate, codes, samples[block], tables, scores[block])
+
+        self._each_block(score, len(samples), n_jobs)
+        return scores
+
+    def log_joint_adjoint(
+        self,
+        codes: Codes,
+        samples: IntArray,
+        cells: FloatArray,
+        d_scores: FloatArray,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Return the gradient for the cells, given that for the log joint.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        d_scores : ndarray of shape (n_samples, n_classes)
+            Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
+            expected counts.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Without what normalised tables of features with nothing observed below would add, the same to all
+            distributions in proportion to themselves.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        # The same parts for any number of threads: sums of other parts would differ by rounding.
+        n_parts = min(_PARTS, len(samples) // _BLOCK + 1, max(1, 4 * _CAPACITY // self._layout.n_cells))
+        parts = np.array_split(np.arange(len(samples)), n_parts)
+        d_cells = np.zeros((len(parts), self._layout.n_cells))
+        tables = cells, self._network, self._is_normalized
+
+        def add(part: int) -> None:
+            rows = parts[part]
+            self._run(kernels.eliminate_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
+
+        n_threads = n_jobs if len(parts) > 1 else 1
+        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(add)(k) for k in range(len(parts)))
+        return d_cells.sum(axis=0)
+
+    def complete(
+        self, codes: Codes, samples: IntArray, cells: FloatArray, y: IntArray, *, n_jobs: int | None = None
+    ) -> Codes:
+        """Return codes in which some samples are filled in with their most probable values, all of a sample together.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        y : ndarray of shape (n_all,), intp
+            Classes; a -1 is replaced by the class that is most probable together with the completion.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_all)
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        completed = codes.copy()
+
+        def fill(block: slice) -> None:
+            self._run(kernels.most_probable, codes, samples[block], (cells, self._network), y, completed)
+
+        self._each_block(fill, len(samples), n_jobs)
+        return completed
+
+    def sample(self, codes: Codes, samples: IntArray, cells: FloatArray, rng: np.random.Generator) -> Codes:
+        """Draw what some samples miss from its posterior, once for every class.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_all)
+            Feature-major codes.
+        samples : ndarray of shape (n_samples,)
+            Which of them.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        rng : numpy.random.Generator
+            Where randomness comes from; the classes share it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples, n_classes)
+            Complete codes.
+
+        Raises
+        ------
+        ValueError
+            If the factors of a sample would be too large.
+        """
+        drawn = np.empty((codes.shape[0], len(samples), self._layout.n_classes), codes.dtype)
+        uniform = rng.random((len(samples), codes.shape[0]))
+        self._run(kernels.sample_completions, codes, samples, (cells, self._network), uniform, drawn)
+        return drawn
+
+    def _each_block(self, work: Callable[[slice], None], n_samples: int, n_jobs: int | None) -> None:
+        """Have all samples done, block by block."""
+        blocks = [slice(first, first + _BLOCK) for first in range(0, n_samples, _BLOCK)]
+        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, prefer="threads", require="sharedmem")(
+            delayed(work)(block) for block in blocks
+        )
+
+    def _run(
+        self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray
+    ) -> None:
+        """Run a kernel; raise if a sample was too large for it."""
+        missing = missing_code(codes.dtype)
+        n_done = kernel(codes, samples, *tables, missing, self._max_width, self._capacity, *arrays)
+        if n_done < len(samples):
+            row = int(samples[n_done])
+            n_missing = int((codes[:, row] == missing).sum())
+            raise ValueError(
+                f"row {row} misses {n_missing} features that depend on each other through two parents, so that doing "
+                f"without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a structure "
+                f"with one augmenting parent."
+            )
+
+
+def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int]:
+    """Return an order of elimination, and what it takes at most: features of a factor, and numbers for all of them."""
+    n_states, n_classes = layout.n_states, layout.n_classes
+    if not (structure.parents[:, 1] >= 0).any():  # a leaf leaves a factor of its parent alone
+        return np.ascontiguousarray(structure.order[::-1]), 2, int(n_states.max()) * n_classes
+    neighbours: list[set[int]] = [set() for _ in range(structure.n_features)]
+    for i, row in enumerate(structure.parents.tolist()):
+        family = {i, *(j for j in row if j >= 0)}
+        for j in family:
+            neighbours[j] |= family - {j}
+    # The feature that leaves the smallest factor goes first; in a chain or tree of cliques that adds no neighbours.
+    # (Integers of Python: products of many numbers of states do not overflow, and are the same on every CPU.)
+    states = n_states.tolist()
+    cost = {i: math.prod(states[j] for j in near) for i, near in enumerate(neighbours)}
+    order, width, size = [], 3, max(states)
+    while cost:
+        v = min(cost, key=cost.__getitem__)
+        size += cost.pop(v)
+        order.append(v)
+        width = max(width, 1 + len(neighbours[v]))
+        for j in neighbours[v]:
+            neighbours[j] |= neighbours[v] - {j}
+            neighbours[j].discard(v)
+            cost[j] = math.prod(states[k] for k in neighbours[j])
+    return np.array(order), min(width, _MAX_WIDTH), int(min(size * n_classes, _CAPACITY)) + 1

@@ -1,0 +1,229 @@
+"""Scores and posteriors of learnt tables, with missing features summed out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn.kernels import scores as kernels
+from tanlearn.kernels import upward as forests
+from tanlearn.kernels._cuda import check_device, cupy, to_device
+from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.mathematics import exp_all, log
+from tanlearn.network.elimination import Eliminator
+from tanlearn.network.quantization import IntegerTables
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+__all__ = ["log_joint", "log_posterior"]
+
+#: Rows a block: scores and rows of one block stay in the first-level cache.
+_BLOCK = 512
+#: Bytes of a device that a block of rows may take, and its beliefs once more. It is some ten times what rows of 256
+#: features need to keep a large device busy.
+_DEVICE_BYTES = 1 << 28
+#: The logarithm of 1e-300, a normal number.
+_LOWEST_LOG = -690.0
+
+
+def log_joint(
+    tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu"
+) -> FloatArray:
+    """Return log p(class, observed features) of every row.
+
+    Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
+    elimination where features have two augmenting parents. Only rows that miss something pay for it.
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities, one table a feature.
+    structure : Structure
+        The parents that the tables belong to.
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where to add up, block of rows by block of rows. Scores of complete rows do not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
+        many ways that summing them out would take more than 4 million numbers; or, on a device, if a feature has two
+        augmenting parents.
+    ImportError, RuntimeError
+        If the device is not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.inference import log_joint
+    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
+    >>> structure = Structure([-1])
+    >>> tables = MaximumLikelihood(alpha=0).fit(structure, data, np.random.default_rng(0))
+    >>> np.exp(log_joint(tables, structure, data.codes)).round(3).tolist()
+    [[0.333, 0.0], [0.0, 0.667], [0.0, 0.667]]
+    """
+    check_device(device)
+    missing = missing_code(codes.dtype)
+    incomplete = (codes == missing).any(axis=0)
+    if not incomplete.any():
+        return _complete(tables, codes, n_jobs, device)
+    rows = np.flatnonzero(incomplete)
+    feature = np.flatnonzero(codes[:, rows[0]] == missing)[0]
+    place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
+    if not structure.is_acyclic:
+        raise ValueError(
+            f"{place}, and this structure has a cycle, so it cannot be summed out. Impute it, or use a structure that "
+            f"is a tree."
+        )
+    two_parents = np.flatnonzero(structure.parents[:, 1] >= 0)
+    if two_parents.size and device != "cpu":
+        raise ValueError(
+            f"{place}, and feature {two_parents[0]} has two augmenting parents: device={device!r} sums out of forests "
+            f"only. Use device='cpu', impute it, or use a structure that is a tree."
+        )
+    scores = np.empty((codes.shape[1], tables.layout.n_classes))
+    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
+    if two_parents.size:
+        eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
+        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
+    else:
+        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
+    return scores
+
+
+def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
+    """Return blocks of rows that fit a device together with what is made of them.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    row_bytes : int
+        Bytes that a row takes.
+
+    Returns
+    -------
+    list of slice
+    """
+    n_rows = max(1, _DEVICE_BYTES // row_bytes)
+    return [slice(first, min(first + n_rows, n_samples)) for first in range(0, n_samples, n_rows)]
+
+
+def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
+    """Return the log joint of complete rows; where the tables hold integers, by adding these."""
+    cells: AnyArray
+    dtype: Any
+    if isinstance(tables, IntegerTables):
+        cells, dtype = tables.magnitudes, tables.sum_dtype
+    else:
+        cells, dtype = tables.cells, np.float64
+    scores = np.empty((codes.shape[1], tables.layout.n_classes), dtype)
+    arrays, missing = (cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
+
+    def score(first: int, last: int) -> None:
+        rows = np.empty(_BLOCK, np.intp)
+        for start in range(first, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            kernels.log_joint(codes, start, *arrays, missing, rows[: stop - start], scores[start:stop])
+
+    if device == "cpu":
+        _share(score, len(scores), n_jobs)
+    else:
+        _hand_over(gpu.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
+    return tables.fixed_point.decode(scores) if isinstance(tables, IntegerTables) else scores
+
+
+def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
+    """Return the log joint of rows that miss features, by a pass up the forest."""
+    layout, parent, missing = tables.layout, structure.parent, missing_code(codes.dtype)
+    scores = np.empty((codes.shape[1], layout.n_classes))
+    is_hidden = (codes == missing).any(axis=1)
+    probabilities = np.empty_like(tables.cells)
+    for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
+        exp_all(tables[i].ravel(), probabilities[layout.offset[i] : layout.offset[i + 1]])
+    # Of all tables, so that a row's score does not depend on what others miss. (Sums over values must not overflow.)
+    lowest = tables.cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=tables.cells > -np.inf)
+    most = int(_LOWEST_LOG / lowest)
+    place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
+    upward = np.ascontiguousarray(structure.order[::-1])
+    arrays = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place
+    rules = tables.is_normalized, most, missing
+    sizes = len(parent), int(place[-1]), layout.n_classes
+
+    def score(first: int, last: int) -> None:
+        count = np.empty(sizes[0], np.intp)
+        belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(place).max(), sizes[2]))
+        for start in range(first, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            block = np.ascontiguousarray(codes[:, start:stop])
+            forests.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[start:stop])
+
+    if device == "cpu":
+        _share(score, len(scores), n_jobs)
+    else:
+        n_workers = max(1, min(len(scores), _DEVICE_BYTES // (8 * sum(sizes))))
+        types = np.int64, np.float64, np.float64
+        count, belief, product = (cupy().empty((n_workers, n), dtype) for n, dtype in zip(sizes, types, strict=True))
+        arguments = *to_device(*arrays), *rules, count, belief, None, product
+        _hand_over(gpu.log_joint_upward, arguments, codes, scores)
+    return scores
+
+
+def _share(work: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:
+    """Have the samples done, first to last, in as many threads as it pays."""
+    n_threads = min(effective_n_jobs(n_jobs), max(1, n_samples // _BLOCK))
+    edges = np.linspace(0, n_samples, n_threads + 1).astype(int)
+    if n_threads == 1:
+        work(0, n_samples)
+    else:  # threads, whatever joblib is told outside: processes would fill copies
+        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
+            delayed(work)(*edge) for edge in itertools.pairwise(edges)
+        )
+
+
+def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: Codes, scores: AnyArray) -> None:
+    """Have a kernel of the device write the scores, block by block; its other arguments stand between the two."""
+    n_samples, n_classes = scores.shape
+    for rows in device_blocks(n_samples, len(codes) * codes.itemsize + n_classes * scores.itemsize):
+        (block,) = to_device(codes[:, rows])
+        found = cupy().empty((block.shape[1], n_classes), scores.dtype)
+        kernel(block, *arguments, found)
+        scores[rows] = found.get()
+
+
+def log_posterior(scores: FloatArray) -> FloatArray:
+    """Return log p(class | observed features) from log-joint scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Log joint. A row of -inf only (the model holds the sample for impossible) gives the uniform posterior.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.network.inference import log_posterior
+    >>> np.exp(log_posterior(np.array([[-np.inf, -3000.0], [-np.inf, -np.inf]]))).tolist()
+    [[0.0, 1.0], [0.5, 0.5]]
+    """
+    top = scores.max(axis=1, keepdims=True)
+    shifted = np.where(np.isneginf(top), 0.0, scores - np.where(np.isneginf(top), 0.0, top))
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -1,0 +1,113 @@
+"""Feature orderings: given, and the pixel orders A, B and C of differentiable TAN, section 4.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import IntArray
+
+__all__ = ["check_ordering", "pixel_ordering"]
+
+PIXEL_ORDERINGS = ("A", "B", "C")
+
+
+def check_ordering(ordering: Any, n_features: int) -> IntArray:
+    """Return an ordering that a user gives, after a check.
+
+    Parameters
+    ----------
+    ordering : array-like of shape (n_features,)
+        Feature numbers, first feature first.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Raises
+    ------
+    ValueError
+        If ``ordering`` is no permutation of ``0..n_features - 1``.
+
+    Examples
+    --------
+    >>> from tanlearn.network.orderings import check_ordering
+    >>> check_ordering([2, 0, 1], 3).tolist()
+    [2, 0, 1]
+    """
+    order = np.asarray(ordering)
+    if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_features)):
+        raise ValueError(
+            f"ordering must be a permutation of 0..{n_features - 1}, got {ordering!r}. Pixel orders 'A', 'B' and "
+            f"'C' go with candidates='heuristic' and image_shape."
+        )
+    return order.astype(np.intp)
+
+
+def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
+    """Return one of the pixel orders of differentiable TAN, section 4.4.
+
+    ``"A"`` goes row by row. ``"B"`` goes row by row through the lower triangle with the diagonal, each pixel
+    followed by its mirror image above the diagonal. ``"C"`` starts in the centre and adds one ring after the other:
+    the row above and the row below, the column to the left and the column to the right, then the corners.
+
+    Parameters
+    ----------
+    name : {"A", "B", "C"}
+        The order.
+    image_shape : tuple of (height, width)
+        Pixel ``(row, column)`` is feature ``row * width + column``. B and C need a square.
+
+    Returns
+    -------
+    ndarray of shape (height * width,)
+        Feature numbers, first feature first.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the image is not square for B and C.
+
+    Examples
+    --------
+    >>> from tanlearn.network.orderings import pixel_ordering
+    >>> pixel_ordering("C", (3, 3)).tolist()
+    [4, 1, 7, 3, 5, 0, 2, 6, 8]
+    """
+    if name not in PIXEL_ORDERINGS:
+        raise ValueError(f"the pixel orders are {', '.join(PIXEL_ORDERINGS)}; got {name!r}.")
+    height, width = image_shape
+    if name == "A":
+        return np.arange(height * width)
+    if height != width:
+        raise ValueError(f"pixel order {name} is defined for square images, got {height} x {width}. Use order A.")
+    pixels = _triangle(width) if name == "B" else _rings(width)
+    return np.array([row * width + column for row, column in pixels], dtype=np.intp)
+
+
+def _triangle(size: int) -> list[tuple[int, int]]:
+    """Return order B."""
+    pixels = []
+    for row in range(size):
+        for column in range(row):
+            pixels += [(row, column), (column, row)]
+        pixels.append((row, row))
+    return pixels
+
+
+def _rings(size: int) -> list[tuple[int, int]]:
+    """Return order C: from the central pixel, or the central 2 x 2 of an even size, outwards."""
+    side = 2 - size % 2
+    first = (size - side) // 2
+    pixels = [(first + row, first + column) for row in range(side) for column in range(side)]
+    while first > 0:
+        inside = range(first, first + side)
+        low, high = first - 1, first + side
+        pixels += [(row, column) for row in (low, high) for column in inside]
+        pixels += [(row, column) for column in (low, high) for row in inside]
+        pixels += [(row, column) for row in (low, high) for column in (low, high)]
+        first, side = low, side + 2
+    return pixels

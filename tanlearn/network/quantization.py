@@ -1,0 +1,324 @@
+"""Log-probabilities in a few bits: fixed-point numbers, and tables that are made of them.
+
+[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+ICPR 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.network.tables import TableLayout, Tables
+
+__all__ = ["MAX_BITS", "FixedPoint", "IntegerTables", "round_tables"]
+
+#: Magnitudes are held in 16 bits while they are in use.
+MAX_BITS = 16
+#: Far beyond any log-probability in use, and 2**60 is an exact float32.
+_MAX_FRACTION_BITS = 60
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A format for numbers from 0 down: a magnitude of a few bits, times minus a power of two ([RE] eq. 10).
+
+    Parameters
+    ----------
+    integer_bits : int
+        B_I; may be negative, if no magnitude needs to reach 1.
+    fraction_bits : int
+        B_F; may be negative, for steps of 2, 4 and so on. The two add up to the bits of a number, from 1 to 16.
+
+    Raises
+    ------
+    ValueError
+        If the bits are no integers, or add up to something else.
+
+    Examples
+    --------
+    >>> from tanlearn import FixedPoint
+    >>> fixed_point = FixedPoint(3, -1)
+    >>> fixed_point
+    FixedPoint(integer_bits=3, fraction_bits=-1)
+    >>> fixed_point.n_bits, fixed_point.step, fixed_point.largest
+    (2, 2.0, 6.0)
+    >>> fixed_point.encode([-0.7, -1.1, -9.0]).tolist(), fixed_point.round([-0.7, -1.1, -9.0]).tolist()
+    ([0, 1, 3], [0.0, -2.0, -6.0])
+    """
+
+    integer_bits: int
+    fraction_bits: int
+
+    def __post_init__(self) -> None:
+        for name in ("integer_bits", "fraction_bits"):
+            value = getattr(self, name)
+            if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+                raise ValueError(f"{name} must be an integer, got {value!r}.")
+            object.__setattr__(self, name, int(value))
+        if not 1 <= self.n_bits <= MAX_BITS or abs(self.fraction_bits) > _MAX_FRACTION_BITS:
+            raise ValueError(
+                f"integer_bits and fraction_bits must add up to 1 to {MAX_BITS}, with at most {_MAX_FRACTION_BITS} "
+                f"fraction bits either way; got {self.integer_bits} and {self.fraction_bits}."
+            )
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of a number."""
+        return self.integer_bits + self.fraction_bits
+
+    @property
+    def step(self) -> float:
+        """Distance of neighbouring numbers, 2**-B_F."""
+        return 2.0**-self.fraction_bits
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude, U = 2**B_I - 2**-B_F."""
+        return 2.0**self.integer_bits - self.step
+
+    def encode(self, theta: Any) -> AnyArray:
+        """Return the magnitudes of rounded log-probabilities, in steps ([RE] eq. 11).
+
+        Parameters
+        ----------
+        theta : array-like of any shape, float
+            Log-probabilities; -inf and whatever is beyond the range becomes its end.
+
+        Returns
+        -------
+        ndarray of the same shape, uint8 or uint16
+            ``min(max(rint(-theta / step), 0), 2**n_bits - 1)``; halves are rounded to the even neighbour, as IEEE 754
+            does. uint8 up to 8 bits.
+
+        Raises
+        ------
+        ValueError
+            If ``theta`` holds nan.
+        """
+        dtype = np.uint8 if self.n_bits <= 8 else np.uint16
+        steps = -np.asarray(theta, dtype=np.float64) * 2.0**self.fraction_bits
+        if np.isnan(steps).any():
+            raise ValueError("theta holds nan, which no log-probability is.")
+        magnitudes: AnyArray = np.clip(np.rint(steps), 0, 2**self.n_bits - 1).astype(dtype)
+        return magnitudes
+
+    def decode(self, magnitudes: Any) -> FloatArray:
+        """Return the numbers that magnitudes stand for.
+
+        Parameters
+        ----------
+        magnitudes : array-like of any shape, int
+            From 0 to 2**n_bits - 1, or sums of such.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+            ``-magnitudes * step``, and 0.0 for 0.
+        """
+        return 0.0 - np.asarray(magnitudes) * self.step  # and not -0.0
+
+    def pack(self, magnitudes: Any) -> AnyArray:
+        """Return magnitudes in as many bits as they have.
+
+        Parameters
+        ----------
+        magnitudes : array-like of shape (n,), int
+            From 0 to 2**n_bits - 1.
+
+        Returns
+        -------
+        ndarray of shape (ceil(n * n_bits / 8),), uint8
+            The highest bit of the first magnitude first; the last byte is filled up with zeros.
+        """
+        shifts = np.arange(self.n_bits)[::-1]
+        return np.packbits((np.asarray(magnitudes)[:, np.newaxis] >> shifts & 1).astype(np.uint8))
+
+    def unpack(self, packed: AnyArray, n: int) -> AnyArray:
+        """Return the first magnitudes of what :meth:`pack` returned.
+
+        Parameters
+        ----------
+        packed : ndarray of shape (n_bytes,), uint8
+            Their bits.
+        n : int
+            How many, at most ``8 * n_bytes // n_bits``.
+
+        Returns
+        -------
+        ndarray of shape (n,), uint8 or uint16
+            From 0 to 2**n_bits - 1; uint8 up to 8 bits.
+        """
+        dtype = np.uint8 if self.n_bits <= 8 else np.uint16
+        bits: AnyArray = np.unpackbits(packed, count=n * self.n_bits).reshape(-1, self.n_bits)
+        magnitudes: AnyArray = (bits << np.arange(self.n_bits, dtype=dtype)[::-1]).sum(axis=1, dtype=dtype)
+        return magnitudes
+
+    def round(self, theta: Any) -> FloatArray:
+        """Return the nearest numbers of this format ([RE] eq. 11).
+
+        Parameters
+        ----------
+        theta : array-like of any shape, float
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+            ``decode(encode(theta))``: multiples of ``step`` from ``-largest`` to 0.
+
+        Raises
+        ------
+        ValueError
+            If ``theta`` holds nan.
+        """
+        return self.decode(self.encode(theta))
+
+
+class IntegerTables(Tables):
+    """Tables of fixed-point numbers, packed to as many bits as they have.
+
+    They are not normalised: exp of a column need not add up to one. Predictions of complete rows add integers, which is
+    exact: a tie is a tie, and goes to the first of the classes.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature, in the order of the features.
+    magnitudes : array-like of shape (n_cells,), int
+        From 0 to 2**n_bits - 1.
+    fixed_point : FixedPoint
+        What they are multiples of.
+
+    Attributes
+    ----------
+    packed : ndarray of shape (n_bytes,), uint8
+        The magnitudes, ``fixed_point.n_bits`` bits each, the highest bit of the first one first.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer magnitudes than cells, or one of them needs more bits.
+
+    Examples
+    --------
+    >>> from tanlearn import FixedPoint, NaiveBayesClassifier, round_tables
+    >>> tables = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1]).tables_
+    >>> small = round_tables(tables, FixedPoint(1, 1))  # 2 bits: 0, -0.5, -1, -1.5
+    >>> small
+    IntegerTables(n_features=1, n_classes=2, bits=(1, 1), n_cells=6)
+    >>> small.cells.tolist(), small.packed.nbytes
+    ([-1.0, -0.5, -0.5, -1.5, -1.0, -0.5], 2)
+    """
+
+    def __init__(self, layout: TableLayout, magnitudes: Any, fixed_point: FixedPoint) -> None:
+        values = np.asarray(magnitudes)
+        if values.shape != (layout.n_cells,) or values.dtype.kind not in "iu":
+            raise ValueError(
+                f"magnitudes must be {layout.n_cells} integers, one a cell, got {values.dtype} of shape {values.shape}."
+            )
+        if values.min() < 0 or values.max() >= 2**fixed_point.n_bits:
+            raise ValueError(
+                f"magnitudes of {fixed_point.n_bits} bits go from 0 to {2**fixed_point.n_bits - 1}, got "
+                f"{values.min()}..{values.max()}."
+            )
+        object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "fixed_point", fixed_point)
+        object.__setattr__(self, "packed", fixed_point.pack(values))
+
+    packed: AnyArray
+    fixed_point: FixedPoint
+
+    @cached_property
+    def magnitudes(self) -> AnyArray:
+        """The magnitudes of all cells, uint8 or uint16; unpacked when they are first asked for."""
+        return self.fixed_point.unpack(self.packed, self.layout.n_cells)
+
+    @property
+    def sum_dtype(self) -> Any:
+        """Integers that the sum of one magnitude a table cannot overflow."""
+        return np.int32 if (len(self) + 1) << self.fixed_point.n_bits < 2**31 else np.int64
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """The numbers themselves, float64."""
+        return self.fixed_point.decode(self.magnitudes)
+
+    @property
+    def is_normalized(self) -> bool:
+        """No: exponentials of rounded logarithms do not add up to one."""
+        return False
+
+    @property
+    def bits_per_cell(self) -> int:
+        """Bits of a number."""
+        return self.fixed_point.n_bits
+
+    def with_log_prior(self, log_prior: FloatArray) -> IntegerTables:
+        """Return tables with other class probabilities, rounded too.
+
+        Parameters
+        ----------
+        log_prior : ndarray of shape (n_classes,)
+            Their logarithms.
+
+        Returns
+        -------
+        IntegerTables
+
+        Raises
+        ------
+        ValueError
+            If a class is less probable than the format can say; rounded up it would be predicted all the same.
+        """
+        lowest = float(np.min(log_prior))
+        if lowest < -self.fixed_point.largest - self.fixed_point.step / 2:
+            raise ValueError(
+                f"class {int(np.argmin(log_prior))} of 0 to {len(log_prior) - 1} has probability {np.exp(lowest):.3g}, "
+                f"and the smallest that {self.fixed_point} holds is {np.exp(-self.fixed_point.largest):.3g}. Take more "
+                f"integer bits, a larger probability, or leave the class out."
+            )
+        magnitudes = self.magnitudes.copy()
+        magnitudes[: len(log_prior)] = self.fixed_point.encode(log_prior)
+        return IntegerTables(self.layout, magnitudes, self.fixed_point)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be unpacked again."""
+        return {name: getattr(self, name) for name in ("layout", "fixed_point", "packed")}
+
+    def __repr__(self) -> str:
+        bits = self.fixed_point.integer_bits, self.fixed_point.fraction_bits
+        shape = f"n_features={len(self)}, n_classes={self.layout.n_classes}"
+        return f"IntegerTables({shape}, bits={bits}, n_cells={self.layout.n_cells})"
+
+
+def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
+    """Return tables rounded to fixed-point numbers, without any training ([RE] eq. 11).
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities.
+    fixed_point : FixedPoint
+        The format.
+
+    Returns
+    -------
+    IntegerTables
+
+    Raises
+    ------
+    ValueError
+        If a class has probability 0, which rounded it would not have.
+    """
+    impossible = np.flatnonzero(np.isneginf(tables.log_prior))
+    if impossible.size:
+        raise ValueError(
+            f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which no fixed-point "
+            f"number says. Give it a larger one, or leave the class out."
+        )
+    return IntegerTables(tables.layout, fixed_point.encode(tables.cells), fixed_point)

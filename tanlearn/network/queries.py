@@ -1,0 +1,343 @@
+"""What a model of classes and features can do besides classifying: judge, draw, complete and explain samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn.kernels.scores import family_rows
+from tanlearn.network.elimination import Eliminator
+from tanlearn.network.inference import log_joint
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+__all__ = ["explain", "log_evidence", "log_odds", "most_probable_completion", "sample"]
+
+#: Features explained at a time that have a missing parent; of 784 features, 13 MB of codes.
+_PREFIXES = 2**14
+
+
+def log_evidence(scores: FloatArray) -> FloatArray:
+    """Return log p(observed features): how likely the model holds a sample for, whatever its class.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Log joint, as :func:`tanlearn.network.inference.log_joint` returns it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Of samples that are impossible in every class, -inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.network.queries import log_evidence
+    >>> log_evidence(np.log([[0.25, 0.25], [0.1, 0.2]])).round(3).tolist()
+    [-0.693, -1.204]
+    """
+    evidence: FloatArray = np.logaddexp.reduce(scores, axis=1)
+    return evidence
+
+
+def sample(
+    tables: Tables, structure: Structure, n_samples: int, rng: np.random.Generator, *, y: Any = None
+) -> tuple[Codes, IntArray]:
+    """Draw samples from the model: the class first, then parents before their children.
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities, one table a feature.
+    structure : Structure
+        The parents that the tables belong to.
+    n_samples : int
+        How many.
+    rng : numpy.random.Generator
+        Where randomness comes from; the same one gives the same samples.
+    y : array-like of shape (n_samples,), int, optional
+        Classes to draw features for; by default they are drawn from the prior.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
+        Feature-major codes, none of them missing.
+    y : ndarray of shape (n_samples,)
+        Class codes.
+
+    Raises
+    ------
+    ValueError
+        If the structure has a cycle, or ``y`` does not hold a class for every sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.queries import sample
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 1]], [0, 1, 1])
+    >>> structure = Structure([-1, 0])
+    >>> tables = MaximumLikelihood(alpha=0).fit(structure, data, np.random.default_rng(0))
+    >>> sample(tables, structure, 4, np.random.default_rng(0), y=[0, 1, 1, 0])
+    (array([[0, 1, 1, 0],
+           [0, 1, 1, 0]], dtype=uint8), array([0, 1, 1, 0]))
+    """
+    _refuse_cycle(structure, "drawn from")
+    layout = tables.layout
+    if not tables.is_normalized:
+        return _sample_rounded(tables, structure, n_samples, rng, y)
+    if y is None:
+        classes = _draw(tables.log_prior[:, np.newaxis], np.zeros(n_samples, np.intp), rng)
+    else:
+        classes = _read_classes(y, n_samples, layout.n_classes)
+    codes: Codes = np.empty((len(tables), n_samples), codes_dtype(int(layout.n_states.max())))
+    for i in structure.order.tolist():
+        column = np.zeros(n_samples, np.intp)
+        for j in structure.parents[i][structure.parents[i] >= 0]:
+            column = column * layout.n_states[j] + codes[j]
+        table = tables[i].reshape(layout.n_states[i], -1)
+        codes[i] = _draw(table, column * layout.n_classes + classes, rng)
+    return codes, classes
+
+
+def _sample_rounded(
+    tables: Tables, structure: Structure, n_samples: int, rng: np.random.Generator, y: Any
+) -> tuple[Codes, IntArray]:
+    """Draw samples from tables that are not normalised: parents first would be another distribution."""
+    layout = tables.layout
+    dtype = codes_dtype(int(layout.n_states.max()))
+    codes: Codes = np.full((len(tables), n_samples), missing_code(dtype), dtype)
+    if y is None:
+        log_classes = log_joint(tables, structure, codes[:, :1]).T
+        classes = _draw(log_classes, np.zeros(n_samples, np.intp), rng)
+    else:
+        classes = _read_classes(y, n_samples, layout.n_classes)
+    eliminator = Eliminator(structure, layout, is_normalized=False)
+    for first in range(0, n_samples, _PREFIXES):
+        rows = np.arange(first, min(first + _PREFIXES, n_samples))
+        drawn = eliminator.sample(codes, rows, tables.cells, rng)
+        codes[:, rows] = drawn[:, np.arange(len(rows)), classes[rows]]
+    return codes, classes
+
+
+def _draw(table: FloatArray, column: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return for every sample a value from its column of (n_values, n_columns) log-probabilities."""
+    bounds = np.exp(table).cumsum(axis=0)
+    bounds /= bounds[-1]  # so that the last is 1 and not 1 - 1e-16, and what has probability 0 is never drawn
+    uniform = rng.random(len(column))
+    value = np.zeros(len(column), np.intp)
+    # How many bounds are not above the random number, by bisection: one step a bit of the number of values.
+    for bit in reversed(range((len(bounds) - 1).bit_length())):
+        probe = np.minimum(value + (1 << bit), len(bounds))
+        value = np.where(bounds[probe - 1, column] <= uniform, probe, value)
+    return value
+
+
+def most_probable_completion(
+    tables: Tables, structure: Structure, codes: Codes, y: Any = None, *, n_jobs: int | None = None
+) -> tuple[Codes, IntArray]:
+    """Fill in the missing features of every row, all of them together, with their most probable values.
+
+    The completion and class of a row are exactly the maximum of p(class, features) over both; given the class, of
+    p(features | class) over the completions. The most probable values of single features may differ from it, and so
+    may the most probable class, with missing features summed out.
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities, one table a feature.
+    structure : Structure
+        The parents that the tables belong to.
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+    y : array-like of shape (n_samples,), int, optional
+        Class codes of the rows; by default the class, too, is found.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_features, n_samples)
+        A copy without missing codes; complete rows are as they were.
+    y : ndarray of shape (n_samples,)
+        The classes given, or found.
+
+    Raises
+    ------
+    ValueError
+        If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
+        many ways that it would take more than 4 million numbers; or if ``y`` does not hold a class for every row.
+
+    Notes
+    -----
+    Of equally probable classes the first is taken; then of equally probable values the first, feature by feature in an
+    order that depends on the structure, given the values before. Rounding may prefer one of equals. Rows that are
+    impossible whatever is filled in get values nevertheless.
+
+    References
+    ----------
+    Dechter: Bucket elimination: a unifying framework for reasoning. Artificial Intelligence 113, 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.queries import most_probable_completion
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 1]], [0, 1, 1])
+    >>> structure = Structure([-1, 0])
+    >>> tables = MaximumLikelihood(alpha=1).fit(structure, data, np.random.default_rng(0))
+    >>> codes = np.array([[0, 255, 255], [255, 255, 0]], dtype=np.uint8)  # 255 is missing
+    >>> most_probable_completion(tables, structure, codes)
+    (array([[0, 1, 0],
+           [0, 1, 0]], dtype=uint8), array([0, 1, 0]))
+    """
+    incomplete = (codes == missing_code(codes.dtype)).any(axis=0)
+    if y is None:
+        classes = np.full(codes.shape[1], -1)
+        complete = np.ascontiguousarray(codes[:, ~incomplete])
+        classes[~incomplete] = log_joint(tables, structure, complete, n_jobs=n_jobs).argmax(axis=1)
+    else:
+        classes = _read_classes(y, codes.shape[1], tables.layout.n_classes)
+    if not incomplete.any():
+        return codes.copy(), classes
+    _refuse_cycle(structure, "completed by")
+    eliminator, samples = Eliminator(structure, tables.layout), np.flatnonzero(incomplete)
+    completed = eliminator.complete(codes, samples, tables.cells, classes, n_jobs=n_jobs)
+    return completed, classes
+
+
+def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+    """Split the log joint of every row into what its features say for each class.
+
+    Observed features are taken in the order of ``structure.order``, parents before children. A feature contributes the
+    log-probability of its value, given the class and the observed features before it::
+
+        contribution_i = log p(x_1, ..., x_i | c) - log p(x_1, ..., x_i-1 | c)
+
+    With observed parents that is the entry of its table, so that in complete rows nothing depends on the order. Missing
+    features contribute 0. The sum over the features and the log prior is the log joint.
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities, one table a feature.
+    structure : Structure
+        The parents that the tables belong to.
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+    n_jobs : int, optional
+        Threads, as in joblib, for features with missing parents. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + 1, n_classes)
+        Entry ``[n, i]`` is of feature i, entry ``[n, -1]`` the log prior. A feature with a missing parent, after others
+        that are impossible in a class, has no probability there; it contributes 0, and the sum is -inf already.
+
+    Raises
+    ------
+    ValueError
+        As :func:`tanlearn.network.inference.log_joint`, for rows that miss features; and for any such row, if the
+        tables are rounded to a few bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.queries import explain
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
+    >>> structure = Structure([-1, 0])
+    >>> tables = MaximumLikelihood(alpha=1).fit(structure, data, np.random.default_rng(0))
+    >>> codes = np.array([[1], [255]], dtype=np.uint8)  # the second feature is missing
+    >>> np.exp(explain(tables, structure, codes)).round(2).tolist()  # one row a feature, then the prior
+    [[[0.33, 0.75], [1.0, 1.0], [0.4, 0.6]]]
+    """
+    layout, missing = tables.layout, missing_code(codes.dtype)
+    n_features, n_samples = codes.shape
+    contributions = np.zeros((n_samples, n_features + 1, layout.n_classes))
+    contributions[:, -1] = tables.log_prior
+    lacks_parent = np.zeros((n_samples, n_features), np.bool_)
+    family = np.empty(n_samples, np.intp)
+    for i in range(n_features):
+        family_rows(codes, 0, i, layout.parents[i], layout.n_states, missing, family)
+        known = family >= 0
+        contributions[known, i] = tables[i].reshape(-1, layout.n_classes)[family[known]]
+        lacks_parent[:, i] = ~known & (codes[i] != missing)
+    if not tables.is_normalized and (codes == missing).any():
+        raise ValueError(
+            f"row {np.flatnonzero((codes == missing).any(axis=0))[0]} misses a feature, and rounded tables explain "
+            f"complete rows only: without normalised probabilities no feature's share is its own. Impute it, or "
+            f"explain the model before it is rounded."
+        )
+    if not lacks_parent.any():
+        return contributions
+    log_joint(tables, structure, codes, n_jobs=n_jobs)  # refuses what cannot be summed out, with the number of the row
+    place = np.argsort(structure.order)
+    samples, features = np.nonzero(lacks_parent)
+    for start in range(0, len(samples), _PREFIXES):
+        rows, last = samples[start : start + _PREFIXES], features[start : start + _PREFIXES]
+        seen = np.ascontiguousarray(codes[:, rows])
+        seen[place[:, np.newaxis] > place[last]] = missing
+        after = log_joint(tables, structure, seen, n_jobs=n_jobs)
+        seen[last, np.arange(len(last))] = missing
+        before = log_joint(tables, structure, seen, n_jobs=n_jobs)
+        contributions[rows, last] = np.subtract(after, before, out=np.zeros_like(after), where=before > -np.inf)
+    return contributions
+
+
+def log_odds(contributions: FloatArray, y: int, against: int) -> FloatArray:
+    """Return what every feature adds to the log-odds of one class against another.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
+        As :func:`explain` returns them.
+    y : int
+        Code of the class that positive numbers speak for.
+    against : int
+        Code of the class that negative numbers speak for.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + 1)
+        They add up to log p(y | x) - log p(against | x). A value that is impossible in one of the classes gives inf or
+        -inf, in both of them 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.network.queries import log_odds
+    >>> log_odds(np.log([[[0.5, 0.25], [0.5, 0.5]]]), 0, 1).round(3).tolist()
+    [[0.693, 0.0]]
+    """
+    one, other = contributions[..., y], contributions[..., against]
+    return np.subtract(one, other, out=np.zeros_like(one), where=(one > -np.inf) | (other > -np.inf))
+
+
+def _refuse_cycle(structure: Structure, done: str) -> None:
+    """Raise if the structure is no network."""
+    if not structure.is_acyclic:
+        raise ValueError(
+            f"samples cannot be {done} a structure with a cycle: it is a scorer, and its scores are no log joint of "
+            f"anything. Use a structure without cycles."
+        )
+
+
+def _read_classes(y: Any, n_samples: int, n_classes: int) -> IntArray:
+    """Return a copy of class codes after checking them."""
+    classes: AnyArray = np.asarray(y)
+    if classes.shape != (n_samples,) or classes.dtype.kind not in "iu":
+        raise ValueError(
+            f"y must hold one class code, an integer, for each of the {n_samples} rows; got shape {classes.shape} of "
+            f"dtype {classes.dtype}."
+        )
+    wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))
+    if wrong.size:
+        raise ValueError(
+            f"y holds {classes[wrong[0]]} in row {wrong[0]}: class codes are 0 to {n_classes - 1}, the columns of the "
+            f"tables."
+        )
+    return classes.astype(np.intp)

@@ -1,0 +1,405 @@
+"""Conditional probability tables in one flat vector, and the layout that says where each of them lies."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tanlearn._memory import check_memory
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import counts as count_kernels
+from tanlearn.kernels import scores
+from tanlearn.kernels._cuda import to_device
+from tanlearn.kernels.cuda import twins as gpu
+
+__all__ = ["TableLayout", "Tables"]
+
+MAX_PARENTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TableLayout:
+    """Where the tables of a set of families lie in the flat vector ``cells``.
+
+    The class prior comes first (``cells[:n_classes]``). Table ``t`` follows at ``offset[t]:offset[t + 1]``, laid
+    out as ``[child value][parent value(s)][class]``: a gather reads one contiguous run of ``n_classes``
+    numbers, and a sum over the child's values adds long contiguous rows.
+
+    Parameters
+    ----------
+    child : ndarray of shape (n_tables,), intp
+        The feature whose table it is.
+    parents : ndarray of shape (n_tables, 2), intp
+        Its augmenting parents besides the class, -1 for none.
+    n_states : ndarray of shape (n_features,), intp
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.network.tables import TableLayout
+    >>> layout = TableLayout(np.array([0, 1]), np.array([[-1, -1], [0, -1]]), np.array([2, 3]), 2)
+    >>> layout.offset.tolist(), layout.shape(1)
+    ([2, 6, 18], (3, 2, 2))
+    """
+
+    child: IntArray
+    parents: IntArray
+    n_states: IntArray
+    n_classes: int
+    offset: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
+        sizes = self.n_states[self.child] * widths.prod(axis=1) * self.n_classes
+        offset = np.concatenate(([self.n_classes], self.n_classes + np.cumsum(sizes)))
+        object.__setattr__(self, "offset", offset.astype(np.intp))
+
+    @classmethod
+    def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
+        """Return the layout with one table a feature.
+
+        Parameters
+        ----------
+        parents : ndarray of shape (n_features, 2), intp
+            The augmenting parents of every feature, -1 for none.
+        n_states : ndarray of shape (n_features,), intp
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TableLayout
+            Table ``i`` is that of feature ``i``.
+        """
+        return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
+
+    @property
+    def n_tables(self) -> int:
+        """Number of tables, the class prior not counted."""
+        return self.child.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, the class prior included."""
+        return int(self.offset[-1])
+
+    def shape(self, table: int) -> tuple[int, ...]:
+        """Return the shape of a table.
+
+        Parameters
+        ----------
+        table : int
+            Its number, from 0.
+
+        Returns
+        -------
+        tuple of int
+            Child values, parent values (none, one or two numbers), classes.
+        """
+        parents = self.parents[table]
+        widths = (int(self.n_states[j]) for j in parents[parents >= 0])
+        return (int(self.n_states[self.child[table]]), *widths, self.n_classes)
+
+    def select(self, tables: IntArray) -> TableLayout:
+        """Return the layout of some of the tables.
+
+        Parameters
+        ----------
+        tables : ndarray of shape (n_selected,), intp
+            Their numbers, in the order that they are to have.
+
+        Returns
+        -------
+        TableLayout
+            With ``n_selected`` tables behind the class prior.
+        """
+        return TableLayout(self.child[tables], self.parents[tables], self.n_states, self.n_classes)
+
+    def select_cells(self, cells: AnyArray, tables: IntArray) -> AnyArray:
+        """Return the cells that :meth:`select` lays out: the prior and those tables.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            The cells of all tables, of any type.
+        tables : ndarray of shape (n_selected,), intp
+            Numbers of tables.
+
+        Returns
+        -------
+        ndarray of shape (n_selected_cells,)
+            A copy, of the type of ``cells`` and of ``select(tables).n_cells`` numbers.
+        """
+        pieces = [cells[self.offset[t] : self.offset[t + 1]] for t in tables]
+        return np.concatenate([cells[: self.n_classes], *pieces])
+
+    def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
+        """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            The cells of all tables, changed in place.
+        tables : ndarray of shape (n_selected,), intp
+            Numbers of tables.
+        selected : ndarray of shape (n_selected_cells,)
+            What is added to the prior and to those tables.
+        """
+        layout = self.select(tables)
+        cells[: self.n_classes] += selected[: self.n_classes]
+        for t, (first, last) in zip(tables, itertools.pairwise(layout.offset), strict=True):
+            cells[self.offset[t] : self.offset[t + 1]] += selected[first:last]
+
+    def groups(self) -> tuple[IntArray, IntArray]:
+        """Return where the distributions lie: those of the prior first, then those of every table.
+
+        Returns
+        -------
+        n_values : ndarray of shape (n_tables + 1,), intp
+            How many numbers of a group sum to one: the classes, then the child's values of every table.
+        offset : ndarray of shape (n_tables + 2,), intp
+            Group ``g`` is ``cells[offset[g]:offset[g + 1]]``.
+        """
+        return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
+
+    def distributions(self) -> IntArray:
+        """Return the number of the distribution that every cell belongs to: what has one number sums to one.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,), intp
+            From 0, which is the class prior.
+        """
+        n_values, offset = self.groups()
+        sizes = np.diff(offset) // n_values
+        first = np.cumsum(sizes) - sizes
+        pieces = [start + np.tile(np.arange(m), k) for start, m, k in zip(first, sizes, n_values, strict=True)]
+        return np.concatenate(pieces)
+
+    def log_joint(self, codes: Codes, cells: FloatArray) -> FloatArray:
+        """Return the log joint of complete rows when every table is in use.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes, none of them missing.
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        n_samples = codes.shape[1]
+        out = np.empty((n_samples, self.n_classes), cells.dtype)
+        scores.log_joint(
+            codes, 0, cells, *self.arrays(), np.arange(self.n_tables), missing_code(codes.dtype), _rows(codes), out
+        )
+        return out
+
+    def log_joint_adjoint(self, codes: Codes, d_scores: FloatArray) -> FloatArray:
+        """Return the transpose of :meth:`log_joint`: the gradient for the cells from that for the scores.
+
+        Scores are sums of cells (differentiable TAN, eq. 4), so a cell collects ``d_scores[n, c]`` of every row ``n``
+        and class ``c`` whose score it is part of.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes, none of them missing.
+        d_scores : ndarray of shape (n_samples, n_classes)
+            Gradient with respect to the scores.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Gradient with respect to the cells, of the type of ``d_scores``.
+        """
+        d_cells = np.zeros(self.n_cells, d_scores.dtype)
+        scores.log_joint_adjoint(
+            codes,
+            0,
+            d_scores,
+            *self.arrays(),
+            np.arange(self.n_tables),
+            missing_code(codes.dtype),
+            _rows(codes),
+            d_cells,
+        )
+        return d_cells
+
+    def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
+        """Return the weighted counts of every cell, families with a missing member left out.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+        y : ndarray of shape (n_samples,)
+        weights : ndarray of shape (n_samples,)
+            Integers are counted exactly.
+        device : {"cpu", "cuda"}, default="cpu"
+            Where to count. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Of the type of ``weights``.
+        """
+        counts = np.zeros(self.n_cells, weights.dtype)
+        arrays = codes, y, weights, counts, *self.arrays()
+        if device == "cuda":
+            return self._count(gpu, *to_device(*arrays)).get()
+        return self._count(count_kernels, *arrays)
+
+    def check_memory(self, n_samples: int | None) -> None:
+        """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm.
+
+        Parameters
+        ----------
+        n_samples : int or None
+            Rows to fill them; None where more may come.
+
+        Raises
+        ------
+        TableMemoryError
+            If there are too many cells.
+        """
+        if not self.n_tables:
+            return
+        t = int(np.diff(self.offset).argmax())
+        given = " and ".join(str(j) for j in self.parents[t] if j >= 0)
+        check_memory(
+            self.n_cells,
+            16 * self.n_cells,
+            self.n_cells / self.n_tables / n_samples if n_samples else 0.0,
+            f"a model whose largest table is that of feature {self.child[t]}{f' given {given}' if given else ''} "
+            f"({' x '.join(map(str, self.shape(t)))} values and classes)",
+            "Take fewer parents, or merge, discretise or leave out columns with so many values",
+        )
+
+    def _count(self, kernels: Any, codes: Any, y: Any, weights: Any, counts: Any, *tables: Any) -> Any:
+        """Add the counts of arrays that lie where the kernels work, and return them."""
+        missing, rows = missing_code(codes.dtype), np.empty(codes.shape[1], np.intp)
+        kernels.count_classes(y, weights, counts[: self.n_classes])
+        kernels.count_families(codes, y, weights, *tables, missing, rows, counts)
+        return counts
+
+    def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return what every kernel needs to know of the layout.
+
+        Returns
+        -------
+        child : ndarray of shape (n_tables,), intp
+        parents : ndarray of shape (n_tables, 2), intp
+        n_states : ndarray of shape (n_features,), intp
+        offset : ndarray of shape (n_tables + 1,), intp
+        """
+        return self.child, self.parents, self.n_states, self.offset
+
+
+def _rows(codes: Codes) -> IntArray:
+    """Return the scratch for the table rows that the samples pick."""
+    return np.empty(codes.shape[1], np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The learnt log-probabilities of a structure.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature, in the order of the features.
+    cells : ndarray of shape (n_cells,), float64
+        Log-probabilities; -inf is log 0, nan never occurs.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> model = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    >>> model.tables_
+    Tables(n_features=1, n_classes=2, n_parameters=3)
+    >>> (3 * model.tables_.probabilities(0)).round(2).tolist()  # P(value | class), one row a value
+    [[2.0, 0.75], [1.0, 2.25]]
+    """
+
+    layout: TableLayout
+    cells: FloatArray
+
+    @property
+    def log_prior(self) -> FloatArray:
+        """Log-probability of every class, shape (n_classes,)."""
+        return self.cells[: self.layout.n_classes]
+
+    def with_log_prior(self, log_prior: FloatArray) -> Tables:
+        """Return tables with other class probabilities.
+
+        Parameters
+        ----------
+        log_prior : ndarray of shape (n_classes,)
+            Their logarithms.
+
+        Returns
+        -------
+        Tables
+        """
+        cells = self.cells.copy()
+        cells[: len(log_prior)] = log_prior
+        return Tables(self.layout, cells)
+
+    def __getitem__(self, feature: int) -> FloatArray:
+        """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
+        # A negative number would pick no run of cells; and IndexError is what ends a loop over the tables.
+        if not 0 <= feature < len(self):
+            raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
+        cells = self.cells[self.layout.offset[feature] : self.layout.offset[feature + 1]]
+        return cells.reshape(self.layout.shape(feature))
+
+    def __len__(self) -> int:
+        return self.layout.n_tables
+
+    def probabilities(self, feature: int) -> FloatArray:
+        """Return P(value | parent value, class) of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+
+        Returns
+        -------
+        ndarray of shape (values, parent values ..., classes)
+
+        Raises
+        ------
+        IndexError
+            If there is no such feature.
+        """
+        return np.exp(self[feature])
+
+    @property
+    def is_normalized(self) -> bool:
+        """Whether the probabilities of every distribution add up to one."""
+        return True
+
+    @property
+    def bits_per_cell(self) -> int:
+        """Bits that a device needs for a number: 32, a single-precision float."""
+        return 32
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: of every distribution one value follows from the others."""
+        groups, offset = self.layout.groups()
+        sizes = np.diff(offset)
+        return int((sizes - sizes // groups).sum())
+
+    def __repr__(self) -> str:
+        return f"Tables(n_features={len(self)}, n_classes={self.layout.n_classes}, n_parameters={self.n_parameters})"

@@ -1,0 +1,28 @@
+"""Learners of parameters, one a file.
+
+In: a structure, encoded rows, random numbers. Out: tables.
+What every learner offers is :class:`~tanlearn.parameters.learner.ParameterLearner`.
+"""
+
+from tanlearn.parameters.batch import LBFGS, BatchLearner, ConjugateGradient
+from tanlearn.parameters.convex_relaxation import ConvexRelaxation
+from tanlearn.parameters.cross_tuning import CrossTuned
+from tanlearn.parameters.expectation_maximization import ExpectationMaximization
+from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.learner import ParameterLearner, check_learner_device
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.stochastic_gradient import StochasticGradient
+
+__all__ = [
+    "LBFGS",
+    "BatchLearner",
+    "ConjugateGradient",
+    "ConvexRelaxation",
+    "CrossTuned",
+    "ExpectationMaximization",
+    "ExtendedBaumWelch",
+    "MaximumLikelihood",
+    "ParameterLearner",
+    "StochasticGradient",
+    "check_learner_device",
+]

@@ -1,0 +1,70 @@
+"""What estimators ask of a learner of parameters: from a structure and data to tables."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+__all__ = ["ParameterLearner", "check_learner_device"]
+
+
+class ParameterLearner(Protocol):
+    """What an estimator asks of an object that learns tables."""
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Rows.
+        rng : numpy.random.Generator
+            Where all randomness comes from.
+
+        Returns
+        -------
+        Tables
+        """
+        ...
+
+
+def check_learner_device(learner: Any, device: str) -> None:
+    """Refuse a learner of structures or parameters that has no kernels for a device.
+
+    Parameters
+    ----------
+    learner : object
+        With a method ``learn`` or ``fit``. Its attribute ``devices`` names those it can use; without one it is for the
+        CPU only.
+    device : {"cpu", "cuda"}
+        Where it is to work.
+
+    Raises
+    ------
+    ValueError
+        If it cannot.
+
+    Examples
+    --------
+    >>> from tanlearn import ConjugateGradient, ExpectationMaximization
+    >>> from tanlearn.parameters.learner import check_learner_device
+    >>> check_learner_device(ConjugateGradient(), "cuda")
+    >>> check_learner_device(ExpectationMaximization(), "cuda")
+    Traceback (most recent call last):
+    ...
+    ValueError: ExpectationMaximization() works with device='cpu' only, got device='cuda'. Use device='cpu', ...
+    """
+    devices = getattr(learner, "devices", ("cpu",))
+    if device not in devices:
+        raise ValueError(
+            f"{learner!r} works with device={' or '.join(map(repr, devices))} only, got device={device!r}. Use "
+            f"device={devices[0]!r}, or learners that have kernels for {device!r}, such as ChowLiu() for structures, "
+            f"MaximumLikelihood() and ConjugateGradient() for parameters."
+        )

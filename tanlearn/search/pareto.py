@@ -1,0 +1,250 @@
+"""Classifiers between which only a budget can choose: none of the others errs less, is smaller and is as fast.
+
+[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+ICPR 2020.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.search.random_search import TANSearchCV
+from tanlearn.training.few_bits import read_bits
+from tanlearn.training.losses import Hybrid
+
+__all__ = ["ParetoFront", "not_dominated", "pareto_search"]
+
+#: What a classifier should have little of.
+_COSTS = ("error", "size_bits", "n_operations")
+
+
+def not_dominated(costs: Any) -> IntArray:
+    """Return the points that no other is at least as good as: a Pareto front.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_points, n_costs)
+        The lower the better; points with a nan are left out.
+
+    Returns
+    -------
+    ndarray of shape (n_kept,), intp
+        Their numbers, ascending. Of equal points the first is kept.
+
+    Examples
+    --------
+    >>> from tanlearn.search.pareto import not_dominated
+    >>> not_dominated([[1, 3], [2, 2], [2, 3], [3, 1], [2, 2]]).tolist()
+    [0, 1, 3]
+    """
+    points: FloatArray = np.asarray(costs, dtype=np.float64)
+    at_most = (points[:, np.newaxis] <= points).all(axis=2)
+    first = np.arange(len(points))[:, np.newaxis] < np.arange(len(points))
+    beats = at_most & (~at_most.T | first)
+    return np.flatnonzero(~beats.any(axis=0) & ~np.isnan(points).any(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoFront:
+    """What :func:`pareto_search` found.
+
+    Parameters
+    ----------
+    results : list of dict
+        For every combination its settings, held-out ``error`` (nan if a training failed), ``size_bits``,
+        ``n_operations`` and ``seconds``, means over the splits. The smallest first; ``pandas.DataFrame(results)`` is a
+        table of them.
+    front : ndarray of shape (n_estimators,), intp
+        Which of the results are not dominated.
+    estimators : list of TANClassifier
+        The classifiers of the front, trained on all rows.
+    """
+
+    results: list[dict[str, Any]]
+    front: IntArray
+    estimators: list[TANClassifier]
+
+    def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
+        """Return the classifier with the lowest held-out error that a budget allows.
+
+        It was trained on all rows, and it is its own size that counts: its structure may be another than on the splits.
+
+        Parameters
+        ----------
+        size_bits : float, optional
+            At most so many bits of tables.
+        n_operations : float, optional
+            At most so many additions a prediction.
+
+        Returns
+        -------
+        TANClassifier
+
+        Raises
+        ------
+        ValueError
+            If no classifier of the front is that small.
+        """
+        most = np.inf if size_bits is None else size_bits, np.inf if n_operations is None else n_operations
+        sizes = [(model.size_bits_, model.n_operations_) for model in self.estimators]
+        allowed = [i for i, size in enumerate(sizes) if size[0] <= most[0] and size[1] <= most[1]]
+        if not allowed:
+            smallest, fewest = map(min, zip(*sizes, strict=True))
+            raise ValueError(
+                f"no classifier of the front has size_bits <= {most[0]} and n_operations <= {most[1]}: the smallest "
+                f"has {smallest} bits, the fastest {fewest} operations. Allow more, or search fewer bits and higher "
+                f"prices of size."
+            )
+        return self.estimators[min(allowed, key=lambda i: (self.results[self.front[i]]["error"], sizes[i]))]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw held-out errors over sizes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        """
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError as error:
+                raise ImportError('plots need Matplotlib. Install it with: pip install "tanlearn[plot]"') from error
+            ax = pyplot.subplots(layout="constrained")[1]
+        points = np.array([[line["size_bits"], 100 * line["error"]] for line in self.results])
+        ax.scatter(*points.T, s=16, color="#999999", label="all")
+        ax.plot(*points[self.front].T, color="#0072b2", marker="o", label="Pareto front")
+        ax.set(xscale="log", xlabel="size of the tables [bits]", ylabel="held-out error [%]")
+        ax.legend()
+        return ax
+
+
+def pareto_search(
+    estimator: TANClassifier,
+    X: Any,
+    y: Any,
+    *,
+    bits: Sequence[Any] = (None, 2, 4, 8),
+    size_weight: Sequence[float] = (0.0, 1e-3, 1e-2, 1e-1),
+    param_grid: dict[str, Any] | None = None,
+    sample_weight: Any = None,
+    cv: Any = 0.2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> ParetoFront:
+    """Train a grid of bits and prices of size, and keep what is not dominated in error, size and operations ([RE] V-G).
+
+    All combinations are trained as a population, scored on held-out rows; those of the front are then trained again on
+    all rows.
+
+    Parameters
+    ----------
+    estimator : TANClassifier
+        What all combinations start from.
+    X : array-like or frame of shape (n_samples, n_features)
+        Raw values.
+    y : array-like of shape (n_samples,)
+        Classes.
+    bits : sequence
+        Values of the estimator's ``bits``: None, sums, or pairs of integer and fraction bits.
+    size_weight : sequence of float
+        Values of its ``size_weight``, in nats a number and row.
+    param_grid : dict, optional
+        Lists of values of further parameters, by name.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights, in training and in the score.
+    cv : int, splitter or float, default=0.2
+        A share of rows to hold out, or folds, as for :class:`~tanlearn.TANSearchCV`.
+    checkpoint : str or path, optional
+        A file that an interrupted search goes on from, as for :class:`~tanlearn.TANSearchCV`.
+    n_jobs : int, optional
+        Threads, one a training, as in joblib. Results do not depend on it. Of an estimator with ``device="cuda"`` only
+        the classifiers of the front are trained in threads; all others take their steps together.
+    random_state : int, default=0
+        Seed of the splits, and of every training.
+    verbose : int, default=0
+        1 prints a line a training.
+
+    Returns
+    -------
+    ParetoFront
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to choose from, or whatever :class:`~tanlearn.TANSearchCV` raises.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import TANClassifier, pareto_search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> estimator = TANClassifier(n_epochs=30, batch_size=20)
+    >>> found = pareto_search(estimator, X, y, bits=[None, (3, 1)], size_weight=[0, 0.01])
+    >>> len(found.results), len(found.front) < 4
+    (4, True)
+    >>> small = found.best_within(size_bits=400)
+    >>> small.size_bits_ <= 400, small.score(X, y) > 0.9
+    (True, True)
+    """
+    bits = list(bits) if np.iterable(bits) else [bits]
+    for value in bits:
+        read_bits(value)
+    from sklearn.model_selection import ParameterGrid
+
+    # One seed for all, so that they choose from the same candidates in the same order.
+    grid = {"bits": bits, "size_weight": size_weight, "random_state": [random_state], **(param_grid or {})}
+    search = TANSearchCV(
+        estimator,
+        grid,
+        n_iter=len(ParameterGrid(grid)),
+        cv=cv,
+        refit=False,
+        checkpoint=checkpoint,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    ).fit(X, y, sample_weight)
+    table = search.cv_results_
+    columns = {
+        "error": 1 - table["mean_test_score"],
+        **{name: table[f"mean_{name}"] for name in ("size_bits", "n_operations")},
+        "seconds": table["mean_fit_time"],
+    }
+    results = [
+        {**params, **{name: float(values[i]) for name, values in columns.items()}}
+        for i, params in enumerate(table["params"])
+    ]
+    results.sort(key=lambda line: [np.nan_to_num(line[name], nan=np.inf) for name in ("size_bits", "error")])
+    front = not_dominated([[line[name] for name in _COSTS] for line in results])
+    base = clone(estimator)
+    if base.loss is None:
+        base.set_params(loss=Hybrid())
+
+    def refit(line: dict[str, Any]) -> TANClassifier:
+        params = {name: line[name] for name in grid}
+        model: TANClassifier = clone(base).set_params(**clone(params, safe=False))
+        return model.fit(X, y, sample_weight)
+
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
+    return ParetoFront(results, front, parallel(delayed(refit)(results[i]) for i in front))

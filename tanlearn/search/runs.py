@@ -1,0 +1,258 @@
+"""Many trainings at once: settings times data parts, one thread a training.
+
+Gradient TAN is used by searching: over losses, rates, seeds and candidate draws. Trainings share nothing but the
+encoded data, their epochs run without the GIL, and each has its own generator, so the outcome of a training does
+not depend on how many run beside it or in which order.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
+
+from tanlearn._typing import AnyArray, Codes
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.estimators.base import Classifier
+from tanlearn.kernels._cuda import check_device, cupy
+from tanlearn.network.inference import log_joint
+from tanlearn.training.cuda_training import train_together
+from tanlearn.training.training import Training
+
+#: Share of the device's free memory that trainings may take, and the most that take their steps together: with so many,
+#: a launch of any shape in use fills the largest device several times over.
+MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
+
+__all__ = ["Part", "Run", "RunResult", "run_population"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Encoded training rows, and rows to score on.
+
+    Parameters
+    ----------
+    data : EncodedData
+        What the runs train on; shared by all of them.
+    codes : ndarray of shape (n_features, n_held_out)
+        Rows to score on, encoded by what was learnt from the training rows.
+    y : ndarray of shape (n_held_out,)
+        Their class codes; -1 for a class that the training rows do not have.
+    weight : ndarray of shape (n_held_out,) or None
+        Their weights.
+    """
+
+    data: EncodedData
+    codes: Codes
+    y: AnyArray
+    weight: AnyArray | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: which settings on which part.
+
+    Parameters
+    ----------
+    setting : int
+        Number of the settings.
+    part : int
+        Number of the part.
+    parameters : dict
+        What to set on the estimator, ``random_state`` included.
+    """
+
+    setting: int
+    part: int
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a training went.
+
+    Parameters
+    ----------
+    setting : int
+        Number of the settings.
+    part : int
+        Number of the part.
+    score : float
+        Share of held-out weight classified rightly; nan if the training failed.
+    n_parameters : int
+        Free parameters of the model.
+    seconds : float
+        Wall time of the training; of those that went side by side on a device, their share.
+    failure : str
+        Why it failed, or nothing.
+    size_bits : int
+        Bits of all numbers of the model's tables; 32 each, if they are not rounded.
+    n_operations : int
+        Additions for a prediction.
+    """
+
+    setting: int
+    part: int
+    score: float
+    n_parameters: int
+    seconds: float
+    failure: str = ""
+    size_bits: int = field(default=0, repr=False)
+    n_operations: int = field(default=0, repr=False)
+
+
+def run_population(
+    estimator: Classifier,
+    parts: Sequence[Part],
+    runs: Sequence[Run],
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[str], Any] | None = None,
+) -> Generator[RunResult]:
+    """Train and score every run; yield the results as they come.
+
+    Parameters
+    ----------
+    estimator : Classifier
+        Cloned for every run.
+    parts : sequence of Part
+        Data.
+    runs : sequence of Run
+        What to train.
+    n_jobs : int, optional
+        Threads, as in joblib. Results do not depend on it, only their order does. Where the estimator's ``device`` is
+        "cuda", gradient TANs take their steps together there, as many as it has memory for.
+    progress : callable, optional
+        Told now and then how far trainings are that take their steps together, since their results come together.
+
+    Yields
+    ------
+    RunResult
+        Closing the generator stops the trainings that are under way; of those that take their steps together, none is
+        when the first result is there.
+
+    Raises
+    ------
+    ImportError, RuntimeError
+        If the device is not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, TANClassifier
+    >>> from tanlearn.search.runs import Part, Run, run_population
+    >>> y = np.arange(40) % 2
+    >>> data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
+    >>> part = Part(data, data.codes, y)
+    >>> runs = [Run(i, 0, {"learning_rate": rate, "random_state": 0}) for i, rate in enumerate([0.01, 0.1])]
+    >>> estimator = TANClassifier(n_epochs=20, batch_size=10)
+    >>> sorted((result.setting, result.score) for result in run_population(estimator, [part], runs))
+    [(0, 1.0), (1, 1.0)]
+    """
+    device = getattr(estimator, "device", "cpu")
+    check_device(device)
+    if device == "cuda" and hasattr(estimator, "begin_encoded"):
+        yield from _run_on_device(estimator, parts, runs, progress)
+        return
+    stop = threading.Event()
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        futures = [pool.submit(_train, estimator, parts[run.part], run, stop) for run in runs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:  # whoever stops listening stops the trainings, too
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -> RunResult:
+    """Train and score one run; a training that fails is a result, not an end of the others."""
+    started = time.perf_counter()
+    try:
+        model = _configured(estimator, run)
+        if "callback" in model.get_params(deep=False):
+            model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], stop))
+        model.fit_encoded(part.data)
+    except Exception as error:  # a user's loss may raise anything
+        return _failed(run, error, time.perf_counter() - started)
+    return _scored(run, model, part, time.perf_counter() - started)
+
+
+def _run_on_device(
+    estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
+) -> Generator[RunResult]:
+    """Train and score all runs on the device, as many at once as it has memory for."""
+    waiting = deque(runs)
+    while waiting:
+        yield from _run_some(estimator, parts, waiting, progress)
+
+
+def _run_some(
+    estimator: Classifier, parts: Sequence[Part], waiting: deque[Run], progress: Callable[[str], Any] | None
+) -> Generator[RunResult]:
+    """Take runs off the queue, and train and score them; when it ends, so does their memory."""
+    started = time.perf_counter()
+    cupy().get_default_memory_pool().free_all_blocks()
+    room = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
+    begun: list[tuple[Run, Any, list[Training]]] = []
+    while waiting and (room > 0 or not begun) and len(begun) < MOST_TOGETHER:
+        run = waiting.popleft()
+        try:
+            model = _configured(estimator, run)
+            if model.device != "cuda" or model.checkpoint is not None:  # goes by itself
+                yield _train(estimator, parts[run.part], run, threading.Event())
+                continue
+            trainings = model.begin_encoded(parts[run.part].data)
+        except Exception as error:
+            yield _failed(run, error, 0.0)
+            continue
+        room -= sum(training.device_bytes() for training in trainings)
+        begun.append((run, model, trainings))
+    outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
+    seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side
+    for run, model, trainings in begun:
+        failure = None
+        try:
+            model.end_encoded(trainings, [next(outcomes) for _ in trainings])
+        except Exception as error:
+            failure = error.with_traceback(None)  # which would keep this frame, and with it the memory of all
+        yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
+
+
+def _configured(estimator: Classifier, run: Run) -> Any:
+    """Return the estimator with a run's parameters; the values are cloned, too, because runs share losses."""
+    return clone(estimator).set_params(**clone(run.parameters, safe=False))
+
+
+def _failed(run: Run, error: Exception, seconds: float) -> RunResult:
+    """Return what is known of a run that has failed."""
+    kind = "" if isinstance(error, (ValueError, FloatingPointError)) else f"{type(error).__name__}: "
+    return RunResult(run.setting, run.part, np.nan, 0, seconds, f"{kind}{error}")
+
+
+def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
+    """Return how a fitted model does on the held-out rows."""
+    scores = log_joint(model.tables_, model.structure_, part.codes, device=getattr(model, "device", "cpu"))
+    score = float(np.average(scores.argmax(axis=1) == part.y, weights=part.weight))
+    costs = {"size_bits": model.size_bits_, "n_operations": model.n_operations_}
+    return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds, **costs)
+
+
+@dataclass(frozen=True)
+class _Interruptible:
+    """The user's callback, and an end of the training when nobody waits for it any more."""
+
+    callback: Callable[[Any], Any] | None
+    stop: threading.Event
+
+    def __call__(self, report: Any) -> Any:
+        """Return whether to stop."""
+        return self.stop.is_set() or (self.callback is not None and self.callback(report))

@@ -1,0 +1,95 @@
+"""Models of many sizes: gradient TAN along a path of prices, every training starting where the one before ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from tanlearn.estimators.gradient_tan import TANClassifier
+
+__all__ = ["size_path"]
+
+
+def size_path(
+    estimator: TANClassifier,
+    X: Any,
+    y: Any,
+    size_weights: Sequence[float],
+    *,
+    n_epochs: int | None = None,
+    random_states: Sequence[int] = (0,),
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+) -> list[TANClassifier]:
+    """Fit a classifier for every price of a number in the tables ([RE] eq. 17), and every seed.
+
+    Parameters
+    ----------
+    estimator : TANClassifier
+        Its parameters are those of the first training of a path; it is not changed.
+    X : array-like or frame of shape (n_samples, n_features)
+        Raw values.
+    y : array-like of shape (n_samples,)
+        Classes.
+    size_weights : sequence of float
+        Prices, in nats a number and row, in the order of the path; from 0 up, trees lose their dearest edges first.
+    n_epochs : int, optional
+        Passes over the data of all trainings but the first, by default a quarter of the estimator's.
+    random_states : sequence of int, default=(0,)
+        A path for each.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights.
+    n_jobs : int, optional
+        Threads, as in joblib: one a path. The models do not depend on it.
+
+    Returns
+    -------
+    list of TANClassifier
+        Fitted, path by path; ``size_weight``, ``random_state`` and ``size_bits_`` tell them apart.
+
+    Raises
+    ------
+    ValueError
+        If there is no price or no seed, a seed is no int, the estimator has a checkpoint, or the data break a rule of
+        the border.
+
+    References
+    ----------
+    [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
+    networks. ICPR 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tanlearn import TANClassifier, size_path
+    >>> models = size_path(TANClassifier(n_epochs=20), *load_digits(return_X_y=True), [0, 0.1, 1])
+    >>> large, medium, small = [model.size_bits_ for model in models]
+    >>> large > medium > small
+    True
+    """
+    weights, seeds = list(size_weights), list(random_states)
+    if not weights or not seeds:
+        raise ValueError("size_weights and random_states must hold at least one number each.")
+    if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
+        raise ValueError(f"random_states must be ints, so that all trainings of a path have one; got {seeds!r}.")
+    if estimator.checkpoint is not None:
+        raise ValueError("a checkpoint is of one training, and a path has many: leave it out.")
+    later = max(1, estimator.n_epochs // 4) if n_epochs is None else n_epochs
+
+    def follow(seed: int) -> list[TANClassifier]:
+        model = clone(estimator).set_params(warm_start=True, random_state=seed)
+        found = []
+        for weight in weights:
+            model.set_params(size_weight=weight).fit(X, y, sample_weight)
+            model.set_params(n_epochs=later)
+            found.append(copy(model).set_params(warm_start=False))
+            del found[-1]._start
+        return found
+
+    paths = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(follow)(s) for s in seeds)
+    return [model for path in paths for model in path]

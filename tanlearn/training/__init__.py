@@ -1,0 +1,5 @@
+"""Learning by gradient: losses, their objective, and gradient TAN, on the CPU and on CUDA devices.
+
+In: encoded rows, candidates, a loss, settings, random numbers. Out: the outcome of a training, a structure and tables
+with their history, the same after an interruption.
+"""

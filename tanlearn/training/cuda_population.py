@@ -1,0 +1,320 @@
+"""A population of trainings on the device: arrays of all runs there, and what comes back after an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels._cuda import cupy, row_packing, to_device
+from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.training.engines import DECAY_STEPS, Engine
+from tanlearn.training.losses import CompiledLoss
+from tanlearn.training.optimizers import Adam
+from tanlearn.training.state import Plan, State
+
+__all__ = ["DeviceEngine", "DevicePopulation"]
+
+
+class DevicePopulation:
+    """Trainings on the same rows that take their steps together.
+
+    Parameters
+    ----------
+    states : sequence of State
+        What each learns, of one type; what stands there is where it starts.
+    data : EncodedData
+        Complete rows.
+    weights : ndarray of shape (n_samples,), float32
+        Weights of mean one.
+    losses : sequence of CompiledLoss
+        A built-in loss a training.
+    batch_size : int
+        Rows a step.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[State],
+        data: EncodedData,
+        weights: FloatArray,
+        losses: Sequence[CompiledLoss],
+        batch_size: int,
+    ) -> None:
+        self.states = list(states)
+        self.adams = [Adam(np.empty(0)) for _ in states]
+        self.structure_adams = [Adam(np.empty(0)) for _ in states]
+        n_tables = [len(state.phi) for state in states]
+        #: The tables of run r are numbers first[r] to first[r + 1] - 1.
+        self._first = np.append(0, np.cumsum(n_tables)).tolist()
+        self.problem = _make_problem(self.states, data, weights, losses, batch_size)
+        self._offset = self.problem.offset.get()
+        self.parameters = _make_parameters(self.states)
+        self._steps = _make_steps(self.problem, self.states[0].cells.dtype, self.adams[0])
+        self._scratch = _make_scratch(self.problem, self.states)
+        # What the host writes every epoch.
+        self._order = np.zeros(self._steps.order.shape, np.int32)
+        self._uniform = np.zeros(self._steps.uniform.shape, np.float32)
+        self._streams = np.zeros(self._steps.streams.shape, np.uint64)
+        # Not the default stream, which cannot be recorded, nor one that waits for it: other threads may use that.
+        self._stream = cupy().cuda.Stream(non_blocking=True)
+        self._n_epochs = 0
+        self._graph: Any = None
+
+    def start_epoch(
+        self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
+    ) -> None:
+        """Have one epoch trained; return before it is.
+
+        Parameters
+        ----------
+        plans : sequence of length n_runs of Plan or None
+            Batches and noise, or where the noise begins; no plan, and the training is left alone.
+        rates : sequence of length n_runs of tuple of (float, float)
+            Learning rates of tables and structure logits.
+        temperatures : sequence of length n_runs of float
+            Of the softmax that the structure gradient goes through.
+        """
+        steps, n_steps = self._steps, self.problem.n_steps
+        sizes, structure_sizes = np.zeros((2, *steps.step_sizes.shape))
+        is_streamed = np.zeros(len(plans), np.int32)
+        for run, plan in enumerate(plans):
+            if plan is not None:
+                self._order[run], noise = plan
+                is_streamed[run] = noise.ndim == 1
+                if is_streamed[run]:
+                    self._streams[run] = noise
+                else:
+                    self._uniform[:, self._first[run] : self._first[run + 1]] = noise
+                sizes[run] = self.adams[run].advance(n_steps, rates[run][0])
+                structure_sizes[run] = self.structure_adams[run].advance(n_steps, rates[run][1])
+        cupy().cuda.get_current_stream().synchronize()  # what was sent before is there
+        self._is_active = np.array([plan is not None for plan in plans], np.int32)
+        with self._stream:
+            try:
+                steps.order.set(self._order)
+                if any(plan is not None and plan[1].ndim == 2 for plan in plans):
+                    steps.uniform.set(self._uniform)
+                steps.streams.set(self._streams)
+                steps.is_streamed.set(is_streamed)
+                steps.step_sizes.set(sizes.astype(steps.step_sizes.dtype))
+                steps.structure_step_sizes.set(structure_sizes)
+                steps.temperature.set(np.array(temperatures, np.float64))
+                steps.is_active.set(self._is_active)
+                self._scratch.total.fill(0)
+                self._scratch.is_finite.fill(1)
+                self._launch()
+            except BaseException:  # an interrupt, too: memory that the device writes to must not go to others
+                self._stream.synchronize()
+                raise
+
+    def _launch(self) -> None:
+        """Launch an epoch: from the second one on as a graph, since what a launch costs is that of a whole step."""
+        self._n_epochs += 1
+        if self._n_epochs == 1:
+            gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+            return
+        if self._n_epochs == 2:
+            self._stream.begin_capture()
+            try:
+                gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+            finally:
+                self._graph = self._stream.end_capture()
+        self._graph.launch(self._stream)
+
+    def finish_epoch(self) -> list[float]:
+        """Wait for the epoch, and take structure logits into the states.
+
+        Returns
+        -------
+        list of float
+            Mean loss of every run: nan where a parameter is no longer finite, and where there was no plan.
+        """
+        self._stream.synchronize()
+        phi = self.parameters.phi.get()
+        for run, state in enumerate(self.states):
+            state.phi[:] = phi[self._first[run] : self._first[run + 1]]
+        is_sound = self._scratch.is_finite.get().astype(bool) & self._is_active.astype(bool)
+        return np.where(is_sound, self._scratch.total.get() / self.problem.n_steps, np.nan).tolist()
+
+    def pull(self, run: int) -> None:
+        """Take the tables of a run into its state.
+
+        Parameters
+        ----------
+        run : int
+            Its number.
+        """
+        state = self.states[run]
+        n_classes = state.layout.n_classes
+        begin, end = self._offset[self._first[run]], self._offset[self._first[run + 1]]
+        state.theta[:n_classes] = self.parameters.theta[run * n_classes : (run + 1) * n_classes].get()
+        state.theta[n_classes:] = self.parameters.theta[int(begin) : int(end)].get()
+
+
+class DeviceEngine(Engine):
+    """One run of a population; it draws its noise on the device.
+
+    Parameters
+    ----------
+    population : DevicePopulation
+        All of them. Where it is the only one, epochs can be trained through this engine.
+    run : int
+        Its number.
+    data : EncodedData
+        The rows.
+    """
+
+    noise_device = "cuda"
+
+    def __init__(self, population: DevicePopulation, run: int, data: EncodedData) -> None:
+        super().__init__(population.states[run], data)
+        self.population, self.run = population, run
+        self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
+
+    def pull(self) -> State:
+        """Return the state with the tables of the last epoch, which come to the host.
+
+        Returns
+        -------
+        State
+            The one that was handed in.
+        """
+        self.population.pull(self.run)
+        return self.state
+
+    def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
+        self.population.start_epoch([plan], [rates], [temperature])
+        return self.population.finish_epoch()[self.run] * len(plan[0])
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        return {name: array.get() for name, array in self.population.parameters._asdict().items()}
+
+    def _set_arrays(self, arrays: dict[str, AnyArray]) -> None:
+        for name, array in self.population.parameters._asdict().items():
+            array.set(arrays[name])
+        self.state.phi[:] = arrays["phi"]
+
+
+def _make_problem(
+    states: Sequence[State],
+    data: EncodedData,
+    weights: FloatArray,
+    losses: Sequence[CompiledLoss],
+    batch_size: int,
+) -> gpu_train.Problem:
+    """Return what training does not change, the tables of all runs numbered through."""
+    real, d, n_runs = states[0].cells.dtype, data.n_features, len(states)
+    sizes = [np.diff(state.layout.offset) for state in states]
+    groups = [state.candidates.group for state in states]
+    first = np.append(0, np.cumsum([len(n) for n in sizes]))
+    ends = [group[1:] + start for group, start in zip(groups, first, strict=False)]
+    longest = np.concatenate([np.maximum.reduceat(n, group[:-1]) for n, group in zip(sizes, groups, strict=True)])
+    forms = [state.fixed_point for state in states]
+    size = int(min(batch_size, data.n_samples))
+    _, chunk = row_packing(data.n_classes, real)
+    return gpu_train.Problem(
+        n_features=d,
+        n_tables=int(first[-1]),
+        n_steps=data.n_samples // size,
+        batch_size=size,
+        batch_stride=-(-size // chunk) * chunk,
+        n_samples=data.n_samples,
+        codes=_there(data.codes),
+        y=_there(data.y, np.int32),
+        weight=_there(weights, np.float32),
+        n_states=_there(data.n_states, np.int32),
+        group=_there(np.append(0, np.concatenate(ends)), np.int32),
+        tables=_there(np.concatenate([_tables(run, state) for run, state in enumerate(states)]), np.int32),
+        parents=_there(np.concatenate([state.layout.parents for state in states]), np.int32),
+        # The priors of all runs come first, so that tables follow each other without gaps.
+        offset=_there(n_runs * data.n_classes + np.append(0, np.cumsum(np.concatenate(sizes))), np.int64),
+        prior=_there(np.arange(n_runs) * data.n_classes, np.int64),
+        arborescence=_there([state.candidates.arborescence for state in states], np.int32),
+        loss=_there([loss.kind for loss in losses], np.int32),
+        loss_parameters=_there([loss.kernel_parameters() for loss in losses], real),
+        rounding=_there([(0, 0) if form is None else (form.step, 2**form.n_bits - 1) for form in forms], real),
+        has_price=_there([state.price.size > 0 for state in states], np.int32),
+        price=_there(np.concatenate([state.price if state.price.size else 0 * state.phi for state in states])),
+        place=_there(np.append(0, np.cumsum(longest)), np.int64),
+    )
+
+
+def _tables(run: int, state: State) -> AnyArray:
+    """Return what the tables of a run are: feature of all runs, run, feature, and numbers of a row."""
+    child, _, n_states, offset = state.layout.arrays()
+    place = run * state.candidates.n_features + child
+    return np.stack([place, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
+
+
+def _make_parameters(states: Sequence[State]) -> gpu_train.Parameters:
+    """Return what the states hold, and Adam's beginnings."""
+    n_classes = states[0].layout.n_classes
+    priors = [state.theta[:n_classes] for state in states]
+    theta = np.concatenate([*priors, *(state.theta[n_classes:] for state in states)])
+    phi = np.concatenate([state.phi for state in states])
+    return gpu_train.Parameters(
+        theta=_there(theta),
+        direction=_there(np.zeros_like(theta)),
+        v=_there(np.zeros_like(theta)),
+        n_undrawn=_there(np.zeros(len(phi), np.int32)),
+        pending=_there(np.zeros(len(phi), theta.dtype)),
+        phi=_there(phi),
+        phi_m=_there(np.zeros_like(phi)),
+        phi_v=_there(np.zeros_like(phi)),
+    )
+
+
+def _make_steps(problem: gpu_train.Problem, real: Any, adam: Adam) -> gpu_train.Steps:
+    """Return the arrays that the host fills before every epoch."""
+    n_runs, n_steps = len(problem.loss), problem.n_steps
+    empty = cupy().empty
+    return gpu_train.Steps(
+        order=empty((n_runs, n_steps, problem.batch_size), np.int32),
+        uniform=empty((n_steps, problem.n_tables), np.float32),
+        streams=empty((n_runs, 6), np.uint64),
+        is_streamed=empty(n_runs, np.int32),
+        step_sizes=empty((n_runs, n_steps), real),
+        structure_step_sizes=empty((n_runs, n_steps), np.float64),
+        temperature=empty(n_runs, np.float64),
+        is_active=empty(n_runs, np.int32),
+        decay=_there((adam.beta1 / np.sqrt(adam.beta2)) ** np.arange(DECAY_STEPS), real),
+        n_decay=DECAY_STEPS,
+        beta1=adam.beta1,
+        beta2=adam.beta2,
+        epsilon=adam.epsilon,
+    )
+
+
+def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_train.Scratch:
+    """Return the memory that steps work in."""
+    n_runs, d, size, n_tables = len(states), problem.n_features, problem.batch_size, problem.n_tables
+    n_classes, real = states[0].layout.n_classes, states[0].cells.dtype
+    nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
+    empty, zeros = cupy().empty, cupy().zeros
+    return gpu_train.Scratch(
+        codes=zeros((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
+        noise=empty(n_tables, np.float32),
+        perturbed=empty(n_tables, np.float64),
+        d_choice=empty(n_tables, np.float64),
+        top=empty(n_runs * d, np.float64),
+        selected=empty(n_runs * d, np.int32),
+        begin=empty(n_runs * d, np.int64),
+        start=empty((n_runs * d, size), np.int32),
+        d_scores=zeros((n_runs, problem.batch_stride, n_classes), real),
+        losses=empty((n_runs, size), np.float64),
+        d_tables=empty(int(problem.place[-1:].get()[0]), real),
+        total=empty(n_runs, np.float64),
+        edges=empty((n_runs, nodes, nodes), np.float64),
+        ends=empty((n_runs, 2, nodes, nodes), np.int32),
+        work=empty((n_runs, 6, nodes), np.int32),
+        is_finite=empty(n_runs, np.int32),
+    )
+
+
+def _there(array: Any, dtype: Any = None) -> Any:
+    """Return a copy on the device."""
+    return to_device(np.asarray(array, dtype))[0]

@@ -1,0 +1,127 @@
+"""Many trainings by gradient on one device, in step with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tanlearn.training.cuda_population import DeviceEngine, DevicePopulation
+from tanlearn.training.losses import is_built_in
+from tanlearn.training.training import Training, TrainingOutcome
+
+__all__ = ["train_together"]
+
+
+def train_together(
+    trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
+) -> list[TrainingOutcome | Exception]:
+    """Train on the device what shares rows, batch size and type; each ends when it would by itself.
+
+    Parameters
+    ----------
+    trainings : sequence of Training
+        None of them begun. Those that share rows, batch size and type take their steps together. A loss of the user's
+        own is evaluated on the host, so such a training goes by itself.
+    progress : callable, optional
+        Told about ten times how far those are that go together, in a line of text.
+
+    Returns
+    -------
+    list of TrainingOutcome or Exception
+        In the same order. A training that fails ends alone.
+
+    Examples
+    --------
+    Where there is no device, nothing can be trained on it:
+
+    >>> from tanlearn.training.cuda_training import train_together
+    >>> train_together([])
+    []
+    """
+    outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, training in enumerate(trainings):
+        if is_built_in(training.loss) and not training.data.has_missing:
+            data = training.data
+            arrays = data.codes, data.y, data.sample_weight, data.n_states
+            key = *map(id, arrays), data.n_classes, training.settings.batch_size, training.settings.dtype
+            groups.setdefault(key, []).append(number)
+            continue
+        try:
+            outcomes[number] = training.run()
+        except Exception as error:  # the user's loss may raise anything
+            outcomes[number] = error.with_traceback(None)
+        _release([training])
+    for members in groups.values():
+        for number, outcome in zip(members, _train_group([trainings[m] for m in members], progress), strict=True):
+            outcomes[number] = outcome
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _train_group(
+    trainings: Sequence[Training], progress: Callable[[str], Any] | None
+) -> list[TrainingOutcome | Exception]:
+    """Train one population, or where there is no room for it, its halves one after the other."""
+    first = trainings[0]
+    problem: Exception
+    try:
+        population = DevicePopulation(
+            [training.state for training in trainings],
+            first.data,
+            first.weights,
+            [training.loss for training in trainings if is_built_in(training.loss)],
+            first.settings.batch_size,
+        )
+    except Exception as error:
+        problem = error.with_traceback(None)  # whose frames would keep what there was room for
+    else:
+        return _train_population(population, trainings, progress)
+    if len(trainings) == 1:
+        return [problem]
+    middle = len(trainings) // 2
+    return _train_group(trainings[:middle], progress) + _train_group(trainings[middle:], progress)
+
+
+def _train_population(
+    population: DevicePopulation, trainings: Sequence[Training], progress: Callable[[str], Any] | None
+) -> list[TrainingOutcome | Exception]:
+    """Train all members to their ends."""
+    for run, training in enumerate(trainings):
+        training.engine = DeviceEngine(population, run, training.data)
+    failures: dict[int, Exception] = {}
+    plans = [training.plan() for training in trainings]
+    active = list(range(len(trainings)))
+    n_epochs = max(training.settings.n_epochs for training in trainings)
+    for epoch in range(1, n_epochs + 1):
+        if not active:
+            break
+        chosen = [plans[run] if run in active else None for run in range(len(trainings))]
+        schedules = [training.schedule() for training in trainings]
+        population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
+        try:
+            # Drawn while the device is at work. Who stops early has drawn one plan too many, which nobody sees.
+            for run in active:
+                if not trainings[run].is_last:
+                    plans[run] = trainings[run].plan()
+        finally:  # whatever interrupts: memory that the device writes to must not go to others
+            losses = population.finish_epoch()
+        for run in list(active):
+            training = trainings[run]
+            try:
+                training.tell(training.end_epoch(losses[run]))
+            except Exception as error:  # of a callback, anything
+                # Without its traceback, whose frames are this one's: they would keep the population.
+                failures[run] = error.with_traceback(None)
+            if run in failures or training.is_over or training.is_stopped:
+                active.remove(run)
+        if progress is not None and (epoch % max(1, n_epochs // 10) == 0 or not active):
+            progress(f"epoch {epoch}/{n_epochs} of {len(trainings)} trainings in step, {len(active)} of them go on")
+    outcomes = [failures[run] if run in failures else training.outcome() for run, training in enumerate(trainings)]
+    _release(trainings)
+    return outcomes
+
+
+def _release(trainings: Sequence[Training]) -> None:
+    """Let go of engines, and so of what they keep on the device: what follows needs the room."""
+    for training in trainings:
+        vars(training).pop("engine", None)

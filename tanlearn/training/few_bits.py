@@ -1,0 +1,194 @@
+"""Training for tables of a few bits, whose split into integer and fraction bits is searched ([RE]).
+
+[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+ICPR 2020.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.candidates import CandidateSets
+from tanlearn.network.quantization import MAX_BITS, FixedPoint
+from tanlearn.training.cuda_training import train_together
+from tanlearn.training.losses import Loss
+from tanlearn.training.training import Training, TrainingOutcome, TrainingSettings, error_rate, train
+
+__all__ = ["best_split", "read_bits", "train_in_bits", "trainings_in_bits"]
+
+#: Integer bits to choose from where only the total is given ([RE] V-B).
+INTEGER_BITS = range(1, 7)
+
+
+def read_bits(bits: Any) -> list[FixedPoint | None]:
+    """Return the formats that a user's ``bits`` leave to choose from.
+
+    Parameters
+    ----------
+    bits : None, int or (int, int)
+        No rounding; bits of a number, however split; or integer and fraction bits.
+
+    Returns
+    -------
+    list of FixedPoint or None
+        ``[None]`` for no rounding.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or too many or too few bits.
+
+    Examples
+    --------
+    >>> from tanlearn.training.few_bits import read_bits
+    >>> read_bits((3, 1))
+    [FixedPoint(integer_bits=3, fraction_bits=1)]
+    >>> len(read_bits(4))
+    6
+    """
+    if bits is None:
+        return [None]
+    if isinstance(bits, (int, np.integer)) and type(bits) is not bool and 1 <= bits <= MAX_BITS:
+        return [FixedPoint(integer_bits, int(bits) - integer_bits) for integer_bits in INTEGER_BITS]
+    if isinstance(bits, Sequence) and not isinstance(bits, str) and len(bits) == 2:
+        return [FixedPoint(*bits)]
+    raise ValueError(
+        f"bits must be None, a number of bits from 1 to {MAX_BITS}, or a tuple of integer and fraction bits whose sum "
+        f"is such a number; got {bits!r}."
+    )
+
+
+def train_in_bits(
+    bits: Any,
+    data: EncodedData,
+    candidates: CandidateSets,
+    loss: Loss,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+    *,
+    validation: EncodedData | None = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Any], Any] | None = None,
+    checkpoint: Any = None,
+    start: Any = None,
+) -> TrainingOutcome:
+    """Train as :func:`tanlearn.training.training.train` does, for numbers of so many bits.
+
+    If the split is open, every one is trained, from the same random numbers, and the one with the fewest errors is
+    kept: on the validation rows, or without any on the training rows. Of equals, the one with the lowest last loss.
+
+    Parameters
+    ----------
+    bits : None, int or (int, int)
+        As for :func:`read_bits`.
+    data, candidates, loss, settings, rng, validation : as for :func:`tanlearn.training.training.train`
+    n_jobs : int, optional
+        Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
+    callback, checkpoint, start : as for :func:`tanlearn.training.training.train`
+        The callback hears of all trainings; a checkpoint is of one only.
+
+    Returns
+    -------
+    TrainingOutcome
+        With :class:`~tanlearn.network.quantization.IntegerTables`, unless ``bits`` is None.
+
+    Raises
+    ------
+    ValueError
+        If a checkpoint is to be kept of more than one training, or :func:`tanlearn.training.training.train` raises one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CandidateSets, EncodedData, Hybrid
+    >>> from tanlearn.training.few_bits import train_in_bits
+    >>> from tanlearn.training.training import TrainingSettings
+    >>> y = np.arange(200) % 2
+    >>> data = EncodedData.from_codes(y[:, np.newaxis], y)
+    >>> sets, settings = CandidateSets.from_lists([[]]), TrainingSettings(n_epochs=5)
+    >>> train_in_bits((1, 0), data, sets, Hybrid(), settings, np.random.default_rng(0)).tables
+    IntegerTables(n_features=1, n_classes=2, bits=(1, 0), n_cells=6)
+    """
+    formats = read_bits(bits)
+    options = {"validation": validation, "callback": callback, "start": start}
+    if len(formats) == 1:
+        chosen = replace(settings, fixed_point=formats[0])
+        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
+    if checkpoint is not None:
+        raise ValueError(
+            f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
+            f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
+        )
+    trainings = trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)
+    outcomes: Sequence[TrainingOutcome | Exception]
+    if data.device == "cuda":
+        outcomes = train_together(list(trainings))
+    else:  # made one by one: each takes memory for all candidates' tables
+        outcomes = Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", prefer="threads", require="sharedmem")(
+            delayed(Training.run)(training, 1) for training in trainings
+        )
+    return best_split(outcomes, data if validation is None else validation)
+
+
+def trainings_in_bits(
+    bits: Any,
+    data: EncodedData,
+    candidates: CandidateSets,
+    loss: Loss,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+    **options: Any,
+) -> Iterator[Training]:
+    """Yield the trainings, not begun, that :func:`train_in_bits` chooses from.
+
+    Parameters
+    ----------
+    bits, data, candidates, loss, settings, rng : as for :func:`train_in_bits`
+    **options : as for :class:`~tanlearn.training.training.Training`
+
+    Yields
+    ------
+    Training
+        One a split, each with random numbers of its own.
+    """
+    for fixed_point in read_bits(bits):
+        chosen = replace(settings, fixed_point=fixed_point)
+        yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
+
+
+def best_split(outcomes: Sequence[TrainingOutcome | Exception], data: EncodedData) -> TrainingOutcome:
+    """Return the outcome with the fewest errors, of equals the one with the lowest last loss.
+
+    Parameters
+    ----------
+    outcomes : sequence of TrainingOutcome or Exception
+        Of all splits.
+    data : EncodedData
+        Rows to judge by.
+
+    Returns
+    -------
+    TrainingOutcome
+
+    Raises
+    ------
+    Exception
+        The first, if a training has failed.
+    """
+    sound = []
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+        sound.append(outcome)
+
+    def rank(outcome: TrainingOutcome) -> tuple[float, float]:
+        return error_rate(outcome.structure, outcome.tables, data), outcome.history[-1].loss
+
+    return sound[0] if len(sound) == 1 else min(sound, key=rank)

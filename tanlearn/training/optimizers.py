@@ -1,0 +1,299 @@
+"""Optimisers: they see a vector and its gradient, and nothing of what it stands for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import FloatArray
+from tanlearn.kernels.adam import adam_step
+
+__all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs"]
+
+
+class Adam:
+    """Adam as TensorFlow computes it, with which the figures of differentiable TAN (section 4.2) were made.
+
+    Step t moves x by ``-learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)``. Here
+    epsilon joins the root of the biased moment: it is the "epsilon hat" of Kingma and Ba (2015, end of
+    section 2), and not the epsilon of their algorithm 1.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,), float32 or float64
+        A vector like the one to be moved: the moments take its length and type.
+    learning_rate : float, default=3e-3
+        Largest length of an early step in every cell, at least 0; :meth:`step` may override it.
+    beta1, beta2 : float, default=0.9 and 0.999
+        Decay of the first and of the second moment, from 0 to below 1.
+    epsilon : float, default=1e-7
+        Added to the root of the second moment, above 0.
+
+    Attributes
+    ----------
+    m, v : ndarray of shape (n,)
+        Moving averages of the gradient and of its square. Values below 1.2e-38 are kept as 0.
+    t : int
+        Number of steps taken.
+
+    Raises
+    ------
+    ValueError
+        If x is no vector of floats, or a number is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.training.optimizers import Adam
+    >>> x = np.array([1.0, -2.0])
+    >>> adam = Adam(x, learning_rate=0.1)
+    >>> for _ in range(200):
+    ...     adam.step(x, 2 * x)  # the gradient of x @ x
+    >>> adam.t, bool(np.abs(x).max() < 1e-3)
+    (200, True)
+    """
+
+    def __init__(
+        self,
+        x: FloatArray,
+        *,
+        learning_rate: float = 3e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-7,
+    ) -> None:
+        if x.ndim != 1 or x.dtype not in (np.float32, np.float64):
+            raise ValueError(f"x must be a float32 or float64 vector, got shape {x.shape} and type {x.dtype}.")
+        for name, value, legal, rule in (
+            ("learning_rate", learning_rate, 0 <= learning_rate < math.inf, "at least 0 and finite"),
+            ("beta1", beta1, 0 <= beta1 < 1, "from 0 to below 1"),
+            ("beta2", beta2, 0 <= beta2 < 1, "from 0 to below 1"),
+            ("epsilon", epsilon, 0 < epsilon < math.inf, "above 0 and finite"),
+        ):
+            if not legal:
+                raise ValueError(f"{name} must be {rule}, got {value}.")
+        self.learning_rate = learning_rate
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.m: FloatArray = np.zeros_like(x)
+        self.v: FloatArray = np.zeros_like(x)
+        self.t = 0
+
+    def step(self, x: FloatArray, gradient: FloatArray, learning_rate: float | None = None) -> None:
+        """Move x in place, against the gradient.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n,)
+            The vector, in the type of the moments.
+        gradient : ndarray of shape (n,)
+            The gradient at x, in the same type.
+        learning_rate : float, optional
+            The rate of this step; by default the one of the constructor.
+
+        Raises
+        ------
+        ValueError
+            If shape or type differ from those of the moments.
+        """
+        for name, array in (("x", x), ("gradient", gradient)):
+            if array.shape != self.m.shape or array.dtype != self.m.dtype:
+                raise ValueError(
+                    f"{name} must have shape {self.m.shape} and type {self.m.dtype} like the moments, got "
+                    f"{array.shape} and {array.dtype}. Make a new Adam for another vector."
+                )
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        step_size = float(self.advance(1, rate)[0])
+        adam_step(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
+
+    def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
+        """Count steps that a fused kernel takes by itself, and return their corrected sizes.
+
+        Parameters
+        ----------
+        n_steps : int
+            Number of steps, at least 1.
+        learning_rate : float
+            Their rate.
+
+        Returns
+        -------
+        ndarray of shape (n_steps,), float64
+            ``rate * sqrt(1 - beta2^t) / (1 - beta1^t)``.
+        """
+        t = np.arange(self.t + 1, self.t + n_steps + 1)
+        self.t += n_steps
+        return learning_rate * np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
+
+
+class OptimizeOutcome(NamedTuple):
+    """What a minimiser found.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,), float64
+        The best point.
+    fun : float
+        The value there.
+    grad_norm : float
+        The largest absolute entry of the gradient there.
+    n_iter : int
+        Iterations done.
+    converged : bool
+        Whether the minimiser ended by itself with ``grad_norm`` at most ``tol``.
+    message : str
+        Why it ended.
+    """
+
+    x: FloatArray
+    fun: float
+    grad_norm: float
+    n_iter: int
+    converged: bool
+    message: str
+
+
+def minimize_cg(
+    fun: Callable[[FloatArray], tuple[float, FloatArray]],
+    x0: FloatArray,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    callback: Callable[[FloatArray], Any] | None = None,
+) -> OptimizeOutcome:
+    """Minimise by non-linear conjugate gradients: Polak-Ribiere+ with a Wolfe line search.
+
+    The method of maximum margin, section 3.2, as SciPy computes it.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes x of shape (n,), float64, and returns the value and the gradient of shape (n,).
+    x0 : array-like of shape (n,)
+        Where to start; not changed.
+    max_iter : int, default=100
+        Most iterations, at least 1.
+    tol : float, default=1e-5
+        Stop when no entry of the gradient is larger, at least 0.
+    callback : callable, optional
+        Called with x after every iteration; a true result ends the search.
+
+    Returns
+    -------
+    OptimizeOutcome
+
+    Raises
+    ------
+    ValueError
+        If the value or the gradient at x0 is not finite, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.training.optimizers import minimize_cg
+    >>> outcome = minimize_cg(lambda x: (float(np.sum((x - 3) ** 2)), 2 * (x - 3)), np.zeros(2))
+    >>> outcome.x.round(6), outcome.converged
+    (array([3., 3.]), True)
+    """
+    return _minimize("CG", {}, fun, x0, max_iter, tol, callback)
+
+
+def minimize_lbfgs(
+    fun: Callable[[FloatArray], tuple[float, FloatArray]],
+    x0: FloatArray,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    callback: Callable[[FloatArray], Any] | None = None,
+) -> OptimizeOutcome:
+    """Minimise by L-BFGS, a quasi-Newton method that remembers the last ten steps.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes x of shape (n,), float64, and returns the value and the gradient of shape (n,).
+    x0 : array-like of shape (n,)
+        Where to start; not changed.
+    max_iter : int, default=100
+        Most iterations, at least 1.
+    tol : float, default=1e-5
+        Stop when no entry of the gradient is larger, at least 0.
+    callback : callable, optional
+        Called with x after every iteration; a true result ends the search.
+
+    Returns
+    -------
+    OptimizeOutcome
+
+    Raises
+    ------
+    ValueError
+        If the value or the gradient at x0 is not finite, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.training.optimizers import minimize_lbfgs
+    >>> outcome = minimize_lbfgs(lambda x: (float(np.sum((x - 3) ** 2)), 2 * (x - 3)), np.zeros(2))
+    >>> outcome.x.round(6), outcome.converged
+    (array([3., 3.]), True)
+    """
+    # By default a small relative gain, or 15,000 evaluations, would end the search before tol or max_iter.
+    options = {"ftol": 0.0, "maxfun": np.iinfo(np.int32).max}
+    return _minimize("L-BFGS-B", options, fun, x0, max_iter, tol, callback)
+
+
+def _minimize(
+    method: Literal["CG", "L-BFGS-B"],
+    options: dict[str, float],
+    fun: Callable[[FloatArray], tuple[float, FloatArray]],
+    x0: FloatArray,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[FloatArray], Any] | None,
+) -> OptimizeOutcome:
+    """Run one of SciPy's minimisers and translate its result."""
+    from scipy.optimize import minimize
+
+    start = np.array(x0, dtype=np.float64)
+    if start.ndim != 1:
+        raise ValueError(f"x0 must be a vector, got shape {start.shape}. Flatten it with ravel().")
+    if max_iter < 1 or not tol >= 0:
+        raise ValueError(f"max_iter must be at least 1 and tol at least 0, got {max_iter} and {tol}.")
+    first, stopped = True, False
+
+    def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal first
+        value, gradient = fun(x)
+        if first:
+            _require_finite(value, gradient)
+            first = False
+        # A copy, because SciPy keeps the last gradient while fun may reuse its array.
+        return float(value), np.array(gradient, dtype=np.float64)
+
+    def halt(xk: FloatArray) -> None:
+        nonlocal stopped
+        stopped = callback is not None and bool(callback(xk))
+        if stopped:
+            raise StopIteration
+
+    limits: Any = {"maxiter": max_iter, "gtol": tol, **options}
+    result = minimize(evaluate, start, method=method, jac=True, callback=halt, options=limits)
+    grad_norm = float(np.abs(result.jac).max(initial=0.0))
+    message = "Stopped by the callback." if stopped else str(result.message)
+    converged = not stopped and grad_norm <= tol
+    return OptimizeOutcome(result.x, float(result.fun), grad_norm, int(result.nit), converged, message)
+
+
+def _require_finite(value: float, gradient: FloatArray) -> None:
+    """Raise unless the search can start here."""
+    n_wrong = np.count_nonzero(~np.isfinite(gradient))
+    if n_wrong or not math.isfinite(value):
+        raise ValueError(
+            f"the value and the gradient at x0 must be finite, got value {value} and {n_wrong} of "
+            f"{np.size(gradient)} gradient entries not finite. Start where no probability is zero."
+        )

@@ -1,0 +1,261 @@
+"""What gradient TAN learns, tables and structure logits of all candidates, and what an epoch is made of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TypeAlias
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels import trees
+from tanlearn.kernels._lanes import LANES
+from tanlearn.network.candidates import CandidateSets
+from tanlearn.network.quantization import FixedPoint, round_tables
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+from tanlearn.training.noise_streams import skip_uniform
+from tanlearn.training.parametrizations import Normalized
+
+__all__ = ["Plan", "State", "plan_epoch"]
+
+#: An epoch's batches, (n_steps, batch_size) sample numbers, and uniform numbers for the noise, (n_steps, n_tables), or
+#: where these begin in the stream of a generator.
+Plan: TypeAlias = tuple[IntArray, AnyArray]
+
+
+def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
+    """Draw all that is random in an epoch, so that all engines can be handed the same; noise is drawn on its device.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows, at least 1.
+    batch_size : int
+        Rows a step, at least 1; all of them, if there are fewer.
+    n_tables : int
+        Candidate tables, of which each gets a number a step.
+    rng : numpy.random.Generator
+        Left as it is after drawing, wherever that is done.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where the noise is drawn.
+
+    Returns
+    -------
+    order : ndarray of shape (n_steps, batch_size), int64
+        Numbers of the rows of every batch; each occurs once, and those of a last partial batch do not.
+    noise : ndarray of shape (n_steps, n_tables), float32
+        Uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`. For "cuda" of shape (6,), uint64: where these
+        numbers begin (see :func:`~tanlearn.training.noise_streams.skip_uniform`), unless the generator is no PCG64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.training.state import plan_epoch
+    >>> order, noise = plan_epoch(10, 4, 3, np.random.default_rng(0))
+    >>> order.shape, noise.shape  # two rows are left out
+    ((2, 4), (2, 3))
+    """
+    size = int(min(batch_size, n_samples))  # a NumPy integer is no step of a generator's stream
+    n_steps = n_samples // size
+    order = rng.permutation(n_samples)[: n_steps * size].reshape(n_steps, size)
+    start = skip_uniform(rng, n_steps * n_tables) if device == "cuda" else None
+    return order, rng.random((n_steps, n_tables), dtype=np.float32) if start is None else start
+
+
+class State:
+    """Tables and structure logits while they are learnt.
+
+    With ``fixed_point`` the scores are those of rounded tables, and so are the tables of the outcome; gradients go
+    straight through the rounding ([RE] eq. 8).
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows; families that miss something are not counted.
+    candidates : CandidateSets
+        What every feature may choose from.
+    init : {"uniform", "maximum-likelihood"}
+        Start of the parameters.
+    dtype : {"float32", "float64"}
+        Their type.
+    rng : numpy.random.Generator
+        Where a random start comes from.
+    fixed_point : FixedPoint, optional
+        The format that log-probabilities are rounded to.
+    size_weight : float, default=0.0
+        Price of a cell in the structure's part of the loss, in nats a cell and row ([RE] eq. 17; losses are means).
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells + LANES,)
+        Normalised log-probabilities of all tables. Kernels read rows as whole vector registers; the slack is what they
+        may read behind the last.
+    phi : ndarray of shape (n_tables,), float64
+        Structure logits.
+    price : ndarray of shape (n_tables,)
+        Of every table, in nats a row; empty where nothing has one.
+    selected : ndarray of shape (n_features,), intp
+        The tables last drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CandidateSets, EncodedData
+    >>> from tanlearn.training.state import State
+    >>> data, rng = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1]), np.random.default_rng(0)
+    >>> state = State(data, CandidateSets.from_lists([[], [0]]), "maximum-likelihood", "float32", rng)
+    >>> state.draw(state.perturb(np.array([0.0, 0.0, 0.5]))).tolist()  # table 2 is that of feature 1 given feature 0
+    [0, 2]
+    >>> state.probabilities()
+    [{-1: 1.0}, {-1: 0.5, 0: 0.5}]
+    """
+
+    def __init__(
+        self,
+        data: EncodedData,
+        candidates: CandidateSets,
+        init: str,
+        dtype: str,
+        rng: np.random.Generator,
+        fixed_point: FixedPoint | None = None,
+        size_weight: float = 0.0,
+    ) -> None:
+        self.candidates = candidates
+        self.fixed_point = fixed_point
+        self.layout = candidates.layout(data.n_states, data.n_classes)
+        self.layout.check_memory(data.n_samples)
+        if init == "maximum-likelihood":
+            # As in the loss, weights are relative to their mean; ones stay integers, which are counted faster.
+            weights = data.weights
+            if data.sample_weight is not None:
+                weights = weights / weights[weights > 0].mean()
+            rho = np.log(self.layout.count(data.codes, data.y, weights, data.device) + 1.0)
+        else:
+            rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
+        self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
+        Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
+        self.phi: FloatArray = np.zeros(candidates.n_tables)
+        self.price: FloatArray = size_weight * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
+        self.table_parent = candidates.parents[:, 0]
+        self.selected: IntArray = np.empty(candidates.n_features, np.intp)
+        nodes = 2 * candidates.n_features + 1 if candidates.arborescence else 0
+        self.edges = np.empty((nodes, nodes)), np.empty((nodes, nodes), np.intp), np.empty((nodes, nodes), np.intp)
+        self.work: IntArray = np.empty((5, nodes), np.intp)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The normalised log-probabilities of all tables, shape (n_cells,)."""
+        return self.cells[: self.layout.n_cells]
+
+    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
+        """Take tables and logits that a training of the same candidates has left.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_cells,)
+            Normalised log-probabilities of all tables.
+        phi : ndarray of shape (n_tables,)
+            Structure logits.
+
+        Raises
+        ------
+        ValueError
+            If a shape is another, as that of other candidates, columns, categories or classes is.
+        """
+        if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
+            raise ValueError(
+                f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "
+                f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
+            )
+        self.theta[:], self.phi[:] = theta, phi
+
+    def scoring_cells(self) -> FloatArray:
+        """Return what rows are scored with: theta, or theta rounded ([RE] eq. 11).
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Without ``fixed_point`` theta itself, and no copy.
+        """
+        return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
+
+    def perturb(self, noise: FloatArray) -> FloatArray:
+        """Return log softmax(phi) + noise, whose largest entry of every feature is drawn (differentiable TAN, eq. 11).
+
+        Parameters
+        ----------
+        noise : ndarray of shape (n_tables,)
+            Gumbel(0, 1) numbers; zeros for the most probable structure.
+
+        Returns
+        -------
+        ndarray of shape (n_tables,), float64
+            The softmax runs over the candidates of every feature.
+        """
+        perturbed = np.empty_like(self.phi)
+        trees.perturb(self.phi, noise, self.candidates.group, perturbed)
+        return perturbed
+
+    def draw(self, perturbed: FloatArray) -> IntArray:
+        """Choose a table for every feature: the best by itself, or the best tree (Chu and Liu; Edmonds 1967).
+
+        Parameters
+        ----------
+        perturbed : ndarray of shape (n_tables,), float64
+            What :meth:`perturb` returned.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), intp
+            ``selected`` itself, which the next draw overwrites.
+        """
+        group = self.candidates.group
+        if self.candidates.arborescence:
+            trees.draw_arborescence(perturbed, group, self.table_parent, *self.edges, self.work, self.selected)
+        else:
+            trees.draw_independent(perturbed, group, self.selected)
+        return self.selected
+
+    def most_probable(self) -> tuple[Structure, Tables]:
+        """Return the structure that is drawn without noise, and its tables.
+
+        Returns
+        -------
+        structure : Structure
+        tables : Tables
+            Normalised in float64; of ``fixed_point``, if there is one,
+            :class:`~tanlearn.network.quantization.IntegerTables`.
+        """
+        selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
+        layout = self.layout.select(selected)
+        rho = self.layout.select_cells(self.theta, selected).astype(np.float64)
+        tables = Tables(layout, Normalized(layout).forward(rho))
+        if self.fixed_point is not None:
+            tables = round_tables(tables, self.fixed_point)
+        return self.candidates.structure(selected), tables
+
+    def probabilities(self) -> list[dict[int, float]]:
+        """Return softmax(phi), feature by feature.
+
+        Returns
+        -------
+        list of length n_features of dict
+            Probability by parent, -1 for none.
+        """
+        values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
+        parents = self.table_parent.tolist()
+        edges = self.candidates.group.tolist()
+        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
+
+    def structure_entropy(self) -> float:
+        """Return the mean entropy of the features' candidate distributions.
+
+        Returns
+        -------
+        float
+            In nats, from 0, where all is decided, to the mean logarithm of the numbers of candidates.
+        """
+        log_p = self.perturb(np.zeros_like(self.phi))
+        return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)

@@ -1,0 +1,149 @@
+"""The registry of learners: names, look-up, what the factories make, and the README's table of it."""
+
+import importlib.util
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tanlearn import NaiveBayesClassifier, TableEncoder, TANClassifier
+from tanlearn.baselines import LEARNERS, find_learner
+from tanlearn.comparison import Result
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def parity():
+    """Return rows whose class is the parity of two features, beside one that says nothing."""
+    X = np.random.default_rng(0).integers(0, 2, (200, 3))
+    return X, X[:, 0] ^ X[:, 1]
+
+
+def test_keys_are_the_names_and_every_entry_is_described():
+    assert [learner.name for learner in LEARNERS.values()] == list(LEARNERS)
+    assert all(learner.description and learner.citation for learner in LEARNERS.values())
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learner_fits_predicts_and_can_be_cloned(name, parity):
+    X, y = parity
+    encoder = TableEncoder(discrete_features=True)
+    model = clone(LEARNERS[name].make(random_state=1, n_epochs=3, n_jobs=2, encoder=encoder)).fit(X, y)
+    assert model.predict(X).shape == y.shape
+    assert model.n_features_in_ == 3
+    assert model.encoder_.is_discrete_.all()
+    assert model.random_state == 1
+    assert model.n_jobs == 2
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_seed_alone_decides_the_outcome(name, parity):
+    X, y = parity
+    first, second = (LEARNERS[name].make(random_state=5, n_epochs=3).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_joint_log_proba(X), second.predict_joint_log_proba(X))
+
+
+@pytest.fixture(autouse=True)
+def _extras(request):
+    """Skip a learner whose extra is not installed."""
+    if "CVX-MM" in request.node.name:
+        pytest.importorskip("cvxpy")
+
+
+# A random tree joins the two features by luck only.
+@pytest.mark.parametrize("name", [name for name in LEARNERS if "NB" not in name and name != "TAN Random HYB"])
+def test_trees_learn_parity_and_naive_bayes_cannot(name, parity):
+    X, y = parity
+    assert LEARNERS[name].make(n_epochs=200).fit(X, y).score(X, y) > 0.9
+    assert LEARNERS["NB ML"].make().fit(X, y).score(X, y) < 0.8
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name.endswith("HYB")])
+def test_epochs_reach_the_learners_by_stochastic_gradient(name):
+    assert 7 in LEARNERS[name].make(n_epochs=7).get_params().values()
+
+
+def test_subset_has_eight_candidates():
+    learner = LEARNERS["TAN Subset HYB"].make()
+    assert isinstance(learner, TANClassifier)
+    assert (learner.candidates, learner.n_candidates) == ("subset", 8)
+
+
+@pytest.mark.parametrize("spelling", ["TAN-CMI ML", "tan-cmi ml", "  Tan-CMI   ML "])
+def test_look_up_ignores_case_and_spaces(spelling):
+    assert find_learner(spelling) is LEARNERS["TAN-CMI ML"]
+
+
+def test_unknown_name_gets_the_nearest_one_and_all():
+    with pytest.raises(ValueError, match=r"no learner 'TAN-CIM ML'\. Did you mean 'TAN-CMI ML'\? .*NB ML, .*Pseudo"):
+        find_learner("TAN-CIM ML")
+    with pytest.raises(ValueError, match=r"no learner 'random forest'\. The learners are: NB ML"):
+        find_learner("random forest")
+
+
+def test_made_without_arguments_is_the_plain_estimator():
+    assert isinstance(LEARNERS["NB ML"].make(), NaiveBayesClassifier)
+    assert LEARNERS["NB ML"].make().encoder is None
+
+
+def readme_table() -> str:
+    """Return what stands between the markers."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- learners:begin -->\n(.*)<!-- learners:end -->", text, flags=re.DOTALL)
+    assert found is not None, "the README has lost the markers of the learners' table"
+    return found[1]
+
+
+def test_readme_table_has_every_learner_with_its_description():
+    expected = [[name, learner.description, learner.citation] for name, learner in LEARNERS.items()]
+    rows = re.findall(r"^\| (.*) \|$", readme_table(), flags=re.MULTILINE)
+    assert [row.split(" | ")[:3] for row in rows[2:]] == expected, "run python benchmarks/readme_table.py"
+
+
+def test_modules_that_the_readme_names_exist():
+    names = set(re.findall(r"`(tanlearn\.[a-z_]+)`", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(names) > 10
+    assert [name for name in sorted(names) if importlib.util.find_spec(name) is None] == []
+
+
+@pytest.fixture(scope="module")
+def generator():
+    """Return the script that writes the README's table."""
+    spec = importlib.util.spec_from_file_location("readme_table", ROOT / "benchmarks" / "readme_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generator_replaces_what_is_between_the_markers(generator):
+    text = f"before\n{generator.BEGIN}old\n{generator.END}\nafter\n"
+    assert generator.with_table(text, "new\n") == f"before\n{generator.BEGIN}new\n{generator.END}\nafter\n"
+    with pytest.raises(ValueError, match="must hold the lines"):
+        generator.with_table("no markers", "new\n")
+
+
+def test_readme_says_that_the_defaults_were_chosen_on_its_set(generator):
+    said = generator.table([Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)], 7)
+    assert "expect less of them" in generator.CHOSEN_HERE
+    assert generator.CHOSEN_HERE in said
+    assert generator.CHOSEN_HERE in readme_table()
+
+
+def test_generator_prints_the_best_in_bold_and_stops_at_a_failure(generator):
+    good = Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)
+    worse = Result("digits", "NB HYB", 1, 10, 5, 40.0, None, 12, 0.5, 1.0)
+    lines = generator.table([good, worse], 7).splitlines()
+    assert lines[2].endswith("| **20.00** | 12 | 0.50 | 1.0 |")
+    assert lines[3].endswith("| 40.00 | 12 | 0.50 | 1.0 |")
+    with pytest.raises(SystemExit, match="NB ML failed: why"):
+        generator.table([good, Result("digits", "NB ML", 1, 10, 5, failure="why")], 7)
+
+
+def test_learners_travel_to_other_processes():
+    for learner in LEARNERS.values():
+        again = pickle.loads(pickle.dumps(learner))
+        assert repr(again.make(n_epochs=3)) == repr(learner.make(n_epochs=3))

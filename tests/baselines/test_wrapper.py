@@ -1,0 +1,306 @@
+"""The scorer of wrapper searches against structures that are scored from raw rows."""
+
+import numpy as np
+import pytest
+from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, scorer_of
+
+from tanlearn import EncodedData, MaximumLikelihood, Structure
+from tanlearn.baselines import GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, wrapper
+from tanlearn.baselines.wrapper import first_best, single_parents
+
+
+def random_families(rng, scorer, child):
+    """Families of a child with none, one and two parents that close no cycle: parents have lower numbers."""
+    given = [[-1, -1], *([j, -1] for j in range(child)), *([j, k] for k in range(child) for j in range(k))]
+    return scorer.families(child, np.array(given)[rng.permutation(len(given))])
+
+
+def random_walk(scorer, n_steps, seed=1):
+    """Exchange families at random."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n_steps):
+        families = random_families(rng, scorer, int(rng.integers(len(scorer.parents))))
+        values = scorer.try_families(families)
+        number = int(rng.integers(len(values)))
+        scorer.take(families, number, float(values[number]))
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("validation", VALIDATIONS)
+@pytest.mark.parametrize("weight", [None, "whole", "real"])
+@pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=["alpha", "epsilon"])
+def test_scores_equal_those_of_raw_rows(score, validation, weight, smoothing):
+    data = random_data(0, weight=weight)
+    expected = naive_score(data, score, validation, smoothing)
+    scorer = scorer_of(data, score, validation, smoothing)
+    for parents in ([(-1, -1)] * 4, [(-1, -1), (0, -1), (1, -1), (1, -1)], [(3, -1), (0, 3), (0, -1), (-1, -1)]):
+        assert scorer.score(np.array(parents)) == pytest.approx(expected(parents), rel=1e-12)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("validation", VALIDATIONS)
+@pytest.mark.parametrize("weight", [None, "real"])
+def test_after_many_exchanges_the_scorer_is_the_one_built_anew_to_the_last_bit(score, validation, weight):
+    data = random_data(1, weight=weight)
+    walked = scorer_of(data, score, validation)
+    random_walk(walked, 60)
+    anew = scorer_of(data, score, validation, initial=Structure(walked.parents))
+    assert (walked.parents >= 0).any()
+    for ours, fresh in zip(walked._parts, anew._parts, strict=True):
+        np.testing.assert_array_equal(ours.scores, fresh.scores)
+    families = single_parents(0, 4)
+    np.testing.assert_array_equal(
+        walked.try_families(walked.families(0, families)), anew.try_families(anew.families(0, families))
+    )
+    assert walked.value == pytest.approx(anew.value, rel=0 if weight is None and score != SCORES[2] else 1e-14)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("validation", VALIDATIONS)
+def test_tried_families_score_as_structures_with_them(score, validation):
+    data = random_data(2, weight="real")
+    scorer = scorer_of(data, score, validation)
+    random_walk(scorer, 5)
+    families = random_families(np.random.default_rng(0), scorer, 3)
+    selected = np.array([4, 0, 2])
+    expected = []
+    for number in selected:
+        parents = scorer.parents.copy()
+        parents[3] = families.parents[number]
+        expected.append(scorer.score(parents))
+    np.testing.assert_allclose(scorer.try_families(families, selected), expected, rtol=1e-12)
+
+
+def test_log_probabilities_are_rounded_to_multiples_of_two_to_the_minus_32():
+    data = random_data(3)
+    exact = MaximumLikelihood().fit(Structure([-1, 0, 1, -1]), data, None)
+    for i, parent in enumerate([-1, 0, 1, -1]):
+        (cells,) = scorer_of(data).families(i, np.array([[parent, -1]])).cells
+        np.testing.assert_array_equal(cells * 2**32, np.rint(cells * 2**32))
+        np.testing.assert_allclose(cells[3:], exact[i].ravel(), rtol=0, atol=2.0**-33)
+        assert not cells[:3].any()  # the prior is in the scores already
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """Return a list to which every look for undecided rows adds their share."""
+    found = []
+
+    def spy(*arguments):
+        settled = find_undecided(*arguments)
+        found.append(arguments[-1].mean())
+        return settled
+
+    find_undecided = wrapper.kernels.find_undecided
+    monkeypatch.setattr(wrapper.kernels, "find_undecided", spy)
+    return found
+
+
+def assert_leaving_out_changes_nothing(scorer, n_features, shares, atol):
+    for child in range(n_features):
+        families = scorer.families(child, single_parents(child, n_features))
+        together = scorer.try_families(families)
+        n_calls = len(shares)
+        alone = [scorer.try_families(families, np.array([number]))[0] for number in range(n_features - 1)]
+        assert len(shares) == n_calls  # one family is tried on all rows
+        np.testing.assert_allclose(together, alone, rtol=0, atol=atol)
+    assert 0 < np.mean(shares) < 1
+
+
+@pytest.mark.parametrize("validation", VALIDATIONS)
+@pytest.mark.parametrize("weight", [None, "whole", "real"])
+@pytest.mark.parametrize("score", ["accuracy", "margin"])
+@pytest.mark.parametrize("seed", range(3))
+def test_leaving_decided_rows_out_changes_no_value(validation, weight, score, seed, shares):
+    data = random_data(seed, n=80, n_states=(2, 3, 2, 3, 2), weight=weight)
+    scorer = scorer_of(data, score, validation, gamma=0.1)
+    assert_leaving_out_changes_nothing(scorer, 5, shares, atol=0 if weight != "real" else 1e-14)
+
+
+@pytest.mark.parametrize("validation", VALIDATIONS)
+def test_leaving_sure_rows_out_changes_no_likelihood(validation, shares):
+    """Forty noisy copies of the class make most rows surer than float64 can tell from certain."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    noisy = rng.random((90, 40)) < rng.uniform(0, 0.8, (90, 1))
+    data = EncodedData.from_codes(np.where(noisy, rng.integers(0, 3, (90, 40)), y[:, np.newaxis]), y)
+    assert_leaving_out_changes_nothing(scorer_of(data, "conditional-likelihood", validation), 40, shares, atol=1e-15)
+
+
+def test_weight_two_is_the_row_twice():
+    weight = np.random.default_rng(4).integers(1, 3, 50)
+    plain = random_data(4)
+    weighted = EncodedData.from_codes(plain.codes.T.astype(int), plain.y, n_states=plain.n_states, sample_weight=weight)
+    repeated = plain.take(np.repeat(np.arange(50), weight))
+    for structure in (Structure([-1, 0, 1, 1]), Structure([2, 0, -1, -1])):
+        values = {scorer_of(data).score(structure.parents) for data in (weighted, repeated)}
+        assert len(values) == 1
+    ours, theirs = GreedySearch(), GreedySearch()
+    assert ours.learn(weighted, None) == theirs.learn(repeated, None)
+    assert ours.history_ == theirs.history_
+    assert GreedySearch().learn(plain, None) != ours.structure_
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 50])
+def test_folds_are_disjoint_and_of_every_class_nearly_the_same_share(n_folds):
+    data = random_data(5)
+    folds = wrapper._split(data, n_folds, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sum(folds, axis=0), np.ones(50))
+    per_class = np.array([np.bincount(data.y[rows], minlength=3) for rows in folds])
+    assert (per_class.max(axis=0) - per_class.min(axis=0) <= 1).all()
+    assert np.ptp(np.sum(folds, axis=1)) <= 1
+    again, other = (wrapper._split(data, n_folds, np.random.default_rng(seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(folds, again)
+    assert np.not_equal(folds, other).any()
+
+
+def test_a_held_out_share_is_of_every_class():
+    data = random_data(6)
+    (held_out,) = wrapper._split(data, 0.3, np.random.default_rng(0))
+    expected = np.rint(0.3 * np.bincount(data.y))
+    np.testing.assert_array_equal(np.bincount(data.y[held_out]), expected)
+
+
+def test_a_copy_goes_its_own_way():
+    scorer = scorer_of(random_data(7), validation=3)
+    random_walk(scorer, 5)
+    twin, parents, value = scorer.copy(), scorer.parents.copy(), scorer.value
+    random_walk(twin, 20, seed=2)
+    np.testing.assert_array_equal(scorer.parents, parents)
+    assert scorer.value == value
+    assert (twin.parents != parents).any()
+    random_walk(scorer, 20, seed=2)
+    np.testing.assert_array_equal(scorer.parents, twin.parents)
+    assert scorer.value == twin.value
+
+
+def test_single_parents_and_the_first_of_the_best():
+    assert single_parents(1, 3).tolist() == [[0, -1], [2, -1]]
+    assert single_parents(0, 1).shape == (0, 2)
+    assert first_best([0.0, 0.3, 0.1 + 0.2, 0.3]) == 1
+    assert first_best([0.0, 0.1 + 0.2, 0.3]) == 1
+    assert first_best([0.3 - 1e-9, 0.3]) == 1
+    assert first_best([-np.inf, -np.inf]) == 0
+
+
+SEARCHES = [GreedySearch, OrderSearch, SuperParent, SimulatedAnnealing]
+
+
+def search_of(search, **parameters):
+    """Return a search that takes no time."""
+    return search(**parameters, **({"n_steps": 50} if search is SimulatedAnnealing else {}))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_missing_values_are_refused(search):
+    data = EncodedData.from_codes([[0, 1], [1, -1], [1, 0]], [0, 1, 1])
+    with pytest.raises(
+        ValueError, match=r"complete rows only, but 1 values are missing, the first of feature 1 in row 1"
+    ):
+        search_of(search).learn(data, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_smoothing_that_leaves_zeros_is_refused(search):
+    with pytest.raises(
+        ValueError, match=r"smoothing must leave no probability at zero.*MaximumLikelihood\(alpha=0.0\)"
+    ):
+        search_of(search, smoothing=MaximumLikelihood(alpha=0.0)).learn(random_data(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_more_folds_than_rows_are_refused(search):
+    with pytest.raises(ValueError, match="51 folds need as many rows of positive weight, but there are 50"):
+        search_of(search, validation=51).learn(random_data(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("search", [GreedySearch, SuperParent, SimulatedAnnealing])
+@pytest.mark.parametrize(
+    ("initial", "message"),
+    [
+        (Structure([[-1, -1], [0, -1], [0, 1], [-1, -1]]), r"initial must be a forest.*n_edges=3\)"),
+        (Structure([1, 0, -1, -1], allow_cycles=True), r"initial must be a forest.*cyclic\)"),
+        (Structure.naive_bayes(3), "initial is of 3 features, but the data have 4"),
+        (Structure.naive_bayes(5), "initial is of 5 features, but the data have 4"),
+    ],
+    ids=["two parents", "cycle", "fewer features", "more features"],
+)
+def test_an_initial_structure_that_is_no_forest_of_the_features_is_refused(search, initial, message):
+    with pytest.raises(ValueError, match=message):
+        search_of(search, initial=initial).learn(random_data(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"score": "f1"}, {"gamma": 0.0}, {"validation": 1}, {"validation": 1.0}, {"smoothing": 1.0}, {"n_jobs": "all"}],
+    ids=str,
+)
+def test_bad_parameters_are_named(search, parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {search.__name__} must be"):
+        search_of(search, **parameters).learn(random_data(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_progress_is_printed_if_asked_for(search, capsys):
+    search_of(search).learn(random_data(), np.random.default_rng(0))
+    assert capsys.readouterr().out == ""
+    search_of(search, verbose=1).learn(random_data(), np.random.default_rng(0))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all(line.startswith(f"{search.__name__}: ") for line in lines)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_single_feature_stays_alone(search):
+    data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 0])
+    assert search_of(search).learn(data, np.random.default_rng(0)) == Structure([-1])
+
+
+@pytest.mark.parametrize("validation", [None, 0.3, 5])
+def test_rows_of_weight_zero_are_as_good_as_absent(validation):
+    weight = np.ones(100)
+    weight[60:] = 0
+    data = random_data(0, n=100)
+    weighted = EncodedData.from_codes(data.codes.T.astype(int), data.y, n_states=data.n_states, sample_weight=weight)
+    learnt = [
+        GreedySearch(validation=validation).learn(table, np.random.default_rng(0))
+        for table in (weighted, data.take(np.arange(60)))
+    ]
+    assert learnt[0] == learnt[1]
+
+
+@pytest.mark.parametrize("score", ["accuracy", "margin", "conditional-likelihood"])
+@pytest.mark.parametrize("validation", [None, 0.3, 3])
+def test_parents_with_more_joint_values_than_rows_are_scored_by_those_that_occur(score, validation, monkeypatch):
+    rng = np.random.default_rng(0)
+    x = 4 * rng.integers(0, 3, (80, 4))
+    x[:, 2] = 4 * ((x[:, 0] + x[:, 1]) // 4 % 3)
+    y = (x[:, 3] + x[:, 0] * x[:, 1]) // 4 % 3
+    data = EncodedData.from_codes(x, y, n_states=[9] * 4)
+    search = OrderSearch(max_parents=2, score=score, validation=validation, ordering=[1, 0, 2, 3])
+    calls = []
+    join = wrapper._join_wide_parents
+    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: calls.append(join(*given)) or calls[-1])
+    found = search.learn(data, np.random.default_rng(1)), search.score_, search.history_
+    assert max(joined.n_states.max() for joined, _ in calls) == 9  # the joint values that occur, of 81
+    assert max(joined.n_features for joined, _ in calls) == 7
+    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: given)
+    assert found == (search.learn(data, np.random.default_rng(1)), search.score_, search.history_)
+    assert (found[0].parents[:, 1] >= 0).any()
+
+
+def test_a_family_of_joined_parents_can_be_exchanged_again():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 9, (60, 4))
+    data = EncodedData.from_codes(x, (x[:, 0] + x[:, 3]) % 3, n_states=[9] * 4)
+    scorer = scorer_of(data, "margin")
+    families = scorer.families(3, np.array([[0, 1], [1, 2]]))
+    value = scorer.try_families(families)[1]
+    scorer.take(families, 1, value)
+    assert scorer.parents.tolist()[3] == [1, 2]
+    assert value == scorer.score(scorer.parents)
+    exchanged = scorer.parents.copy()
+    exchanged[3] = 0, -1
+    assert scorer.try_families(scorer.families(3, exchanged[3:]))[0] == scorer.score(exchanged)

@@ -1,0 +1,516 @@
+"""The border: what columns become, hostile tables, classes and weights, and rows of weight 0."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+from tanlearn import CategoryEncoder, MDLPDiscretizer, TableEncoder
+from tanlearn.data.border import encode_rows, encode_training, hold_out
+from tanlearn.data.validation import read_classes, read_weights
+
+MISSING = 255
+
+
+class Classifier(BaseEstimator):
+    """As much of a classifier as the border needs."""
+
+    def __init__(self, encoder=None, n_jobs=None, class_weight=None):
+        self.class_weight = class_weight
+        self.encoder = encoder
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        self.data_, _ = encode_training(self, X, y, sample_weight)
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def mixed_frame(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice(["Graz", "Linz", "Wels"], n),
+            "income": y * 3 + rng.normal(size=n),
+            "rooms": rng.integers(1, 6, n),
+            "owner": rng.random(n) < 0.5,
+            "grade": pd.Categorical(rng.choice(["a", "b"], n), categories=["b", "a", "c"]),
+        }
+    )
+    frame.loc[3, "town"] = None
+    frame.loc[4, "income"] = np.nan
+    return frame, y
+
+
+def is_discrete(X, **parameters):
+    return TableEncoder(**parameters).fit(X, [0, 1] * (len(X) // 2)).is_discrete_.tolist()
+
+
+# What columns become ---------------------------------------------------------------------------------------
+
+
+def test_mixed_frame_becomes_what_the_two_encoders_make_of_its_parts():
+    frame, y = mixed_frame()
+    encoder = TableEncoder().fit(frame, y)
+    discrete, continuous = ["town", "rooms", "owner", "grade"], ["income"]
+    assert encoder.feature_names_in_[encoder.is_discrete_].tolist() == discrete
+    codes = encoder.transform(frame)
+    assert codes.shape == (5, 60)
+    assert codes.flags.c_contiguous
+    categories = CategoryEncoder().fit(frame[discrete])
+    cuts = MDLPDiscretizer().fit(frame[continuous], y)
+    np.testing.assert_array_equal(codes[encoder.is_discrete_].T, categories.transform(frame[discrete]))
+    np.testing.assert_array_equal(codes[~encoder.is_discrete_].T, cuts.transform(frame[continuous]))
+    assert encoder.n_states_.tolist() == [3, int(cuts.n_states_[0]), 5, 2, 3]
+    assert cuts.n_states_[0] > 1
+    assert codes[0, 3] == codes[1, 4] == MISSING
+
+
+def test_polars_frame_and_object_array_give_the_codes_of_the_pandas_frame():
+    frame, y = mixed_frame()
+    frame = frame.drop(columns="grade")
+    expected = TableEncoder().fit(frame, y).transform(frame)
+    for table in (pl.from_pandas(frame), frame.to_numpy(dtype=object), frame.to_numpy(dtype=object).tolist()):
+        np.testing.assert_array_equal(TableEncoder(n_jobs=2).fit(table, y).transform(table), expected)
+
+
+@pytest.mark.filterwarnings("ignore:discretisation left")
+def test_auto_goes_by_values_of_numbers_and_by_type_of_all_else():
+    n = 66
+    X = pd.DataFrame(
+        {
+            "few": np.arange(n) % 10,
+            "few floats": np.arange(n) % 10 - 5.0,
+            "many": np.arange(n) % 11,
+            "many floats": np.arange(n) % 11 + 0.0,
+            "few with missing": pd.array([*range(10)] * 6 + [None] * (n - 60), dtype="Int64"),
+            "many with missing": pd.array([*range(11)] * 5 + [None] * (n - 55), dtype="Int64"),
+            "few made floats by a gap": [*range(10)] * 6 + [None] * (n - 60),
+            "many made floats by a gap": [*range(11)] * 5 + [None] * (n - 55),
+            "few, but not whole": np.arange(n) % 2 + 0.5,
+            "one is not whole": [0.5] + [1.0, 2.0, 3.0, 4.0, 5.0] * (n // 5),
+            "bool": np.arange(n) % 2 == 0,
+            "text": np.arange(n).astype(str),
+            "category": pd.Categorical(np.arange(n)),
+            "Float64": pd.array(np.arange(n) % 2, dtype="Float64"),
+            "floats as objects": pd.Series([0.5, None] * (n // 2), dtype=object),
+            "integers as objects": pd.Series([5, None] * (n // 2), dtype=object),
+            "nothing": pd.Series([None] * n, dtype=object),
+            "float without a value": [np.nan] * n,
+        }
+    )
+    encoder = TableEncoder().fit(X, [0, 1] * (n // 2))
+    continuous = ["many", "many floats", "many with missing", "many made floats by a gap", "few, but not whole"]
+    continuous += ["one is not whole", "floats as objects"]
+    assert encoder.feature_names_in_[~encoder.is_discrete_].tolist() == continuous
+    in_polars = pl.DataFrame({"i": [*range(65), None], "f": [0.5] * n, "t": ["a"] * n, "b": [True] * n})
+    assert is_discrete(in_polars) == [False, False, True, True]
+
+
+def test_a_gap_in_a_column_of_integers_changes_no_category():
+    values, y = np.array([0, 1, 2, 3, 4] * 4), [0, 1] * 10
+    frame = pd.DataFrame({"rooms": values})
+    gap = frame.drop(index=7).reindex(frame.index)
+    whole, gapped = (TableEncoder().fit(table, y) for table in (frame, gap))
+    assert gapped.n_states_.tolist() == whole.n_states_.tolist() == [5]
+    expected = np.where(np.arange(20) == 7, MISSING, values)
+    for table in (gap, gap.to_numpy(), pl.DataFrame({"rooms": gap["rooms"].to_numpy()})):
+        assert TableEncoder().fit(table, y).transform(table).tolist() == [expected.tolist()]
+
+
+@pytest.mark.filterwarnings("ignore:discretisation left")
+def test_a_value_in_a_row_of_weight_zero_is_no_value():
+    X, y, weight = np.arange(11.0)[:, np.newaxis], np.arange(11) % 2, np.arange(11) < 10
+    assert TableEncoder().fit(X, y).is_discrete_.tolist() == [False]
+    assert TableEncoder().fit(X, y, weight).is_discrete_.tolist() == [True]
+
+
+def test_discrete_features_by_bool_mask_number_and_name():
+    X = pd.DataFrame({"a": [1.0, 2.0] * 3, "b": [1, 2] * 3, "c": [True, False] * 3})
+    assert is_discrete(X, discrete_features=True) == [True] * 3
+    assert is_discrete(X, discrete_features=False) == [False] * 3
+    assert is_discrete(X, discrete_features=[True, False, True]) == [True, False, True]
+    assert is_discrete(X, discrete_features=np.array([0, 2])) == [True, False, True]
+    assert is_discrete(X, discrete_features=["b", "a"]) == [True, True, False]
+    assert is_discrete(X, discrete_features=[]) == [False] * 3
+    assert is_discrete(X.to_numpy(dtype=float), discrete_features=[1]) == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        ([3], "from 0 to 2"),
+        ([-1], "from 0 to 2"),
+        (["z"], r"got \['z'\] for columns named 'a', 'b', 'c'"),
+        ([True, False], r"mask of shape \(3,\)"),
+        ([0.5], "list of column numbers"),
+        ([[0]], "list of column numbers"),
+    ],
+)
+def test_discrete_features_that_fit_no_column_are_an_error(features, words):
+    X = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": [1, 2]})
+    with pytest.raises(ValueError, match=words):
+        TableEncoder(discrete_features=features).fit(X, [0, 1])
+
+
+def test_names_of_discrete_features_need_a_table_with_names():
+    with pytest.raises(ValueError, match=r"got \['a'\] for columns without names"):
+        TableEncoder(discrete_features=["a"]).fit([[1], [2]], [0, 1])
+    with pytest.raises(ValueError, match="'discrete_features' parameter"):
+        TableEncoder(discrete_features="all").fit([[1], [2]], [0, 1])
+
+
+class Halves(BaseEstimator):
+    """A discretizer of one's own: below and above the mean, two bytes a code."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.mean_ = np.nanmean(X, axis=0)
+        self.n_states_ = np.full(X.shape[1], 2)
+        return self
+
+    def transform(self, X):
+        return np.where(np.isnan(X), 65535, np.greater(X, self.mean_)).astype(np.uint16)
+
+
+def test_own_discretizer_is_cloned_and_its_codes_are_taken_over():
+    X = [[0.5, "a"], [3.5, "b"], [np.nan, "a"]]
+    own = Halves()
+    encoder = TableEncoder(discretizer=own).fit(X, [0, 1, 1])
+    assert encoder.transform(X).tolist() == [[0, 1, MISSING], [0, 1, 0]]
+    assert not hasattr(own, "mean_")
+    assert encoder.discretizer_.mean_.tolist() == [2]
+
+
+def test_missing_values_survive_where_one_feature_needs_two_bytes():
+    X = pd.DataFrame({"x": [np.nan] + [1.5] * 299, "text": np.arange(300).astype(str)})
+    codes = TableEncoder().fit(X, [0, 1] * 150).transform(X)
+    assert codes.dtype == np.uint16
+    assert codes[0].tolist() == [65535] + [0] * 299
+
+
+def test_unseen_category_is_missing_or_an_error():
+    X, y = [["a"], ["b"]], [0, 1]
+    assert TableEncoder().fit(X, y).transform([["c"]]).tolist() == [[MISSING]]
+    with pytest.raises(ValueError, match="column 0 holds 'c' in row 0"):
+        TableEncoder(handle_unknown="error").fit(X, y).transform([["c"]])
+
+
+def test_encoder_can_be_cloned_and_printed():
+    encoder = TableEncoder(discrete_features=[0], n_jobs=2)
+    assert repr(clone(encoder)) == "TableEncoder(discrete_features=[0], n_jobs=2)"
+
+
+# Hostile tables ----------------------------------------------------------------------------------------------
+
+TABLES = {
+    "no rows": (np.empty((0, 2)), ValueError, r"0 sample\(s\)"),
+    "no columns": (np.empty((2, 0)), ValueError, r"0 feature\(s\)"),
+    "frame without rows": (pd.DataFrame({"a": []}), ValueError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
+    "frame without columns": (pd.DataFrame(index=[0, 1]), ValueError, r"0 feature\(s\) \(shape=\(2, 0\)\)"),
+    "polars without anything": (pl.DataFrame(), ValueError, r"0 sample\(s\)"),
+    "one dimension": (np.ones(2), ValueError, "Reshape your data"),
+    "three dimensions": (np.ones((2, 2, 2)), ValueError, "dim 3"),
+    "Series": (pd.Series([1, 2]), ValueError, "2-dimensional container"),
+    "complex": (np.ones((2, 1)) * 1j, ValueError, "Complex data not supported"),
+    "complex frame": (pd.DataFrame({"a": [1j, 2j]}), ValueError, "Complex data not supported.*column 'a'"),
+    "duplicate names": (
+        pd.DataFrame([[1, 2, 3], [1, 2, 3]], columns=["a", "b", "a"]),
+        ValueError,
+        "duplicate column names: columns 0 and 2 are both called 'a'.*Rename",
+    ),
+    "infinity": (np.array([[1.0, 1.0], [2.0, -np.inf]]), ValueError, "column 1 contains infinity: -inf in row 1"),
+    "infinity in a frame": (pd.DataFrame({"b": [1.0, np.inf]}), ValueError, "column 'b' contains infinity.*row 1"),
+    "infinity in polars": (pl.DataFrame({"b": [np.inf, None]}), ValueError, "column 'b' contains infinity.*row 0"),
+    "infinity among objects": (np.array([[np.inf], [1]], dtype=object), ValueError, "contains infinity: inf in row 0"),
+    "mixed types": (
+        [[1, "x"], ["a", "x"]],
+        TypeError,
+        r"column 0 holds int \(1 in row 0\) and str \('a' in row 1\).*Cast the column to str",
+    ),
+    "mixed types in a frame": (pd.DataFrame({"m": [None, 2.5, "a"]}), TypeError, "'m' holds float .*row 1.* and str"),
+    "dictionaries": ([[{}], [{}]], TypeError, "column 0 holds dict"),
+    "dates": (pd.DataFrame({"d": pd.to_datetime(["2020-01-01", None])}), TypeError, "'d' holds dates.*numbers such as"),
+    "dates with a zone": (
+        pd.DataFrame({"d": pd.to_datetime(["2020-01-01", None]).tz_localize("UTC")}),
+        TypeError,
+        "'d' holds dates",
+    ),
+    "durations": (np.array([[1], [2]], dtype="m8[s]"), TypeError, "column 0 holds dates or durations"),
+    "date objects": ([[datetime.date(2020, 1, 1)], [None]], TypeError, "holds date "),
+    "polars dates": (pl.DataFrame({"d": [datetime.date(2020, 1, 1)] * 2}), TypeError, "'d' holds dates"),
+    "polars lists": (pl.DataFrame({"d": [[1], [2]]}), TypeError, "'d' holds list"),
+    "polars query": (pl.LazyFrame({"a": [1, 2]}), TypeError, r"X is a polars LazyFrame.*pass X\.collect\(\)"),
+    "records": (np.zeros((2, 1), dtype=[("a", int)]), TypeError, "dtype"),
+}
+
+
+@pytest.mark.parametrize(("table", "error", "words"), TABLES.values(), ids=TABLES)
+def test_hostile_table_is_an_error_that_says_why(table, error, words):
+    with pytest.raises(error, match=words):
+        TableEncoder().fit(table, [0, 1])
+    with pytest.raises(error, match=words):
+        TableEncoder().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).transform(table)
+
+
+def test_too_many_categories_are_an_error():
+    n = 65_536
+    with pytest.raises(ValueError, match=r"column 'id' has 65536 categories.*drop it"):
+        TableEncoder().fit(pd.DataFrame({"id": np.arange(n).astype(str)}), np.arange(n) % 2)
+
+
+def test_strings_in_a_continuous_column_are_an_error():
+    encoder = TableEncoder().fit([[0.5], [1.5]], [0, 1])
+    with pytest.raises(TypeError, match="column 0 holds str, but only numbers can be discretised"):
+        encoder.transform([["a"]])
+    with pytest.raises(TypeError, match="column 0 holds str"):
+        TableEncoder(discrete_features=False).fit([["a"], ["b"]], [0, 1])
+    assert encoder.transform([[None]]).tolist() == [[MISSING]]
+
+
+def test_constant_and_empty_columns_have_one_state():
+    X = [["a", 1.5, None, np.nan]] * 4
+    encoder = TableEncoder().fit(np.array(X, dtype=object), [0, 1, 0, 1])
+    assert encoder.n_states_.tolist() == [1, 1, 1, 1]
+    assert encoder.transform(np.array(X[:1], dtype=object)).tolist() == [[0], [0], [MISSING], [MISSING]]
+
+
+def test_wrong_columns_at_transform_are_an_error():
+    frame, y = mixed_frame()
+    encoder = TableEncoder().fit(frame, y)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- other\n.*now missing:\n- town"):
+        encoder.transform(frame.rename(columns={"town": "other"}))
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        encoder.transform(frame[frame.columns[::-1]])
+    unnamed = TableEncoder().fit([[1, 2], [2, 1]], [0, 1])
+    with pytest.raises(ValueError, match="X has 1 features, but TableEncoder is expecting 2 features"):
+        unnamed.transform([[1], [2]])
+    with pytest.raises(NotFittedError):
+        TableEncoder().transform([[1]])
+
+
+# Classes -------------------------------------------------------------------------------------------------------
+
+CLASSES = {
+    "none": (None, ValueError, "requires y to be passed"),
+    "one class": ([1, 1, 1], ValueError, r"one class only, 1, in all 3 row\(s\).*at least two classes"),
+    "too short": ([0, 1], ValueError, "X has 3, y has 2"),
+    "missing number": ([0, 1, None], ValueError, r"y is missing in row 2 \(1 of 3 rows\).*drop the rows"),
+    "missing string": (["a", np.nan, None], ValueError, r"y is missing in row 1 \(2 of 3"),
+    "NaN": (np.array([0, np.nan, 1]), ValueError, "y is missing in row 1"),
+    "pandas.NA": (pd.Series([0, 1, None], dtype="Int64"), ValueError, "y is missing in row 2"),
+    "missing category": (pd.Series(["a", None, "b"], dtype="category"), ValueError, "y is missing in row 1"),
+    "polars null": (pl.Series([None, "a", "b"]), ValueError, "y is missing in row 0"),
+    "infinity": ([0, 1, np.inf], ValueError, "y contains infinity: inf in row 2"),
+    "continuous": ([0.5, 1.2, 3.1], ValueError, "Unknown label type: continuous"),
+    "two columns": ([[0, 1], [1, 0], [0, 0]], ValueError, "1d array"),
+    "mixed types": ([0, "a", 1], TypeError, r"y holds int .* and str .* Cast the classes to str\.$"),
+}
+
+
+@pytest.mark.parametrize(("y", "error", "words"), CLASSES.values(), ids=CLASSES)
+def test_hostile_classes_are_an_error_that_says_why(y, error, words):
+    with pytest.raises(error, match=words):
+        TableEncoder().fit([[1], [2], [3]], y)
+
+
+def test_one_row_cannot_hold_two_classes():
+    with pytest.raises(ValueError, match="one class"):
+        TableEncoder().fit([[1.5]], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (["b", "a", "b"], ["a", "b"]),
+        (np.array(["b", "a", "b"]), ["a", "b"]),
+        (np.array([7, -2, 7], dtype=object), [-2, 7]),
+        ([1.0, 0.0, 1.0], [0.0, 1.0]),
+        ([True, False, True], [False, True]),
+        (pd.Series([2, 1, 2], dtype="Int64", index=[5, 6, 7]), [1, 2]),
+        (pd.Series(["b", "a", "b"], dtype="category"), ["a", "b"]),
+        (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["a", "b"]),
+        (pl.Series([2, 1, 2]), [1, 2]),
+    ],
+)
+def test_classes_of_every_kind_are_numbered_in_order(y, classes):
+    codes, found = read_classes(y, 3)
+    assert codes.tolist() == [1, 0, 1]
+    assert codes.dtype == np.intp
+    assert found.tolist() == classes
+    assert type(found.tolist()[0]) is type(classes[0])
+
+
+def test_column_vector_of_classes_is_warned_of():
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        codes, _ = read_classes([[1], [0]], 2)
+    assert codes.tolist() == [1, 0]
+
+
+# Weights -------------------------------------------------------------------------------------------------------
+
+WEIGHTS = {
+    "negative": ([1, -2, 1], "sample_weight is -2 in row 1, but weights must be non-negative.*weight 0"),
+    "NaN": ([1, 1, np.nan], "sample_weight is nan in row 2, but weights must be finite"),
+    "infinite": ([np.inf, 1, 1], "sample_weight is inf in row 0"),
+    "missing": ([None, 1, 1], "sample_weight is nan in row 0"),
+    "all zero": ([0, 0, 0], "sample_weight is zero in every row"),
+    "too long": ([1] * 4, "X has 3, sample_weight has 4"),
+    "two columns": ([[1, 1, 1]], r"one number per row, got shape \(1, 3\)"),
+    "integers too large together": ([2**62, 2**62, 1], f"adds up to {2**63 + 1} over 3 rows, but integer .* floating"),
+    "unsigned": (np.array([2**63, 0, 0], np.uint64), f"adds up to {2**63} over 3 rows.* at most. Divide"),
+    "floats too large together": ([1e308] * 3, "adds up to inf over 3 rows, but floating weights .* common factor"),
+}
+
+
+@pytest.mark.parametrize(("weight", "words"), WEIGHTS.values(), ids=WEIGHTS)
+def test_hostile_weights_are_an_error_that_says_why(weight, words):
+    with pytest.raises(ValueError, match=words):
+        TableEncoder().fit([[1], [2], [3]], [0, 1, 0], weight)
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected", "dtype"),
+    [
+        ([1, 2, 3], [1, 2, 3], np.int64),
+        (np.array([1, 0, 3], dtype=np.uint8), [1, 0, 3], np.int64),
+        ([True, False, True], [1, 0, 1], np.int64),
+        ([0.5, 2, 3], [0.5, 2, 3], np.float64),
+        (np.ones(3, np.float32), [1, 1, 1], np.float64),
+        (pd.Series([1, 2, 3], index=[7, 8, 9]), [1, 2, 3], np.int64),
+        (pl.Series([0.5, 1, 2]), [0.5, 1, 2], np.float64),
+        (2, [2, 2, 2], np.int64),
+        (0.5, [0.5, 0.5, 0.5], np.float64),
+        ([2**62, 2**62 - 1, 0], [2**62, 2**62 - 1, 0], np.int64),
+        (np.array([2**63 - 1, 0, 0], np.uint64), [2**63 - 1, 0, 0], np.int64),
+    ],
+)
+def test_weights_keep_their_kind_of_number(weight, expected, dtype):
+    found = read_weights(weight, 3)
+    assert found.tolist() == expected
+    assert found.dtype == dtype
+
+
+def test_no_weights_stay_none():
+    assert read_weights(None, 3) is None
+
+
+# What an estimator gets ----------------------------------------------------------------------------------------
+
+
+def test_training_data_classes_and_names_of_an_estimator():
+    frame, y = mixed_frame()
+    estimator = Classifier(encoder=TableEncoder(handle_unknown="error"))
+    data, _ = encode_training(estimator, frame, np.array(["no", "yes"])[y])
+    assert estimator.classes_.tolist() == ["no", "yes"]
+    assert estimator.feature_names_in_.tolist() == estimator.encoder_.feature_names_in_.tolist() == list(frame)
+    assert estimator.n_features_in_ == data.n_features == 5
+    assert not hasattr(estimator.encoder, "n_states_")
+    assert estimator.encoder_.handle_unknown == "error"
+    assert data.sample_weight is None
+    assert data.codes.flags.c_contiguous
+    np.testing.assert_array_equal(data.y, y)
+    np.testing.assert_array_equal(data.n_states, estimator.encoder_.n_states_)
+    np.testing.assert_array_equal(data.codes, encode_rows(estimator, frame))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("fraction", [0.25, 0.5, 0.9])
+def test_a_share_of_every_class_is_held_out_but_never_a_whole_class(fraction, seed):
+    y = np.repeat([0, 1, 2, 4], [20, 2, 1, 5])  # no row is of class 3
+    held_out = hold_out(y, 5, fraction, np.random.default_rng(seed))
+    n_held_out = np.bincount(y[held_out], minlength=5).tolist()
+    assert n_held_out == {0.25: [5, 0, 0, 0, 1], 0.5: [10, 1, 0, 0, 2], 0.9: [18, 1, 0, 0, 4]}[fraction]
+
+
+def test_rows_to_hold_out_are_drawn():
+    y = np.zeros(20, int)
+    first, again, other = (hold_out(y, 1, 0.5, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_estimator_without_an_encoder_gets_one_with_its_threads():
+    estimator = Classifier(n_jobs=2)
+    encode_training(estimator, [[0.5], [1.5]], [0, 1], [1, 2])
+    assert estimator.encoder_.discretizer_.n_jobs == 2
+
+
+def test_messages_name_the_estimator_and_warnings_come_once():
+    frame, y = mixed_frame()
+    estimator = Classifier()
+    with pytest.raises(NotFittedError, match="Classifier"):
+        encode_rows(estimator, frame)
+    with pytest.raises(ValueError, match="Classifier estimator requires y"):
+        encode_training(estimator, frame, None)
+    with pytest.raises(ValueError, match="'handle_unknown' parameter of TableEncoder"):
+        encode_training(Classifier(TableEncoder(handle_unknown="ignore")), frame, y)
+    numbers = frame[["income", "rooms"]]
+    encode_training(estimator, numbers, y)
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        encode_rows(estimator, numbers.rename(columns={"rooms": "other"}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encode_rows(estimator, numbers.to_numpy())
+    messages = [str(warning.message) for warning in caught]
+    assert messages == ["X does not have valid feature names, but Classifier was fitted with feature names"]
+
+
+def learnt(X, y, weight=None):
+    estimator = Classifier()
+    data, _ = encode_training(estimator, X, y, weight)
+    encoder = estimator.encoder_
+    categories = [known.tolist() if known is not None else None for known in encoder.categories_]
+    cuts = encoder.discretizer_ and [cuts.tolist() for cuts in encoder.discretizer_.cut_points_]
+    return estimator.classes_.tolist(), encoder.is_discrete_.tolist(), categories, cuts, data
+
+
+rows_of_a_table = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", None]),
+        st.one_of(st.none(), st.integers(-4, 4)).map(lambda x: None if x is None else x / 2),
+        st.integers(0, 2),
+        st.integers(0, 3),
+    ),
+    min_size=2,
+    max_size=30,
+).filter(lambda rows: len({label for *_, label, weight in rows if weight}) > 1)
+
+
+@pytest.mark.filterwarnings("ignore:discretisation left")
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(rows_of_a_table)
+def test_rows_of_weight_zero_are_as_if_absent(rows):
+    *columns, y, weight = (np.array(values) for values in zip(*rows, strict=True))
+    X = np.empty((len(rows), 2), dtype=object)
+    X[:, 0], X[:, 1] = columns
+    X = pd.DataFrame(X).astype({1: float})
+    present = weight > 0
+    *expected, kept = learnt(X[present], y[present], weight[present])
+    *found, data = learnt(X, y, weight)
+    assert found == expected
+    for name in ("codes", "n_states", "y", "sample_weight"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(kept, name))
+
+
+def test_a_class_that_only_rows_of_weight_zero_have_is_no_class():
+    estimator = Classifier()
+    data, _ = encode_training(estimator, [["a"], ["b"], ["c"]], [5, 6, 7], [1, 0, 2])
+    assert estimator.classes_.tolist() == [5, 7]
+    assert estimator.encoder_.categories_[0].tolist() == ["a", "c"]
+    assert data.y.tolist() == [0, 1]
+    assert data.sample_weight.tolist() == [1, 2]
+    assert data.sample_weight.dtype == np.int64
+    with pytest.raises(ValueError, match="one class only, 5"):
+        encode_training(estimator, [["a"], ["b"]], [5, 6], [1, 0])

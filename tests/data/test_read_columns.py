@@ -1,0 +1,118 @@
+"""Reading columns: masks, lists, numbers of several types, and reasons that name the row."""
+
+import fractions
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from support.broken_tables import CONTAINERS, fit, judge, sound, trained
+
+from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn.data.columns import read_columns
+from tanlearn.data.validation import read_labels, read_weights
+
+
+class NoLooks:
+    """What cannot be printed."""
+
+    def __repr__(self):
+        raise RuntimeError("no looks")
+
+
+@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.parametrize("container", ["float array", "object array"])
+def test_what_is_masked_is_missing(container):
+    columns, y = sound(0)
+    X = CONTAINERS[container](columns)
+    mask = np.zeros(X.shape, np.bool_)
+    mask[[1, 5, 5], [0, 0, 1]] = True
+    masked, gappy = np.ma.array(X, mask=mask), np.where(mask, None, X)
+    np.testing.assert_array_equal(fit("tree", masked, y), fit("tree", gappy, y))
+    model = trained("tree", container, 0)
+    np.testing.assert_array_equal(judge(model, masked), judge(model, gappy))
+    for arguments, reason in (
+        ((np.ma.array(y, mask=mask[:, 0]),), "y is missing in row 1 "),
+        ((y, np.ma.array(y, mask=mask[:, 0])), "sample_weight is nan in row 1"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            fit("tree", X, *arguments)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, float, str, object])
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_masks_mean_missing_in_arrays_of_every_type_and_in_lists_of_their_rows(dtype, has_gaps):
+    values = np.array([[1, 0], [1, 1], [0, 1]]).astype(dtype)
+    masked = np.ma.array(values, mask=[[0, has_gaps], [0, has_gaps], [0, 0]])
+    rows = [[None if value is np.ma.masked else value for value in row] for row in masked]
+    expected = TableEncoder(discrete_features=True).fit(rows, [0, 1, 1])
+    assert expected.transform(rows)[1].tolist() == ([255, 255, 0] if has_gaps else [0, 1, 1])
+    for X in (masked, list(masked), tuple(map(list, masked))):
+        encoder = TableEncoder(discrete_features=True).fit(X, [0, 1, 1])
+        np.testing.assert_array_equal(encoder.transform(X), expected.transform(rows))
+        assert [found.tolist() for found in encoder.categories_] == [found.tolist() for found in expected.categories_]
+
+
+@pytest.mark.parametrize("dtype", [float, np.int16])
+def test_masked_numbers_are_read_without_objects(dtype):
+    masked = np.ma.array(np.arange(6).reshape(3, 2), mask=[[1, 0]] * 3, dtype=dtype)
+    gappy, whole = read_columns(masked)
+    assert (gappy.values.dtype, whole.values.dtype) == (dtype, dtype)
+    assert gappy.missing.all()
+    assert whole.missing is None
+
+
+def test_columns_of_a_list_are_read_one_by_one():
+    """Numbers beside floating ones stay integers, as in a frame, and NumPy's own bools are bools."""
+    columns, y = sound(0)
+    rows = list(zip(columns["size"], columns["rooms"], map(np.bool_, columns["owner"]), strict=True))
+    encoder = TableEncoder().fit(rows, y)
+    assert encoder.is_discrete_.tolist() == [False, True, True]
+    assert encoder.categories_[1].tolist() == sorted(set(columns["rooms"]))
+    assert encoder.categories_[2].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2**63], "u"),
+        ([2**64 - 1, True], "u"),
+        ([np.uint64(1), 2], "i"),
+        ([2**63, 0.5], "f"),
+        ([np.True_, 0.5], "f"),
+    ],
+)
+def test_python_numbers_become_the_type_that_holds_all_of_them(values, kind):
+    (column,) = read_columns([[value] for value in values])
+    assert column.values.dtype.kind == kind
+    assert column.values.tolist() == values
+
+
+@pytest.mark.parametrize("values", [[2**63, -1], [10**30, 0.5], [10**5000, 1], [fractions.Fraction(1, 3), 1]])
+def test_numbers_of_no_type_are_refused(values):
+    with pytest.raises(ValueError, match=r"X column 0 holds .* in row 0, so it is neither .*integers.* Cast the col"):
+        read_columns([[value] for value in values])
+    with pytest.raises(TypeError, match=r"X column 0 holds .*int.* and str \('a' in row 2\)|Fraction"):
+        read_columns([*([value] for value in values), ["a"]])
+
+
+def test_reasons_name_the_row():
+    with pytest.raises(ValueError, match=r"rows that differ in length: 2 value\(s\) in row 0, 1 in row 1\. Every row"):
+        read_columns([[1, 2], [1], [1, 2]])
+    for rows in ([pd.Series([1, 2]), pd.Series([1])], [pl.Series([1, 2]), pl.Series([1])], [range(2), np.array(5)]):
+        with pytest.raises(ValueError, match=r"rows that differ in length: 2 value\(s\) in row 0, 1 in row 1"):
+            read_columns(rows)
+    with pytest.raises(TypeError, match=r"column 0 holds NoLooks \(<NoLooks instance at .*> in row 1\) and int"):
+        read_columns([[None], [NoLooks()], [1]])
+    for read, remedy in ((read_labels, "Cast the classes to str"), (read_weights, "Pass floating numbers")):
+        with pytest.raises(ValueError, match=rf"^(y|sample_weight) holds {2**70} in row 1, .*integers.*\. {remedy}\.$"):
+            read([1, 2**70, 1], 3)
+    with pytest.raises(ValueError, match=r"sample_weight must hold one number per row, got .*: \[None, 'a', 1\]"):
+        read_weights([None, "a", 1], 3)
+    with pytest.raises(ValueError, match="classes must be a list of all classes that will ever come, got 3"):
+        NaiveBayesClassifier().partial_fit([[1], [2]], [0, 1], 3)
+
+
+def test_columns_of_an_array_are_read_without_a_copy_of_feature_major_data():
+    X = np.asfortranarray(np.arange(6.0).reshape(3, 2))
+    assert all(np.shares_memory(column.values, X) for column in read_columns(X))

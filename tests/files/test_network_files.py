@@ -1,0 +1,312 @@
+"""Files of networks that others wrote: read whatever their syntax, and refused with line and rule if they break one."""
+
+import itertools
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.saved_models import fitted
+
+from tanlearn import read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn.files.discrete_network import log_of, text_of
+
+#: A network of the family, in a syntax nobody would choose; ``rust`` does not depend on the class.
+BIF = """\
+// a comment { with marks ( in it
+network "the car" { property "author = nobody; really" ; property date today; }
+variable class { type discrete [2] { yes no }; } /* no commas
+over two lines */ variable "rust spot" {
+  property position = (7, 8) ;
+  type discrete[ 3 ] { none, "a few", very many };
+}
+variable age{type discrete[2]{new old};}
+variable noise { type discrete [ 2 ] { "<5", 5+ }; }
+probability ( noise | age, class ) {
+  default .5 5e-1 ;
+  (old, yes) 0.125, 0.875;
+}
+probability(class){table 0.25,0.75;}
+probability ( "rust spot" | age ) { table 0.5 0.25 0.25 0.25 0.25 0.5; }
+probability ( age class ) { (no) 1 0.0; (yes) 0.75 0.25; }
+"""
+XML = """\
+<?xml version="1.0"?>
+<!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>
+<!-- a comment -->
+<BIF VERSION="0.3"><NETWORK><NAME>the car</NAME><PROPERTY>author = nobody</PROPERTY>
+<VARIABLE TYPE="nature"><NAME> class </NAME><OUTCOME>yes</OUTCOME><OUTCOME>no</OUTCOME></VARIABLE>
+<DEFINITION><FOR>age</FOR><GIVEN>class</GIVEN><TABLE>0.75 0.25 <!-- yes --> 1.0 0 <!-- no --></TABLE></DEFINITION>
+<VARIABLE><NAME>rust spot</NAME><OUTCOME>none</OUTCOME><OUTCOME>a few</OUTCOME><OUTCOME>very many</OUTCOME></VARIABLE>
+<VARIABLE TYPE="nature"><NAME>age</NAME><OUTCOME>new</OUTCOME><OUTCOME>old</OUTCOME><PROPERTY>x</PROPERTY></VARIABLE>
+<VARIABLE TYPE="nature"><NAME>noise</NAME><OUTCOME>&lt;5</OUTCOME><OUTCOME>5&#43;</OUTCOME></VARIABLE>
+<DEFINITION><FOR>class</FOR><TABLE>.25 75E-2</TABLE></DEFINITION>
+<DEFINITION><FOR>rust spot</FOR><GIVEN>age</GIVEN><TABLE>0.5 0.25 0.25
+  0.25 0.25 0.5</TABLE></DEFINITION>
+<DEFINITION><FOR>noise</FOR><GIVEN>age</GIVEN><GIVEN>class</GIVEN>
+<TABLE>0.5 0.5 0.5 0.5 0.125 0.875 0.5 0.5</TABLE></DEFINITION>
+</NETWORK></BIF>
+"""
+TEXTS = {"bif": BIF, "bifxml": XML}
+
+
+def cars(rust, age, noise):
+    return pd.DataFrame({"rust spot": [rust], "age": [age], "noise": [noise]})
+
+
+@pytest.fixture
+def parse(tmp_path):
+    """Return a function that reads a text, whose first character tells the format."""
+
+    def parse(text, **options):
+        path = tmp_path / "network"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        read = read_xmlbif if path.read_bytes().lstrip()[:1] == b"<" else read_bif
+        return read(path, **options)
+
+    return parse
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_foreign_file_is_read(parse, text):
+    model = parse(text)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == ["rust spot", "age", "noise"]
+    assert model.structure_.parents.tolist() == [[1, -1], [-1, -1], [1, -1]]
+    assert [known.tolist() for known in model.encoder_.categories_][::2] == [
+        ["none", "a few", "very many"],
+        ["<5", "5+"],
+    ]
+    scores = np.exp(model.predict_joint_log_proba(cars("very many", "old", "<5")))
+    assert scores.ravel() == pytest.approx([0, 0.25 * 0.25 * 0.5 * 0.125], rel=1e-14)
+    assert np.exp(model.score_samples(cars("a few", None, None))) == pytest.approx(0.25, rel=1e-14)
+    assert model.predict_proba(cars(None, None, "5+"))[0, 0] == pytest.approx(
+        0.375 / (0.375 + 0.25 * 0.59375), rel=1e-14
+    )
+
+
+def test_both_formats_of_a_network_are_read_alike(parse):
+    assert np.array_equal(parse(BIF).tables_.cells, parse(XML).tables_.cells)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_any_variable_without_parents_may_be_the_class(parse, text):
+    with pytest.raises(ValueError, match=r"'age' has parents \(class\), but the class must have none"):
+        parse(text, class_name="age")
+    with pytest.raises(ValueError, match="no variable 'Class': pass as class_name one of class, rust spot, age, noise"):
+        parse(text, class_name="Class")
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_value_that_is_no_state_is_an_error_unless_it_may_be_missing(parse, text):
+    with pytest.raises(ValueError, match="'rust spot' holds 'no' in row 0"):
+        parse(text).predict(cars("no", "new", "5+"))
+    lenient = parse(text, handle_unknown="missing")
+    assert np.array_equal(
+        lenient.predict_proba(cars("no", "new", "5+")), lenient.predict_proba(cars(None, "new", "5+"))
+    )
+    with pytest.raises(ValueError, match="handle_unknown"):
+        parse(text, handle_unknown="ignore")
+
+
+def test_two_parents_are_read_in_any_order(parse):
+    columns = ["a", "b", "c"]
+    text = "".join(f"variable {name} {{ type discrete [2] {{ 0, 1 }}; }}" for name in ["class", *columns])
+    text += "probability (class) { table 0.5, 0.5; } probability (a) { table 0.5, 0.5; }"
+    text += "probability (b | class) { (1) 0.25, 0.75; (0) 0.5, 0.5; }"
+    text += "probability (c | b, class, a) { table 0.1 0.2 0.3 0.4 0.6 0.7 0.8 0.9  0.9 0.8 0.7 0.6 0.4 0.3 0.2 0.1; }"
+    model = parse(text)
+    assert model.structure_.parents.tolist() == [[-1, -1], [-1, -1], [1, 0]]
+    X = pd.DataFrame([["1", "0", "0"]], columns=columns)
+    expected = [0.25 * 0.5 * 0.2, 0.25 * 0.25 * 0.4]  # b = 0, class = 0 or 1, a = 1
+    assert np.exp(model.predict_joint_log_proba(X)).ravel() == pytest.approx(expected, rel=1e-14)
+
+
+def test_rounded_probabilities_are_divided_by_their_sum(parse):
+    model = parse(BIF.replace("0.5 0.25 0.25 0.25 0.25 0.5", "0.333 0.25 0.333 0.25 0.333 0.5"))
+    assert np.exp(model.predict_joint_log_proba(cars("none", "new", "5+")).sum()) > 0
+    assert model.tables_.probabilities(0)[:, 0, 0] == pytest.approx([1 / 3] * 3, rel=1e-14)
+
+
+WRONG = {
+    "garbage": ("network", "net work", "line 2: 'net' stands where network, variable or probability belongs"),
+    "comment": ("over two lines */", "", "line 3: a comment, a quoted name or a property begins with '/. no commas"),
+    "quote": ('"a few"', '"a few', "line 6: a comment, a quoted name or a property begins with '\"a few"),
+    "property": ("property position = (7, 8) ;", "property position", "line 7: '}' stands where 'type' belongs"),
+    "type": ("type discrete[ 3 ]", "type continuous[ 3 ]", "line 6: 'continuous' stands where 'discrete' belongs"),
+    "count": ("[ 3 ]", "[ 4 ]", "line 4: variable 'rust spot' should have 4 states, but 3 follow"),
+    "huge count": ("[ 3 ]", f"[ {'9' * 5000} ]", "should have 99999"),
+    "states": ("very many", "none", "line 4: variable 'rust spot': states must differ, but 'none' stands twice"),
+    "empty state": ("very many", "", "line 4: variable 'rust spot': states must have names"),
+    "declared twice": ("variable age", "variable class", "line 8: variable 'class' is declared twice"),
+    "undeclared": ("noise | age", "noise | agee", "line 10: probability of 'noise': 'agee' is not declared"),
+    "own parent": ("| age, class", "| age, noise", "line 10: probability of 'noise': .* but 'noise' stands twice"),
+    "no default": ("default .5 5e-1 ;", "", r"line 10: probability of 'noise': there are no numbers for \(new, yes\)"),
+    "two defaults": ("default .5 5e-1 ;", "default 1 0; default 0 1;", "line 11: .*two defaults"),
+    "state": ("(old, yes)", "(olde, yes)", r"line 12: \(olde, yes\) must be one state each of \['age', 'class'\]"),
+    "few states": ("(old, yes)", "(old)", r"line 12: \(old\) must be one state each"),
+    "row twice": ("(old, yes)", "(old, yes) 1, 0; (old, yes)", r"line 12: \(old, yes\) stands twice"),
+    "table and row": ("default .5", "table .5", "line 10: probability of 'noise': a table has all the numbers"),
+    "numbers": ("0.125, 0.875;", "0.125, 0.875, 0;", "line 12: 2 numbers belong here, but 3 stand"),
+    "table": ("0.25 0.25 0.5;", "0.25 0.25;", "line 15: 6 numbers belong here, but 5 stand"),
+    "no number": ("0.875", "0,875x", "line 12: 2 numbers belong here"),
+    "word": ("0.875", "many", "line 12: 'many' stands where a probability belongs"),
+    "nan": ("0.875", "nan", "line 12: 'nan' stands where a probability belongs"),
+    "negative": ("0.875", "-0.875", "line 12: '-0.875' stands where a probability belongs"),
+    "large": ("0.875", "8.75", "line 12: 8.75 is no probability"),
+    "overflow": ("0.875", "1e999999", "line 12: 1e999999 is no probability"),
+    "sum": ("0.875", "0.8", "line 10: probability of 'noise': .*number 3 of its 4 distributions sums to 0.925"),
+    "defined twice": ("( age class )", "( class )", "line 16: variable 'class' has two probability blocks"),
+    "not defined": ("probability(class){table 0.25,0.75;}", "", "line 3: variable 'class' has no probabilities"),
+    "cut off": ("0.75 0.25; }\n", "0.75 0.25;", "line 16: 'the end of the file' stands where"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG.values(), ids=WRONG)
+def test_bif_that_breaks_a_rule_is_refused_with_its_line(parse, tmp_path, old, new, message):
+    assert BIF.count(old) == 1
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(BIF.replace(old, new))
+    assert str(tmp_path) in str(caught.value)
+
+
+WRONG_XML = {
+    "no XML": ("<GIVEN>age</GIVEN><GIVEN>", "<GIVEN>age</GIVEN><GIVEN", "line 13: this is no XML .not well-formed"),
+    "cut off": ("</NETWORK></BIF>", "", "line 16: this is no XML .no element found"),
+    "root": ('BIF VERSION="0.3"><NETWORK>', 'BIF VERSION="0.3"><NET>', "mismatched tag"),
+    "entity": ("BIF ( NETWORK )*> ", 'BIF ( NETWORK )*> <!ENTITY a "b">', "line 2: the entity 'a' is declared"),
+    "decision": ('nature"><NAME> class', 'decision"><NAME> class', "line 5: .*type 'decision', but must be of nature"),
+    "no name": ("<NAME> class </NAME>", "", "line 5: VARIABLE must hold one NAME, but has 0"),
+    "no states": ("<OUTCOME>new</OUTCOME><OUTCOME>old</OUTCOME>", "", "line 8: variable 'age': states must have names"),
+    "twice": ("<NAME>age</NAME>", "<NAME>class</NAME>", "line 8: variable 'class' is declared twice"),
+    "no table": ("<TABLE>.25 75E-2</TABLE>", "", "line 10: DEFINITION must hold one TABLE, but has 0"),
+    "undeclared": ("<FOR>class</FOR>", "<FOR>klass</FOR>", "line 10: definition of 'klass': 'klass' is not declared"),
+    "defined twice": ("<FOR>class</FOR>", "<FOR>age</FOR>", "line 10: variable 'age' has two definitions"),
+    "numbers": (".25 75E-2", ".25", "line 10: definition of 'class': its table must have 2 numbers, but has 1"),
+    "word": (".25 75E-2", ".25 x", "line 10: definition of 'class': 'x' stands where a probability belongs"),
+    "encoding": ('<?xml version="1.0"?>', '<?xml version="1.0" encoding="no"?>', "line 1: unknown encoding: no. Save"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG_XML.values(), ids=WRONG_XML)
+def test_xmlbif_that_breaks_a_rule_is_refused_with_its_line(parse, tmp_path, old, new, message):
+    assert XML.count(old) == 1
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(XML.replace(old, new))
+    assert str(tmp_path) in str(caught.value)
+
+
+def network_of(*parents, n_classes=2):
+    """Return the text of a network of uniform variables; each is given its name and those of its parents."""
+    lines = [f"variable class {{ type discrete [{n_classes}] {{ {' '.join(map(str, range(n_classes)))} }}; }}"]
+    lines += [f"variable {names[0]} {{ type discrete [2] {{ 0 1 }}; }}" for names in parents if names[0] != "class"]
+    if all(names[0] != "class" for names in parents):
+        lines.append(f"probability (class) {{ default {f'{1 / n_classes} ' * n_classes}; }}")
+    lines += [f"probability ({name} | {', '.join(given)}) {{ default 0.5 0.5; }}" for name, *given in parents]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (network_of(), "there must be a variable beside the class 'class'"),
+        (network_of(["a", "b"], ["b", "a"]), "the parents form a cycle"),
+        (network_of(["a"], ["class", "a"]), r"'class' has parents \(a\), but the class must have none"),
+        (network_of(["a"], ["b"], ["c"], ["d", "a", "b", "class", "c"]), "'d' has 3 parents beside the class 'class'"),
+        (network_of(["a"], n_classes=1), "the class 'class' must have at least two states"),
+        (network_of(*"abcdefghijklmnopqrstuvwxy", "zabcdefghijklmnopqrstuvwxy"), "its table has 67108864 numbers"),
+    ],
+)
+def test_network_of_another_family_is_refused(parse, text, message):
+    with pytest.raises(ValueError, match=message):
+        parse(text)
+
+
+def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
+    names = [f"v{i}" for i in range(6)]
+    states = " ".join(map(str, range(1600)))
+    text = "variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }"
+    text += "".join(f"variable {name} {{ type discrete [1600] {{ {states} }}; }}" for name in names)
+    row = "0 " * 1599 + "1"
+    chain = [f"probability ({b} | {a}, class) {{ default {row}; }}" for a, b in itertools.pairwise(names)]
+    with pytest.raises(ValueError, match="line 1: up to here there are more than 16777216 numbers"):
+        parse(text + "".join(chain))
+    text += "".join(f"probability ({name}) {{ default {row}; }}" for name in names).replace("(v1)", "(v1 | v0)")
+    wide = text.replace("variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }", "")
+    with pytest.raises(ValueError, match="the table of 'v1', repeated for every class, has more than 16777216 numbers"):
+        parse(wide, class_name="v5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "property x " * 50_000,
+        'property "x ' * 50_000,
+        "variable a { " + "property x " * 50_000,
+        "/*" * 30_000,
+        '"' * 30_001,
+        "(" * 30_000,
+        "probability ( a" + " a" * 30_000,
+        "variable a { type discrete [ 2 ] { " + "{" * 30_000,
+        "network " + "/" * 30_000,
+        "<a>" * 30_000,
+        "<BIF><NETWORK>" + "<VARIABLE>" * 30_000,
+        '<!DOCTYPE BIF [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><BIF>&b;</BIF>',
+        '<!DOCTYPE BIF [<!ENTITY a SYSTEM "/etc/passwd">]><BIF>&a;</BIF>',
+        '<!DOCTYPE BIF SYSTEM "/etc/passwd" [<!ENTITY % a SYSTEM "/etc/passwd"> %a;]><BIF></BIF>',
+        "<BIF>" + "<a>" * 30_000 + "</a>" * 30_000 + "</BIF>",
+        b"\xff\xfe<\0?\0",
+        b"\x80network",
+        "",
+        "\0",
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_hostile_file_is_refused_at_once(parse, text):
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match="cannot be read as a network"):
+        parse(text)
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_mutated_files_are_refused_or_predict(parse, tmp_path, name):
+    (write_bif if name == "bif" else write_xmlbif)(fitted("small"), tmp_path / "small")
+    contents = [(tmp_path / "small").read_bytes(), TEXTS[name].encode()]
+    n_read = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        content = bytearray(contents[seed % 2])
+        for _ in range(rng.integers(1, 4)):
+            start, stop = np.sort(rng.integers(0, len(content), 2)).tolist()
+            stop = min(stop, start + 40)
+            pieces = {
+                0: b"",
+                1: rng.choice(np.frombuffer(b'0123456789.e-{}()[]|,;"/*<>&=_ \n\xc3', np.uint8), 3).tobytes(),
+                2: bytes(content[start:stop]) * 2,
+                3: bytes(content[stop : stop + 20]),
+            }
+            content[start : stop if rng.integers(2) else start + 1] = pieces[int(rng.integers(4))]
+        try:
+            model = parse(bytes(content), handle_unknown="missing")
+        except ValueError as error:
+            assert "cannot be read as a network" in str(error)  # noqa: PT017
+            continue
+        n_read += 1
+        rows = pd.DataFrame(np.full((1, model.n_features_in_), None), columns=getattr(model, "feature_names_in_", None))
+        assert model.predict_proba(rows).sum() == pytest.approx(1)
+    assert 0 < n_read < 300
+
+
+@settings(derandomize=True, max_examples=300, deadline=None)
+@given(st.floats(-1e4, 1e-15) | st.floats(-1e-12, 0.0) | st.floats(-1e-320, 0.0))
+def test_logarithm_is_read_as_it_was_written(log_probability):
+    assert log_of(text_of(log_probability)) == log_probability
+
+
+def test_logarithms_of_frequencies_are_read_as_they_were_written():
+    frequencies = np.arange(1, 1000) / 1000
+    assert [log_of(text_of(x)) for x in np.log(frequencies).tolist()] == np.log(frequencies).tolist()
+    assert float(text_of(float(np.log(1 / 3)))) == pytest.approx(1 / 3, rel=1e-16)

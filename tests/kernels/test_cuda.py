@@ -1,0 +1,60 @@
+"""Asking for a device that is not there, or that CuPy cannot compile for."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tanlearn import CountState, EncodedData
+from tanlearn.kernels._cuda import check_device, cupy, launch, to_device
+
+
+def stand_in(n_devices, **attributes):
+    """Return a module in the place of CuPy."""
+    module = ModuleType("cupy")
+    module.cuda = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=n_devices))
+    vars(module).update(attributes)
+    return module
+
+
+def test_data_know_two_devices():
+    codes, y = np.zeros((1, 2), np.uint8), np.zeros(2, np.intp)
+    assert EncodedData(codes, np.array([1]), y, 1, device="cuda").take([0]).device == "cuda"
+    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda', got 'gpu'"):
+        EncodedData(codes, np.array([1]), y, 1, device="gpu")
+
+
+def test_learners_on_data_for_the_device_say_what_is_missing(monkeypatch):
+    def fail():
+        raise OSError("no driver")
+
+    data = EncodedData(np.zeros((1, 2), np.uint8), np.array([1]), np.zeros(2, np.intp), 1, device="cuda")
+    for module, kind, message in [
+        (None, ImportError, r"tanlearn\[cuda12\]"),
+        (stand_in(fail), RuntimeError, r"no NVIDIA device \(no driver\). Use device='cpu'"),
+        (stand_in(lambda: 0), RuntimeError, "no NVIDIA device. Use device='cpu'"),
+    ]:
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        with pytest.raises(kind, match=message):
+            CountState(data.n_states, 1).update(data)
+    assert check_device("cpu") is None
+
+
+def test_compilers_that_are_missing_are_named(monkeypatch):
+    class NoCompiler:
+        def __init__(self, **options):
+            raise RuntimeError("failed to load libnvrtc.so")
+
+    monkeypatch.setitem(sys.modules, "cupy", stand_in(lambda: 1, RawModule=NoCompiler))
+    with pytest.raises(RuntimeError, match=r"failed to load libnvrtc.so. .*'cupy-cuda12x\[ctk\]'"):
+        launch(("steps",), "adam_step", 3)
+    launch(("steps",), "adam_step", 0)  # nothing to do: nothing to compile
+
+
+def test_copies_are_without_gaps(backend):
+    array = np.arange(6).reshape(2, 3).T
+    (there,) = to_device(array)
+    assert isinstance(there, cupy().ndarray)
+    np.testing.assert_array_equal(there.get(), array)
+    assert there.get().flags.c_contiguous

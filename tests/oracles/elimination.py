@@ -1,0 +1,65 @@
+"""Missing features summed out by enumeration: every completion of a sample, one after the other. Slow and obvious."""
+
+import itertools
+import math
+
+from oracles import networks as naive
+
+
+def completions(sample, n_states):
+    """Yield every way to fill in what a sample misses (-1)."""
+    choices = [range(n_states[i]) if value < 0 else [value] for i, value in enumerate(sample)]
+    yield from itertools.product(*choices)
+
+
+def log_joint(sample, cells, parents, n_states, n_classes):
+    """Return log p(class, what is observed) for every class: the sum over all completions."""
+    selected = range(len(parents))
+    scores = []
+    for c in range(n_classes):
+        total = 0.0
+        for x in completions(sample, n_states):
+            total += math.exp(naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c])
+        scores.append(math.log(total) if total > 0 else -math.inf)
+    return scores
+
+
+def expected_counts(sample, d_scores, cells, parents, n_states, n_classes):
+    """Return for every cell the sum over classes of d_scores[c] times its probability of being used, given class c."""
+    selected = range(len(parents))
+    offset = naive.offsets(selected, parents, n_states, n_classes)
+    counts = [0.0] * offset[-1]
+    observed = log_joint(sample, cells, parents, n_states, n_classes)
+    for c in range(n_classes):
+        counts[c] += d_scores[c]
+        for x in completions(sample, n_states):
+            score = naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c]
+            posterior = math.exp(score - observed[c]) if observed[c] > -math.inf else 0.0
+            for i in selected:
+                row = naive.family_index(x, i, parents[i], n_states)
+                counts[offset[i] + row * n_classes + c] += d_scores[c] * posterior
+    return counts
+
+
+def most_probable(sample, cells, parents, n_states, n_classes, y=None):
+    """Return the completion and class of largest log joint, of equals the first, and that; y fixes the class."""
+    selected = range(len(parents))
+    best = None
+    for c in range(n_classes) if y is None else [y]:
+        for x in completions(sample, n_states):
+            score = naive.log_joint([x], cells, selected, parents, n_states, n_classes, selected)[0][c]
+            if best is None or score > best[2]:
+                best = list(x), c, score
+    return best
+
+
+def contributions(sample, order, cells, parents, n_states, n_classes):
+    """Return what each feature adds to the log joint of the features before it in the order; the log prior last."""
+    seen = [-1] * len(sample)
+    rows = [[0.0] * n_classes for _ in sample]
+    for i in order:
+        before = log_joint(seen, cells, parents, n_states, n_classes)
+        seen[i] = sample[i]
+        after = log_joint(seen, cells, parents, n_states, n_classes)
+        rows[i] = [b - a for a, b in zip(before, after, strict=True)]
+    return [*rows, list(cells[:n_classes])]

@@ -1,0 +1,224 @@
+"""Cross-tuning against an exhaustive search, and its rules."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tanlearn import (
+    LBFGS,
+    BayesNetClassifier,
+    ConditionalNLL,
+    ConjugateGradient,
+    CrossTuned,
+    EncodedData,
+    ExtendedBaumWelch,
+    Margin,
+    MaximumLikelihood,
+    StochasticGradient,
+    Structure,
+)
+from tanlearn.baselines import ChowLiu
+from tanlearn.data.border import deal_folds
+
+CHAIN = Structure([-1, 0, 1])
+GRID = {"loss__scale": [0.05, 0.5], "loss__kappa": [0.1, 0.5]}
+
+
+def noisy_data(n=90, weight=None, seed=1):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = (y[:, np.newaxis] + rng.integers(0, 3, (n, 3)) * (rng.random((n, 3)) < 0.6)) % 3
+    return EncodedData.from_codes(X, y, n_states=[3, 3, 3], n_classes=3, sample_weight=weight)
+
+
+def rate(tables, data):
+    right = tables.layout.log_joint(data.codes, tables.cells).argmax(axis=1) == data.y
+    return np.average(right, weights=data.weights)
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient, LBFGS, ExtendedBaumWelch])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_choice_is_that_of_an_exhaustive_search(method, weighted):
+    data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90) if weighted else None)
+    tuned = CrossTuned(learner=method(loss=Margin(), max_iter=5), param_grid=GRID, cv=3, patience=None)
+    tables = tuned.fit(CHAIN, data, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    fold = deal_folds(data.y, 3, rng)
+    share = [data.weights[fold == k].sum() / data.weights.sum() for k in range(3)]
+    best = (-1.0,)
+    for i, setting in enumerate(tuned.results_["params"]):
+        for n_iter in range(6):
+            mean = 0.0
+            for k in range(3):
+                learner = method(loss=Margin()).set_params(**setting, max_iter=max(n_iter, 1))
+                train = data.take(fold != k)
+                fitted = learner.fit(CHAIN, train, rng) if n_iter else MaximumLikelihood().fit(CHAIN, train, rng)
+                mean += share[k] * rate(fitted, data.take(fold == k))
+            assert tuned.results_["mean_rate"][i, n_iter] == pytest.approx(mean, abs=1e-12)
+            best = max(best, (round(mean, 9), -n_iter, -i))
+    assert (tuned.n_iter_, tuned.choice_) == (-best[1], tuned.results_["params"][-best[2]])
+    assert len({tuple(setting.items()) for setting in tuned.results_["params"]}) == 4
+    if tuned.n_iter_:
+        expected = method(loss=Margin(), max_iter=tuned.n_iter_).set_params(**tuned.choice_).fit(CHAIN, data, rng)
+    else:
+        expected = MaximumLikelihood().fit(CHAIN, data, rng)
+    np.testing.assert_array_equal(tables.cells, expected.cells)
+
+
+def test_nothing_is_gained_so_the_start_stays():
+    y = np.arange(40) % 2
+    data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
+    tuned = CrossTuned(param_grid=GRID, cv=4)
+    tables = tuned.fit(Structure([-1, 0]), data, np.random.default_rng(0))
+    assert tuned.n_iter_ == 0
+    assert tuned.choice_ == {"loss__kappa": 0.1, "loss__scale": 0.05}
+    assert tuned.results_["mean_rate"][0, 0] == 1
+    np.testing.assert_array_equal(
+        tables.cells, MaximumLikelihood().fit(Structure([-1, 0]), data, np.random.default_rng(0)).cells
+    )
+
+
+def test_patience_ends_runs_and_the_last_rate_stands_for_the_rest():
+    data = noisy_data()
+    grid = {"loss__scale": [0.5]}
+    results = {}
+    for patience in (3, None):
+        tuned = CrossTuned(learner=LBFGS(max_iter=40), param_grid=grid, cv=3, patience=patience)
+        tuned.fit(CHAIN, data, np.random.default_rng(0))
+        results[patience] = tuned.results_
+    short, full = results[3], results[None]
+    assert (short["n_iter"] < full["n_iter"]).all()
+    first = short["n_iter"].min()
+    assert first >= 3
+    np.testing.assert_array_equal(short["mean_rate"][0, : first + 1], full["mean_rate"][0, : first + 1])
+    assert short["mean_rate"].shape == (1, 1 + short["n_iter"].max())
+    fold = deal_folds(data.y, 3, np.random.default_rng(0))
+    last = 0.0
+    for k, n_iter in enumerate(short["n_iter"][0]):
+        fitted = LBFGS(loss=Margin(scale=0.5), max_iter=n_iter).fit(
+            CHAIN, data.take(fold != k), np.random.default_rng(0)
+        )
+        last += rate(fitted, data.take(fold == k)) * (fold == k).mean()
+    assert short["mean_rate"][0, -1] == pytest.approx(last)
+
+
+def test_results_do_not_depend_on_threads():
+    data = noisy_data()
+    models = []
+    for n_jobs in (1, 4):
+        tuned = CrossTuned(learner=ConjugateGradient(max_iter=15), n_jobs=n_jobs, cv=4)
+        models.append((tuned.fit(CHAIN, data, np.random.default_rng(7)), tuned))
+    np.testing.assert_array_equal(models[0][0].cells, models[1][0].cells)
+    np.testing.assert_array_equal(models[0][1].results_["mean_rate"], models[1][1].results_["mean_rate"])
+    assert models[0][1].choice_ == models[1][1].choice_
+
+
+class WarningLoss:
+    """Warns as SciPy's line search does where another thread has undone its silence."""
+
+    def value_and_gradient(self, scores, y):
+        warnings.warn("The line search algorithm did not converge", UserWarning, stacklevel=1)
+        return ConditionalNLL().value_and_gradient(scores, y)
+
+
+def test_failed_line_searches_on_folds_are_no_news():
+    tuned = CrossTuned(learner=LBFGS(loss=WarningLoss(), max_iter=3), cv=4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tuned.fit(CHAIN, noisy_data(n=60), np.random.default_rng(0))
+    assert tuned.results_["n_iter"].min() > 0
+    with warnings.catch_warnings(record=True) as of_one_fit:
+        warnings.simplefilter("always")
+        LBFGS(loss=WarningLoss(), max_iter=tuned.n_iter_).fit(CHAIN, noisy_data(n=60), np.random.default_rng(0))
+    assert 0 < len(caught) == len(of_one_fit)  # those of the fit on all rows
+
+
+def test_weight_zero_is_an_absent_row():
+    weight = np.random.default_rng(3).integers(0, 2, 90)
+    learner = CrossTuned(learner=ConjugateGradient(max_iter=8), cv=3)
+    data = noisy_data(weight=weight)
+    with_zeros = clone(learner).fit(CHAIN, data, np.random.default_rng(0))
+    without = clone(learner).fit(CHAIN, data.take(weight > 0), np.random.default_rng(0))
+    np.testing.assert_allclose(with_zeros.cells, without.cells, rtol=1e-9)
+
+
+def test_folds_are_stratified_and_seeded():
+    y = np.repeat([0, 1, 2], [50, 13, 4])
+    fold = deal_folds(y, 5, np.random.default_rng(0))
+    counts = np.array([np.bincount(fold[y == c], minlength=5) for c in range(3)])
+    assert np.ptp(counts, axis=1).max() <= 1
+    assert np.ptp(counts.sum(axis=0)) <= 1
+    assert (fold != deal_folds(y, 5, np.random.default_rng(1))).any()
+
+
+def test_default_grids():
+    data = noisy_data(n=30)
+    margin, likelihood = (
+        CrossTuned(learner=LBFGS(max_iter=2), cv=2),
+        CrossTuned(learner=LBFGS(loss=ConditionalNLL(), max_iter=2), cv=2),
+    )
+    for tuned in (margin, likelihood):
+        tuned.fit(CHAIN, data, np.random.default_rng(0))
+    assert [set(setting) for setting in margin.results_["params"]] == [{"loss__scale", "loss__kappa"}] * 6
+    assert likelihood.results_["params"] == [{}]
+    assert likelihood.choice_ == {}
+
+
+def test_what_the_user_passed_stays_as_it_was():
+    data = noisy_data()
+    X, y = data.codes.T, data.y
+    loss, structure = Margin(scale=0.3), ChowLiu()
+    tuned = CrossTuned(learner=ConjugateGradient(loss=loss, max_iter=4), param_grid=GRID, cv=3)
+    model = BayesNetClassifier(structure=structure, parameters=tuned, random_state=0).fit(X, y)
+    assert loss.scale == 0.3
+    assert tuned.learner.max_iter == 4
+    assert not hasattr(tuned, "choice_")
+    assert model.parameters_ is not tuned
+    assert set(model.parameters_.choice_) == set(GRID)
+    assert 0 <= model.parameters_.n_iter_ <= 4
+    assert isinstance(model.structure_learner_, ChowLiu)
+    assert model.structure_learner_ is not structure
+
+
+def test_progress_is_told(capsys):
+    CrossTuned(learner=LBFGS(max_iter=2), param_grid={}, cv=2, verbose=1).fit(
+        CHAIN, noisy_data(n=30), np.random.default_rng(0)
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["setting 0, fold 0", "setting 0, fold 1"]
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (CrossTuned(cv=31), "31 folds need as many rows of positive weight, but there are 30"),
+        (CrossTuned(cv=1), "'cv' parameter of CrossTuned"),
+        (CrossTuned(learner=StochasticGradient()), "'learner' parameter of CrossTuned"),
+        (CrossTuned(param_grid=[]), "param_grid must hold at least one setting"),
+        (CrossTuned(param_grid={"loss__sharpness": [1]}), "Invalid parameter 'sharpness'"),
+        (CrossTuned(param_grid={"loss__kappa": [-1.0]}), "'kappa' parameter of Margin"),
+    ],
+)
+def test_bad_input_is_named(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(CHAIN, noisy_data(n=30), np.random.default_rng(0))
+
+
+def test_features_that_are_always_missing_change_nothing():
+    """In training and in held-out rows they are summed out; the last feature of the chain is nobody's parent."""
+    data = noisy_data(n=60)
+    codes = data.codes.T.astype(int)
+    codes[:, 2] = -1
+    blind = EncodedData.from_codes(codes, data.y, n_states=data.n_states)
+    without = EncodedData.from_codes(codes[:, :2], data.y, n_states=data.n_states[:2])
+    tuned = [CrossTuned(cv=2, patience=5) for _ in range(2)]
+    pair = Structure([-1, 0])
+    tables = [
+        learner.fit(structure, some, np.random.default_rng(0))
+        for learner, structure, some in zip(tuned, (CHAIN, pair), (blind, without), strict=True)
+    ]
+    assert (tuned[0].choice_, tuned[0].n_iter_) == (tuned[1].choice_, tuned[1].n_iter_)
+    np.testing.assert_allclose(tuned[0].results_["mean_rate"], tuned[1].results_["mean_rate"])
+    np.testing.assert_allclose(tables[0].cells[: len(tables[1].cells)], tables[1].cells, atol=1e-6)
