@@ -1,4 +1,8 @@
-"""The classic learners that gradient TAN is compared with, one a file, and the registry of all learners."""
+"""The classic learners that gradient TAN is compared with, one a file, and the registry of all learners.
+
+In: encoded rows, random numbers. Out: structures (or a classifier of its own, AODE), and ``LEARNERS``, by which
+commands, benchmarks and tests find every learner under the name that the papers gave it.
+"""
 
 from tanlearn.files.values import register
 

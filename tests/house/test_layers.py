@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -176,10 +177,35 @@ def test_no_entry_of_the_table_stands_in_two_rows():
     assert len(RANK) == sum(map(len, RANKS))
 
 
+def test_modules_do_not_import_in_circles():
+    graph = networkx.DiGraph()
+    for module, path in SOURCES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in imported(node, module):
+                names = (name, name.rpartition(".")[0], f"{name}.__init__", f"{name.rpartition('.')[0]}.__init__")
+                graph.add_edges_from((module, found) for found in names if found in SOURCES)
+    assert graph.number_of_edges() > 500
+    assert list(networkx.simple_cycles(graph)) == []
+
+
+def opening(unit):
+    """Return the first line of a room's docstring, as Markdown."""
+    dotted = "tanlearn" if unit == "__init__" else f"tanlearn.{unit}"
+    source = SOURCES.get(f"{dotted}.__init__") or SOURCES[dotted]
+    return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))).splitlines()[0].replace("``", "`")
+
+
 def test_contributors_read_the_same_table():
-    rows = [f"| {rank} | {' '.join(f'`{unit}`' for unit in sorted(units))} |" for rank, units in enumerate(RANKS)]
+    rows = [f"| {rank} | `{unit}` | {opening(unit)} |" for rank, units in enumerate(RANKS) for unit in sorted(units)]
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| \d+ \| .*$", text, flags=re.MULTILINE) == rows
+
+
+@pytest.mark.parametrize("room", sorted(room for room in RANK if f"tanlearn.{room}.__init__" in SOURCES))
+def test_a_room_says_what_comes_in_and_what_goes_out(room):
+    text = ast.get_docstring(ast.parse(SOURCES[f"tanlearn.{room}.__init__"].read_text(encoding="utf-8")))
+    assert re.search(r"^In: .*\bOut: ", text, flags=re.MULTILINE | re.DOTALL)
+    assert text.count("\n") <= 5
 
 
 def test_link_inside_the_package_is_the_baselines_folder():

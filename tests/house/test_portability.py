@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy._core import _multiarray_umath as numpy_build
 
-SCRIPT = Path(__file__).parent / "counted_models.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "counted_models.py"
 
 
 def plain_cpu():

@@ -67,11 +67,11 @@ OTHERS = {
 }
 # From here on work is shared between threads; lowered, so that small tables are.
 LIMITS = (
-    ("inference", "_BLOCK", 16),
-    ("elimination", "_BLOCK", 16),
+    ("network.inference", "_BLOCK", 16),
+    ("network.elimination", "_BLOCK", 16),
     ("baselines.aode", "_BLOCK", 16),
-    ("counts", "_WORTH_A_THREAD", 1),
-    ("engines", "SHARED_ROWS", 10),
+    ("network.counts", "_WORTH_A_THREAD", 1),
+    ("training.engines", "SHARED_ROWS", 10),
 )
 BACKENDS = ("loky", "threading")
 TIMEOUT = 300  # seconds; more than ten times what a program takes
@@ -239,7 +239,7 @@ def test_threads_stay_threads_where_joblib_is_told_to_use_processes(name, monkey
 def test_all_that_is_done_in_parallel_shares_memory():
     """A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it."""
     folders = (tanlearn.__path__[0], tanlearn.baselines.__path__[0])
-    sources = {path.name: path.read_text(encoding="utf-8") for folder in folders for path in Path(folder).glob("*.py")}
+    sources = {path.name: path.read_text(encoding="utf-8") for folder in folders for path in Path(folder).rglob("*.py")}
     parallel = {name: re.findall(r"\bParallel\((.*?)\)\(", text) for name, text in sources.items()}
     assert sum(map(len, parallel.values())) > 10
     both = 'prefer="threads", require="sharedmem"'

@@ -216,7 +216,9 @@ def train_slowly(path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_process_that_is_ended_from_outside_leaves_a_checkpoint(number, tmp_path):
     path = tmp_path / "training"
-    with subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    command, pipe = [sys.executable, __file__, path], subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment) as child:
         try:
             assert child.stdout.readline() == b"two\n"
             child.send_signal(number)
