@@ -1,4 +1,4 @@
-"""The table and the plot of classics.py, from its results alone."""
+"""The table and the plot of the command, from its results alone."""
 
 NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
 REFERENCE = "tanlearn"
@@ -17,8 +17,8 @@ thread each. This file is generated:
 
 ```console
 $ pip install -e ".[peers]"
-$ python benchmarks/peers/classics.py
-$ python benchmarks/peers/classics.py --report-only  # from results.json, without the peers
+$ python -m benchmarks.peers
+$ python -m benchmarks.peers --report-only  # from results.json, without the peers
 ```
 
 ![Times of all libraries, on a logarithmic scale](classics.png)

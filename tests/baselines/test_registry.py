@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from benchmarks.quality import readme_table
 from tanlearn import NaiveBayesClassifier, TableEncoder, TANClassifier
 from tanlearn.baselines import LEARNERS, find_learner
 from tanlearn.comparison import Result
@@ -90,7 +91,7 @@ def test_made_without_arguments_is_the_plain_estimator():
     assert LEARNERS["NB ML"].make().encoder is None
 
 
-def readme_table() -> str:
+def table_of_readme() -> str:
     """Return what stands between the markers."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- learners:begin -->\n(.*)<!-- learners:end -->", text, flags=re.DOTALL)
@@ -100,8 +101,8 @@ def readme_table() -> str:
 
 def test_readme_table_has_every_learner_with_its_description():
     expected = [[name, learner.description, learner.citation] for name, learner in LEARNERS.items()]
-    rows = re.findall(r"^\| (.*) \|$", readme_table(), flags=re.MULTILINE)
-    assert [row.split(" | ")[:3] for row in rows[2:]] == expected, "run python benchmarks/readme_table.py"
+    rows = re.findall(r"^\| (.*) \|$", table_of_readme(), flags=re.MULTILINE)
+    assert [row.split(" | ")[:3] for row in rows[2:]] == expected, "run python -m benchmarks.quality.readme_table"
 
 
 def test_modules_that_the_readme_names_exist():
@@ -110,37 +111,28 @@ def test_modules_that_the_readme_names_exist():
     assert [name for name in sorted(names) if importlib.util.find_spec(name) is None] == []
 
 
-@pytest.fixture(scope="module")
-def generator():
-    """Return the script that writes the README's table."""
-    spec = importlib.util.spec_from_file_location("readme_table", ROOT / "benchmarks" / "readme_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_generator_replaces_what_is_between_the_markers(generator):
-    text = f"before\n{generator.BEGIN}old\n{generator.END}\nafter\n"
-    assert generator.with_table(text, "new\n") == f"before\n{generator.BEGIN}new\n{generator.END}\nafter\n"
+def test_generator_replaces_what_is_between_the_markers():
+    text = f"before\n{readme_table.BEGIN}old\n{readme_table.END}\nafter\n"
+    assert readme_table.with_table(text, "new\n") == f"before\n{readme_table.BEGIN}new\n{readme_table.END}\nafter\n"
     with pytest.raises(ValueError, match="must hold the lines"):
-        generator.with_table("no markers", "new\n")
+        readme_table.with_table("no markers", "new\n")
 
 
-def test_readme_says_that_the_defaults_were_chosen_on_its_set(generator):
-    said = generator.table([Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)], 7)
-    assert "expect less of them" in generator.CHOSEN_HERE
-    assert generator.CHOSEN_HERE in said
-    assert generator.CHOSEN_HERE in readme_table()
+def test_readme_says_that_the_defaults_were_chosen_on_its_set():
+    said = readme_table.table([Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)], 7)
+    assert "expect less of them" in readme_table.CHOSEN_HERE
+    assert readme_table.CHOSEN_HERE in said
+    assert readme_table.CHOSEN_HERE in table_of_readme()
 
 
-def test_generator_prints_the_best_in_bold_and_stops_at_a_failure(generator):
+def test_generator_prints_the_best_in_bold_and_stops_at_a_failure():
     good = Result("digits", "NB ML", 1, 10, 5, 20.0, None, 12, 0.5, 1.0)
     worse = Result("digits", "NB HYB", 1, 10, 5, 40.0, None, 12, 0.5, 1.0)
-    lines = generator.table([good, worse], 7).splitlines()
+    lines = readme_table.table([good, worse], 7).splitlines()
     assert lines[2].endswith("| **20.00** | 12 | 0.50 | 1.0 |")
     assert lines[3].endswith("| 40.00 | 12 | 0.50 | 1.0 |")
     with pytest.raises(SystemExit, match="NB ML failed: why"):
-        generator.table([good, Result("digits", "NB ML", 1, 10, 5, failure="why")], 7)
+        readme_table.table([good, Result("digits", "NB ML", 1, 10, 5, failure="why")], 7)
 
 
 def test_learners_travel_to_other_processes():

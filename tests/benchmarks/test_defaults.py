@@ -1,43 +1,33 @@
-"""What is said of the defaults of gradient TAN is what benchmarks/defaults.md shows, and the script counts it."""
+"""What is said of the defaults of gradient TAN is what quality/defaults.md shows, and the command counts it."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import numpy as np
-import pytest
 
+from benchmarks import ROOT
+from benchmarks.quality import defaults
 from tanlearn import TANClassifier
 
-ROOT = Path(__file__).parents[2]
-REPORT = (ROOT / "benchmarks" / "defaults.md").read_text(encoding="utf-8")
+REPORT = (ROOT / "benchmarks" / "quality" / "defaults.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("defaults", ROOT / "benchmarks" / "defaults.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_verdict_counts_sets_and_compares_means(script):
-    columns = list(script.MODELS)
+def test_verdict_counts_sets_and_compares_means():
+    columns = list(defaults.MODELS)
     rows = np.full((3, len(columns)), 20.0)
     rows[:, columns.index("subset")] = [19.0, 19.9, 23.0]  # better on two sets, worse on average
     rows[:, columns.index("order-free")] = [21.0, 21.0, 10.0]  # worse on two, better on average
-    text = script.verdict(rows, rows.mean(axis=0))
+    text = defaults.verdict(rows, rows.mean(axis=0))
     assert "- TAN-CMI HYB: less on 0 of 3 sets, and more on average (20.00 against 20.00 %)" in text
     assert "- subset: less on 2 of 3 sets, and more on average (20.63 against 20.00 %)" in text
     assert "- order-free: less on 1 of 3 sets, and less on average (17.33 against 20.00 %)" in text
     assert "TAN-CMI ML:" not in text  # has no protocol of its own
 
 
-def test_report_says_what_its_table_shows(script):
+def test_report_says_what_its_table_shows():
     found = re.findall(r"^\| (\S+) \| ([\d. |]+) \|$", REPORT, flags=re.MULTILINE)
     *rows, mean = [[float(error) for error in cells.split(" | ")] for _, cells in found]
     assert len(rows) == 10
-    assert REPORT.endswith(f"|\n\n{script.verdict(rows, mean)}\n")
+    assert REPORT.endswith(f"|\n\n{defaults.verdict(rows, mean)}\n")
 
 
 def test_docstring_has_the_figures_of_the_report():

@@ -1,24 +1,22 @@
-"""The search and report of benchmarks/paper on a small table: resumption, both choices, pictures."""
+"""The search and report of table 1 on a small table: resumption, both choices, pictures."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
-from support.paper_scripts import loaded
+
+from benchmarks.paper.differentiable_tan import __main__ as command
+from benchmarks.paper.differentiable_tan import plots, report, settings_table
+from benchmarks.paper.differentiable_tan.cells import CELLS as EVERY_CELL
+from benchmarks.paper.differentiable_tan.complete_runs import best_on_test, chosen_on_validation, complete_runs
+from benchmarks.paper.shared.data import load
+from benchmarks.paper.shared.mnist import bicubic
 
 CELLS = ["NB ML", "TAN Random HYB", "TAN Subset K=2"]
 
 
-@pytest.fixture(scope="module")
-def script():
-    """Return the command as a module."""
-    with loaded("differentiable_tan") as (module, _):
-        yield module
-
-
 @pytest.fixture
-def run(script, tmp_path):
+def run(tmp_path):
     """Return the command over a generated letter; it returns the lines of the results by what names a training."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 360)
@@ -29,9 +27,9 @@ def run(script, tmp_path):
 
     def run(*options):
         places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
-        script.main(["run", "--sets", "letter", "--cells", *CELLS, "--epochs", "2", *places, *options])
+        command.main(["run", "--sets", "letter", "--cells", *CELLS, "--epochs", "2", *places, *options])
         lines = [json.loads(line) for line in (tmp_path / "results" / "letter.jsonl").read_text().splitlines()]
-        return {script.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
+        return {command.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
 
     return run
 
@@ -60,33 +58,33 @@ def test_larger_budget_holds_the_smaller_one(run):
     assert len(larger) == 2 * len(smaller) - 1
 
 
-def test_interruption_keeps_what_is_finished(run, script, tmp_path, monkeypatch):
+def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
     def interrupt(path, line):
         append(path, line)
         if line["cell"] == "TAN Random HYB":
             raise KeyboardInterrupt
 
-    append = script.append
+    append = command.append
     with monkeypatch.context() as patch:
-        patch.setattr(script, "append", interrupt)
+        patch.setattr(command, "append", interrupt)
         with pytest.raises(SystemExit, match="what is finished is in"):
             run("--budget", "2", "--n-jobs", "1")
     assert len((tmp_path / "results" / "letter.jsonl").read_text().splitlines()) == 2
     assert len(run("--budget", "2")) == 9
 
 
-def test_changed_distribution_is_refused(run, script, monkeypatch):
+def test_changed_distribution_is_refused(run, monkeypatch):
     run("--budget", "1")
-    fixed = script.SETTINGS["narrow"]["letter"]["fixed"]
+    fixed = command.SETTINGS["narrow"]["letter"]["fixed"]
     monkeypatch.setitem(fixed, "log10 eta", (1.6, 1.7))
     with pytest.raises(SystemExit, match="TAN Random HYB, run 0: the results hold other parameters than 'narrow'"):
         run("--budget", "1")
 
 
-def test_report_has_both_choices_and_pictures(run, script, tmp_path):
+def test_report_has_both_choices_and_pictures(run, tmp_path):
     run("--budget", "2")
-    script.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
-    text = (tmp_path / "differentiable_tan.md").read_text()
+    command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
+    text = (tmp_path / "report.md").read_text()
     header, *rows = [[field.strip() for field in line.split("|")[1:-1]] for line in text.splitlines() if "|" in line]
     assert {"best on test (runs)", "chosen on validation"} < set(header)
     assert [row[0] for row in rows[1:]] == CELLS
@@ -105,29 +103,28 @@ def line(run, part, error, *, fold=1, rows=100, n_folds=1):
     return {**names, "n_folds": n_folds, "rows": rows, "error": error, "parameters": drawn, "seconds": 1.0}
 
 
-def test_chosen_run_has_the_lowest_validation_error_and_may_not_be_the_best_on_test(script):
+def test_chosen_run_has_the_lowest_validation_error_and_may_not_be_the_best_on_test():
     lines = [line(0, "test", 0.10), line(1, "test", 0.20), line(2, "test", 0.30)]
     lines += [line(0, "validation", 0.3), line(1, "validation", 0.1), line(2, "validation", 0.2)]
     lines += [line(3, "test", 0.01), line(4, "validation", 0.01)]  # neither is complete
-    runs = script.complete_runs(lines)
-    results = sys.modules["results"]
+    runs = complete_runs(lines)
     assert [run.run for run in runs] == [0, 1, 2]
-    assert results.best_on_test(runs).test == 0.10
-    assert results.chosen_on_validation(runs) == 0.20
+    assert best_on_test(runs).test == 0.10
+    assert chosen_on_validation(runs) == 0.20
 
 
-def test_every_fold_chooses_by_its_own_validation_rows(script):
+def test_every_fold_chooses_by_its_own_validation_rows():
     lines = []
     for run, errors in enumerate([((0.1, 0.5), (0.2, 0.6)), ((0.3, 0.7), (0.1, 0.3))]):
         for fold, (validation, test) in enumerate(errors, start=1):
             lines += [line(run, "test", test, fold=fold, n_folds=2, rows=10 * fold)]
             lines += [line(run, "validation", validation, fold=fold, n_folds=2)]
-    runs = script.complete_runs(lines)
+    runs = complete_runs(lines)
     # Fold 1 takes run 0, fold 2 run 1; by the mean of both folds run 0 would have been taken for both.
-    assert sys.modules["results"].chosen_on_validation(runs) == pytest.approx((0.5 * 10 + 0.3 * 20) / 30)
+    assert chosen_on_validation(runs) == pytest.approx((0.5 * 10 + 0.3 * 20) / 30)
 
 
-def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another(script):
+def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another():
     lines = []
     for settings, runs in (("narrow", 6), ("refined", 4), ("published", 3)):
         for run in range(runs):
@@ -135,8 +132,7 @@ def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another(sc
                 made = line(run, part, 0.1 + 0.01 * run)
                 made["parameters"] = {"trade_off": 10.0**run, "init": ["uniform", "maximum-likelihood"][run % 2]}
                 lines.append({**made, "settings": settings})
-    runs = script.complete_runs(lines)
-    report, settings_table = sys.modules["report"], sys.modules["settings_table"]
+    runs = complete_runs(lines)
     rows = [row.split(" | ") for row in report.table("letter", runs).splitlines()[2:]]
     assert [row[1] for row in rows] == ["published, 2 epochs: 3", "narrow, 2 epochs: 6; refined, 2 epochs: 4"]
     assert rows[1][3] == "10.00 (10)"
@@ -149,40 +145,39 @@ def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another(sc
     assert settings_table.settings_table([]) == ""
 
 
-def test_report_says_how_far_a_search_is_from_the_papers(script):
+def test_report_says_how_far_a_search_is_from_the_papers():
     def runs(cell, settings, epochs, n):
         lines = [line(run, part, 0.1) for run in range(n) for part in ("test", "validation")]
         return [{**made, "cell": cell, "settings": settings, "epochs": epochs} for made in lines]
 
-    protocol = sys.modules["report"].protocol
     closed_form = runs("NB ML", "closed form", 0, 1)
-    letter = script.complete_runs([*closed_form, *runs("NB HYB", "narrow", 40, 2), *runs("TAN All", "refined", 400, 3)])
-    usps = script.complete_runs(runs("NB HYB", "narrow", 100, 4))
-    text = protocol({"letter": letter, "usps": usps})
+    letter = complete_runs([*closed_form, *runs("NB HYB", "narrow", 40, 2), *runs("TAN All", "refined", 400, 3)])
+    usps = complete_runs(runs("NB HYB", "narrow", 100, 4))
+    text = report.protocol({"letter": letter, "usps": usps})
     assert text.startswith("No run draws from the ranges of the paper, which trains 500 epochs; all draw from ours.")
     said = text.replace("\n", " ")
     assert said.endswith("Runs took 40 to 400 epochs, and a cell has so many of them: letter 2 to 3; usps 4.")
-    both = script.complete_runs([*runs("NB HYB", "published", 500, 1), *runs("TAN All", "narrow", 40, 3)])
-    text = protocol({"letter": both})
+    both = complete_runs([*runs("NB HYB", "published", 500, 1), *runs("TAN All", "narrow", 40, 3)])
+    text = report.protocol({"letter": both})
     assert text.startswith(
         "1 of 4 runs draw from the ranges of the paper, which trains 500 epochs; all others draw from"
     )
-    assert protocol({"letter": script.complete_runs(closed_form)}) == "No run is complete yet."
+    assert report.protocol({"letter": complete_runs(closed_form)}) == "No run is complete yet."
 
 
-def test_error_of_folds_is_wrong_rows_over_rows(script):
+def test_error_of_folds_is_wrong_rows_over_rows():
     lines = [
         line(0, part, error, fold=k, rows=rows, n_folds=2)
         for part in ("test", "validation")
         for k, error, rows in ((1, 0.5, 10), (2, 0.1, 30))
     ]
-    assert script.complete_runs(lines[:3]) == []
-    (run,) = script.complete_runs(lines)
+    assert complete_runs(lines[:3]) == []
+    (run,) = complete_runs(lines)
     assert run.test == pytest.approx((5 + 3) / 40)
 
 
-def test_settings_stay_in_their_ranges_and_follow_the_paper(script):
-    cells = {cell.name: cell for cell in script.CELLS}
+def test_settings_stay_in_their_ranges_and_follow_the_paper():
+    cells = {cell.name: cell for cell in EVERY_CELL}
     for seed in range(20):
         drawn = cells["NB HYB"].draw("published", "letter", seed, 0)
         assert 1 <= drawn["trade_off"] <= 1000
@@ -195,10 +190,10 @@ def test_settings_stay_in_their_ranges_and_follow_the_paper(script):
         assert 0 <= drawn["draw"] < 10
 
 
-def test_smaller_subsets_are_part_of_larger_ones_and_orderings_are_shared(run, script, tmp_path):
-    problem = script.load("letter", tmp_path)
+def test_smaller_subsets_are_part_of_larger_ones_and_orderings_are_shared(run, tmp_path):
+    problem = load("letter", tmp_path)
     data = problem.folds[0].data
-    cells = {cell.name: cell for cell in script.CELLS}
+    cells = {cell.name: cell for cell in EVERY_CELL}
 
     def edges(name, draw=1):
         chosen = cells[name].choose(problem, data, 3, draw)
@@ -211,18 +206,17 @@ def test_smaller_subsets_are_part_of_larger_ones_and_orderings_are_shared(run, s
     assert edges("TAN Subset K=2") != edges("TAN Subset K=2", draw=2)
 
 
-def test_lower_hull_runs_below_all_points(script):
-    lower_hull = sys.modules["figures"].lower_hull
+def test_lower_hull_runs_below_all_points():
     points = np.array([[0, 1], [1, 3], [2, 0], [3, 0.9], [4, 1], [2, 5.0]])
-    assert lower_hull(points).tolist() == [[0, 1], [2, 0], [4, 1]]
+    assert plots.lower_hull(points).tolist() == [[0, 1], [2, 0], [4, 1]]
     on_a_line = np.array([[0, 1], [2, 1], [1, 1.0]])
-    assert lower_hull(on_a_line)[[0, -1]].tolist() == [[0, 1], [2, 1]]
-    assert lower_hull(points[:2]).tolist() == points[:2].tolist()
+    assert plots.lower_hull(on_a_line)[[0, -1]].tolist() == [[0, 1], [2, 1]]
+    assert plots.lower_hull(points[:2]).tolist() == points[:2].tolist()
 
 
-def test_bicubic_halving_keeps_what_is_linear(script):
+def test_bicubic_halving_keeps_what_is_linear():
     lines, columns = np.indices((28, 28))
-    half = sys.modules["mnist"].bicubic((3.0 * lines - 2.0 * columns + 5.0)[np.newaxis])[0]
+    half = bicubic((3.0 * lines - 2.0 * columns + 5.0)[np.newaxis])[0]
     line, column = np.indices((14, 14))
     expected = 3.0 * (2 * line + 0.5) - 2.0 * (2 * column + 0.5) + 5.0  # a pixel lies amid four
     inside = slice(2, -2)

@@ -1,8 +1,6 @@
 """The benchmark of small devices: what it compiles makes the errors of the classifiers that it was made of."""
 
-import importlib.util
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,55 +8,48 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
+from benchmarks.embedded import __main__ as command
 from tanlearn import BayesNetClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 needed = [tool for tool in ("cc", "size") if shutil.which(tool) is None]
 pytestmark = pytest.mark.skipif(bool(needed), reason=f"there is no {' and no '.join(needed)}")
 
 
-@pytest.fixture
-def device(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)  # it imports a sibling
-    spec = importlib.util.spec_from_file_location("device", FOLDER / "device.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_programs_make_the_errors_of_python(device, tmp_path):
+def test_programs_make_the_errors_of_python(tmp_path):
     X, y = load_digits(return_X_y=True)
     encoder = TableEncoder(discrete_features=False)  # in C, what no row has shown is an error
     floats = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X[:1200], y[:1200])
     integers = floats.with_bits((2, 1))
     integers.export_c(tmp_path / "small.h")
     codes = floats.encoder_.transform(X[1200:]).T
-    sources = {floats: device.float_source(floats), integers: device.INTEGERS.format(name="small", n_features=64)}
+    sources = {floats: command.float_source(floats), integers: command.INTEGERS.format(name="small", n_features=64)}
     for model, source in sources.items():
-        error, nanoseconds = device.timing(source, codes, y[1200:], "-Os", tmp_path, repeats=1)
+        error, nanoseconds = command.timing(source, codes, y[1200:], "-Os", tmp_path, repeats=1)
         assert error == pytest.approx(100 * np.mean(model.predict(X[1200:]) != y[1200:]))
         assert nanoseconds > 0
-    code, tables = (int(n.replace(",", "")) for n in device.sizes(["cc"], sources[integers], tmp_path))
+    code, tables = (int(n.replace(",", "")) for n in command.sizes(["cc"], sources[integers], tmp_path))
     assert tables >= integers.tables_.packed.nbytes
     assert 0 < code < 1000
-    assert device.sizes(["cc"], "int predict(", tmp_path) == ["-", "-"]
+    assert command.sizes(["cc"], "int predict(", tmp_path) == ["-", "-"]
 
 
-def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(device, tmp_path):
+def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(tmp_path):
     X, y = load_digits(return_X_y=True)
     encoder = TableEncoder(discrete_features=False).fit(X[:1200], y[:1200])
     codes, codes_test = (encoder.transform(part).T for part in (X[:1200], X[1200:]))
     n_states = codes.max(axis=0).astype(int) + 1
     ones = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False)
     regression = LogisticRegression(max_iter=1000).fit(ones.fit_transform(codes), y[:1200])
-    source = device.linear_source(regression, n_states)
+    source = command.linear_source(regression, n_states)
     # What it is asked for is what scikit-learn predicts; single precision could turn a tie, of which there is none.
-    different, _ = device.timing(source, codes_test, regression.predict(ones.transform(codes_test)), "-Os", tmp_path, 1)
+    different, _ = command.timing(
+        source, codes_test, regression.predict(ones.transform(codes_test)), "-Os", tmp_path, 1
+    )
     assert different == 0
-    errors, _ = device.timing(source, codes_test, y[1200:], "-Os", tmp_path, 1)
+    errors, _ = command.timing(source, codes_test, y[1200:], "-Os", tmp_path, 1)
     assert errors > 0
-    code, tables = (int(n.replace(",", "")) for n in device.sizes(["cc"], source, tmp_path))
+    code, tables = (int(n.replace(",", "")) for n in command.sizes(["cc"], source, tmp_path))
     weights = 4 * 10 * (n_states.sum() + 1)
     assert weights <= tables <= weights + 2 * 64 + 64  # and offsets of two bytes, and what aligns them
     assert 0 < code < 1000

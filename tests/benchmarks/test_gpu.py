@@ -1,6 +1,5 @@
 """The benchmark of the device at tiny sizes: floors by hand, checks that can fail, results that go on, sentences."""
 
-import importlib.util
 import json
 import re
 import sys
@@ -10,36 +9,30 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from benchmarks.gpu import __main__ as command
+from benchmarks.gpu import measure, population
+from benchmarks.suite.shapes import SHAPES
 from tanlearn import CandidateSets, EncodedData
 from tanlearn.training.state import State
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 #: rows, values of every feature, classes, batch size
 TINY = 90, [3, 2, 4, 2], 3, 20
 
 
-@pytest.fixture(scope="module")
-def module():
-    """Return the script; the siblings that it imports by name are forgotten afterwards."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        spec = importlib.util.spec_from_file_location("gpu_benchmark", FOLDER / "gpu.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for name in ("letter", "usps"):
-            patch.setitem(module.SHAPES, name, TINY)
-        yield module
-        for sibling in [*FOLDER.glob("*.py"), *FOLDER.glob("*/*.py")]:
-            sys.modules.pop(sibling.stem, None)
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """Make generated data tiny."""
+    for name in ("letter", "usps"):
+        monkeypatch.setitem(SHAPES, name, TINY)
 
 
 @pytest.fixture
-def run(module, tmp_path):
+def run(tmp_path):
     """Return the command over generated data, tiny where nothing else is said."""
 
     def run(*options):
         places = ["--data", str(tmp_path), "--results", str(tmp_path / "results.jsonl")]
-        module.main([*options, "--quick", "--mebibytes", "1", "--repeats", "2", *places])
+        command.main([*options, "--quick", "--mebibytes", "1", "--repeats", "2", *places])
 
     return run
 
@@ -58,20 +51,20 @@ def small_problem():
     return data, state
 
 
-def test_floors_are_those_counted_by_hand(module):
+def test_floors_are_those_counted_by_hand():
     data, state = small_problem()
     rng = np.random.default_rng(0)
-    warm, cold = (module.touched(state, temperature, 5, rng) for temperature in (10.0, 0.1))
+    warm, cold = (measure.touched(state, temperature, 5, rng) for temperature in (10.0, 0.1))
     # Five rows of two classes pick ten cells at most. Whoever has no choice, needs no gradient of it.
     assert warm == (4 + 12, 4 + 10, 6, 1.0, 2)
     assert cold == (4 + 12, 4 + 10, 0, 0.0, 1)
     drawn = 16 * 4 * (3 + 3 + 1 + 1)
     batch = 5 * 2 * (1 + 4) + 4 * (14 + 5 * 2)
-    assert module.step_bytes(warm, data, 5) == (drawn + 6 * 4 * (2 + 1), batch)
-    assert module.step_bytes(cold, data, 5) == (drawn, batch)
+    assert measure.step_bytes(warm, data, 5) == (drawn + 6 * 4 * (2 + 1), batch)
+    assert measure.step_bytes(cold, data, 5) == (drawn, batch)
 
 
-def test_floors_grow_with_the_runs(module, run, capsys):
+def test_floors_grow_with_the_runs(run, capsys):
     run("floor", "--runs", "1", "50", "--bandwidth", "0.5", "--sets", "letter")
     rows = rows_of(capsys.readouterr().out)
     assert [(row[0], row[3], row[4]) for row in rows] == [
@@ -84,7 +77,7 @@ def test_floors_grow_with_the_runs(module, run, capsys):
         assert float(fifty[10]) == pytest.approx((sweep + batch) / 0.5e-3, rel=0.02)
 
 
-def test_all_that_needs_a_device_runs_in_one_call(backend, module, run, capsys, tmp_path):
+def test_all_that_needs_a_device_runs_in_one_call(backend, run, capsys, tmp_path):
     run("--all", "--output", str(tmp_path / "printed.txt"))
     text = capsys.readouterr().out
     assert (tmp_path / "printed.txt").read_text(encoding="utf-8") == text
@@ -121,19 +114,19 @@ def shifted(found, part):
 
 
 @pytest.mark.parametrize(("part", "name"), [(0, "losses"), (1, "tables"), (2, "logits")])
-def test_a_device_that_differs_from_the_cpu_is_not_timed(backend, module, run, monkeypatch, capsys, part, name):
-    trained, limits = module.trained_on_device, dict.fromkeys(module.ALLOWED, np.inf) | {name: module.ALLOWED[name]}
-    monkeypatch.setattr(module, "ALLOWED", limits)
-    monkeypatch.setattr(module, "trained_on_device", lambda *arguments: shifted(trained(*arguments), part))
+def test_a_device_that_differs_from_the_cpu_is_not_timed(backend, run, monkeypatch, capsys, part, name):
+    trained, limits = measure.trained_on_device, dict.fromkeys(measure.ALLOWED, np.inf) | {name: measure.ALLOWED[name]}
+    monkeypatch.setattr(measure, "ALLOWED", limits)
+    monkeypatch.setattr(measure, "trained_on_device", lambda *arguments: shifted(trained(*arguments), part))
     with pytest.raises(SystemExit, match=r"the device is wrong\. It differs from the CPU in"):
         run("measure")
     assert "| data |" not in capsys.readouterr().out
 
 
-def test_a_device_that_does_not_repeat_itself_is_not_timed(backend, module, run, monkeypatch, capsys):
-    trained, factors = module.trained_on_device, iter((1, 1 + 1e-12))
+def test_a_device_that_does_not_repeat_itself_is_not_timed(backend, run, monkeypatch, capsys):
+    trained, factors = measure.trained_on_device, iter((1, 1 + 1e-12))
     monkeypatch.setattr(
-        module,
+        measure,
         "trained_on_device",
         lambda *arguments: [
             array.astype(float) * factor for factor in [next(factors)] for array in trained(*arguments)
@@ -144,15 +137,15 @@ def test_a_device_that_does_not_repeat_itself_is_not_timed(backend, module, run,
     assert "| data |" not in capsys.readouterr().out
 
 
-def test_targets_are_those_of_64_runs(module):
+def test_targets_are_those_of_64_runs():
     def row(n_runs, when, sweep, step):
-        return module.Timed("letter", n_runs, when, {"step_tables": sweep}, step, 150_000_000, 50_000_000)
+        return measure.Timed("letter", n_runs, when, {"step_tables": sweep}, step, 150_000_000, 50_000_000)
 
     # At 1,000 GB/s the sweep needs 150 us at least, and a step 200.
     rows = [row(16, "end", 9e9, 9e9), row(64, "beginning", 250.0, 590.0), row(64, "end", 310.0, 610.0)]
     assert rows[1].of_bandwidth(1000) == pytest.approx(0.6)
     assert rows[1].of_floor(1000) == pytest.approx(2.95)
-    assert list(module.verdicts(rows, 1000)) == [
+    assert list(measure.verdicts(rows, 1000)) == [
         "met: letter, 64 runs, beginning: sweep at 60 % of copies, wanted 50 or more",
         "met: letter, 64 runs, beginning: step of 2.95 floors, wanted 3 or fewer",
         "MISSED: letter, 64 runs, end: sweep at 48 % of copies, wanted 50 or more",
@@ -228,13 +221,11 @@ def test_report_wants_results(run):
         run("report")
 
 
-def test_the_column_is_extrapolated_over_runs_and_epochs(module):
-    import gpu_population
-
+def test_the_column_is_extrapolated_over_runs_and_epochs():
     # A hundredth of the runs, each a tenth as long.
-    assert gpu_population.extrapolated(7, 150, 50) == pytest.approx(7 * 100 * 10)
-    problem = gpu_population.fold("usps", SimpleNamespace(data=Path("nowhere"), rows=None))[1]
-    runs = gpu_population.make_runs(problem, gpu_population.SUBSET.values(), range(2), 500)
+    assert population.extrapolated(7, 150, 50) == pytest.approx(7 * 100 * 10)
+    problem = population.fold("usps", SimpleNamespace(data=Path("nowhere"), rows=None))[1]
+    runs = population.make_runs(problem, population.SUBSET.values(), range(2), 500)
     assert [run.parameters["n_epochs"] for run in runs] == [500] * 6
     assert len({run.parameters["random_state"] for run in runs}) == 6
 

@@ -1,14 +1,14 @@
-"""Maximum-margin learning of benchmarks/paper on small tables: resumption, what is chosen, the report and its marks."""
+"""Maximum-margin learning on small tables: resumption, what is chosen, the report and its marks."""
 
 import json
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
-from support.paper_scripts import loaded
 
+from benchmarks.paper.maximum_margin import __main__ as command
+from benchmarks.paper.maximum_margin import data, learners, report
 from tanlearn import EncodedData
 
 N_TRAIN, N_TEST = 160, 60
@@ -16,17 +16,16 @@ TIMES = ("seconds", "tuning_seconds")
 
 
 @pytest.fixture(scope="module")
-def script(tmp_path_factory):
-    """Return the command as a module, over a usps and an mnist that are generated."""
-    with loaded("maximum_margin") as (module, patch):
-        data = sys.modules["maximum_margin_data"]
+def folder(tmp_path_factory):
+    """Return where a usps and an mnist are that are generated, and tell the command their sizes."""
+    with pytest.MonkeyPatch.context() as patch:
         for name, value in {"USPS_TRAIN": N_TRAIN, "USPS_TEST": N_TEST, "N_TRAIN": N_TRAIN}.items():
             patch.setattr(data, name, value)
         patch.setattr(data, "FEW_PIXELS", np.arange(3))
-        patch.setattr(module, "FEW_ROWS", (30,))
-        module.folder = tmp_path_factory.mktemp("data")
-        write_sets(module.folder, np.random.default_rng(0))
-        yield module
+        patch.setattr(command, "FEW_ROWS", (30,))
+        folder = tmp_path_factory.mktemp("data")
+        write_sets(folder, np.random.default_rng(0))
+        yield folder
 
 
 def write_sets(folder, rng):
@@ -46,14 +45,14 @@ def write_sets(folder, rng):
 
 
 @pytest.fixture
-def run(script, tmp_path):
+def run(folder, tmp_path):
     """Return the command; it returns the lines of the results, without times, by their keys."""
 
     def run(*options, structures=("NB", "TAN-CMI")):
-        places = ["--data", str(script.folder), "--results", str(tmp_path)]
-        script.main(["run", *options, "--max-iter", "2", "--structures", *structures, *places])
+        places = ["--data", str(folder), "--results", str(tmp_path)]
+        command.main(["run", *options, "--max-iter", "2", "--structures", *structures, *places])
         lines = [json.loads(line) for line in (tmp_path / "maximum_margin.jsonl").read_text().splitlines()]
-        return {script.key(line): {k: v for k, v in line.items() if k not in TIMES} for line in lines}
+        return {command.key(line): {k: v for k, v in line.items() if k not in TIMES} for line in lines}
 
     return run
 
@@ -83,15 +82,15 @@ def test_every_cell_is_one_line_and_a_structure_is_learnt_once(run):
     assert 0 <= tuned["n_iter"] <= 2
 
 
-def test_stopped_run_goes_on_to_the_same_lines_with_the_structure_that_is_there(run, script, tmp_path, monkeypatch):
+def test_stopped_run_goes_on_to_the_same_lines_with_the_structure_that_is_there(run, tmp_path, monkeypatch):
     options = ("usps", "--parameters", "ML", "CG-CL", "HYB")
     expected = run(*options)
     path = tmp_path / "maximum_margin.jsonl"
     kept = path.read_text().splitlines(keepends=True)[:5]
     assert json.loads(kept[-1])["parameters"] == "ML"
     path.write_text("".join(kept) + '{"set": "us')
-    monkeypatch.setattr(script, "learn_structure", lambda *arguments: pytest.fail("the structure is learnt again"))
-    monkeypatch.setattr(script, "warm_up", lambda *arguments: None)
+    monkeypatch.setattr(command, "learn_structure", lambda *arguments: pytest.fail("the structure is learnt again"))
+    monkeypatch.setattr(command, "warm_up", lambda *arguments: None)
     assert run(*options) == expected
 
 
@@ -101,45 +100,44 @@ def test_settings_are_chosen_on_a_sample_where_it_is_asked_for(run):
     assert [name[2:] for name in lines] == [("CG-MM", 0, 12_000), ("CG-CL", 0, 0), ("CG-MM", 0, 90)]
 
 
-def test_parameters_of_a_support_vector_machine_are_vectors_times_features(script):
+def test_parameters_of_a_support_vector_machine_are_vectors_times_features():
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 4)) + y[:, np.newaxis]
     train, test = np.arange(60), np.arange(60, 90)
     problem = SimpleNamespace(table=(X, y, train, test), standardized=(X[train], X[test]))
-    found = script.run_svm(problem, 0.3, rng, 1)
+    found = learners.run_svm(problem, 0.3, rng, 1)
     model = SVC(C=1, gamma=0.3).fit(X[train], y[train])
     assert found["n_support_vectors"] == len(model.support_vectors_)
     assert found["n_parameters"] == 4 * len(model.support_vectors_)
     assert found["rate"] == np.mean(model.predict(X[test]) == y[test])
 
 
-def test_images_keep_every_other_pixel_of_every_other_line(script):
-    X, _, train, test = script.mnist(script.folder, 50).table
-    images = np.load(script.folder / "raw" / "mnist.npz")["X"].reshape(-1, 28, 28)
+def test_images_keep_every_other_pixel_of_every_other_line(folder):
+    X, _, train, test = data.mnist(folder, 50).table
+    images = np.load(folder / "raw" / "mnist.npz")["X"].reshape(-1, 28, 28)
     assert X[7].reshape(14, 14)[5, 5] == images[7, 11, 11]
     assert (train.tolist(), test[0], len(test)) == (list(range(50)), N_TRAIN, N_TEST)
 
 
-def test_archive_is_the_row_of_its_name(run, script, tmp_path):
-    places = ["--timit", str(script.folder / "Ma-4.npz")]
+def test_archive_is_the_row_of_its_name(run, folder, tmp_path):
+    places = ["--timit", str(folder / "Ma-4.npz")]
     lines = run(*places, "--parameters", "ML", structures=("NB",))
     assert list(lines) == [("timit: Ma-4", "NB", "ML", 0, 0)]
-    script.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
-    text = (tmp_path / "maximum_margin.md").read_text()
+    command.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
+    text = (tmp_path / "report.md").read_text()
     assert rows(text, "NB")[0][4] == "88.69"
     assert "TIMIT" not in text.split("## timit")[0]
     assert "Washington D.C. Mall (table 5) was not found" in text.replace("\n", " ")
 
 
-def test_what_cannot_be_solved_is_a_line_without_a_rate(script):
+def test_what_cannot_be_solved_is_a_line_without_a_rate():
     class Solver:
         def fit(self, structure, data, rng):
             raise RuntimeError("infeasible")
 
-    measure = sys.modules["maximum_margin_learners"].measure
-    data = EncodedData.from_codes([[0], [1]], [0, 1])
-    found = measure(Solver(), SimpleNamespace(data=data), None, None)
+    rows = EncodedData.from_codes([[0], [1]], [0, 1])
+    found = learners.measure(Solver(), SimpleNamespace(data=rows), None, None)
     assert (found["rate"], found["failure"]) == (None, "infeasible")
 
 
@@ -152,7 +150,7 @@ def test_convex_relaxation_runs_on_few_rows(run):
     assert all(found["n_train"] == 30 and found["rate"] > 0.4 for found in lines.values())
 
 
-def test_report_marks_what_differs_and_draws_both_figures(script, tmp_path):
+def test_report_marks_what_differs_and_draws_both_figures(tmp_path):
     lines = [
         line("NB", "ML", 0.8780),
         line("NB", "CG-MM", 0.9594, tune_rows=100, choice={"loss__scale": 0.02}, n_iter=9),
@@ -166,8 +164,8 @@ def test_report_marks_what_differs_and_draws_both_figures(script, tmp_path):
         line("NB", "CVX-MM", 0.6, name="usps, 64 pixels, 100 rows", n_train=100, seed=1, warning="inaccurate"),
     ]
     (tmp_path / "maximum_margin.jsonl").write_text("".join(json.dumps(found) + "\n" for found in lines))
-    script.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
-    text = (tmp_path / "maximum_margin.md").read_text()
+    command.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
+    text = (tmp_path / "report.md").read_text()
     assert rows(text, "NB")[0][:6] == ["NB", "ML", "1", "87.80 +- 0.60", "87.10", "+0.70"]
     assert rows(text, "NB")[1][:6] == ["NB", "CG-MM", "1", "95.94 +- 0.36", "95.23", "+0.71 **!**"]
     assert rows(text, "NB")[1][-1] == "scale 0.02, 9 iterations, tuned on 100 rows"
@@ -187,29 +185,24 @@ def test_report_marks_what_differs_and_draws_both_figures(script, tmp_path):
         assert (tmp_path / "figures" / f"maximum-margin-{name}.png").stat().st_size > 5000
 
 
-def test_standard_error_is_the_published_one(script):
-    standard_error = sys.modules["maximum_margin_report"].standard_error
-    assert round(standard_error(95.23, 3000), 2) == 0.39
-    assert round(standard_error(83.73, 10_000), 2) == 0.37
+def test_standard_error_is_the_published_one():
+    assert round(report.standard_error(95.23, 3000), 2) == 0.39
+    assert round(report.standard_error(83.73, 10_000), 2) == 0.37
 
 
-def test_rates_that_mnist_was_shrunk_by_are_no_evidence(script):
-    report = sys.modules["maximum_margin_report"]
+def test_rates_that_mnist_was_shrunk_by_are_no_evidence():
     cells = report.latest([line("NB", "ML", 0.8373, name="mnist"), line("TAN-CR", "ML", 0.9208, name="mnist")])
     said = report.independent_agreement(cells).replace("\n", " ")
     assert "What they were not chosen by: TAN-CR ML -0.50 points." in said
     assert "not chosen by: nothing yet." in report.independent_agreement({}).replace("\n", " ")
 
 
-def test_convex_relaxation_above_frequencies_needs_no_words(script):
-    report = sys.modules["maximum_margin_report"]
+def test_convex_relaxation_above_frequencies_needs_no_words():
     name = "usps, 64 pixels, 100 rows"
 
     def said(*rates):
-        learners = ("ML", "ML, alpha=1", "CVX-MM")
-        lines = [
-            line("NB", learner, rate, name=name, n_train=100) for learner, rate in zip(learners, rates, strict=True)
-        ]
+        names = ("ML", "ML, alpha=1", "CVX-MM")
+        lines = [line("NB", learner, rate, name=name, n_train=100) for learner, rate in zip(names, rates, strict=True)]
         return report.convex_against_frequencies(report.latest(lines)).replace("\n", " ")
 
     assert said(0.7, 0.8, 0.9) == said(0.7, 0.8, None) == ""  # better, and never solved

@@ -1,41 +1,41 @@
-"""Figure 3 of benchmarks/paper on a small table: what is deleted, resumption, and the report."""
+"""Figure 3 on a small table: what is deleted, resumption, and the report."""
 
 import json
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.paper_scripts import loaded
 
+from benchmarks.paper.maximum_margin import missing_features as command
+from benchmarks.paper.shared.data import split
 from tanlearn import EncodedData
 
 N_FEATURES, N_TRAIN, N_TEST = 6, 120, 60
 
 
-def problem(script, name):
+def problem(name):
     """Return two copies each of three features, of two classes, as codes and raw."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N_TRAIN + N_TEST)
     X = np.repeat((y[:, np.newaxis] + rng.integers(0, 2, (len(y), 3))) % 3, 2, axis=1)
     train, test = np.arange(N_TRAIN), np.arange(N_TRAIN, len(y))
-    part = sys.modules["order_based_data"].split(EncodedData.from_codes(X, y, n_states=[3] * N_FEATURES), train, test)
+    part = split(EncodedData.from_codes(X, y, n_states=[3] * N_FEATURES), train, test)
     return SimpleNamespace(name=name, part=part, table=(X, y, train, test))
 
 
-@pytest.fixture(scope="module")
-def script():
-    """Return the command as a module."""
-    with loaded("missing_features") as (module, patch):
-        patch.setattr(module, "Letter", lambda folder: problem(module, "letter"))
-        patch.setattr(module, "mnist", lambda folder: problem(module, "mnist"))
-        patch.setattr(module, "SVM_ROWS", 100)
-        patch.setattr(module, "SVM_TEST_ROWS", 40)
-        yield module
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Give the command the small table."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "Letter", lambda folder: problem("letter"))
+        patch.setattr(command, "mnist", lambda folder: problem("mnist"))
+        patch.setattr(command, "SVM_ROWS", 100)
+        patch.setattr(command, "SVM_TEST_ROWS", 40)
+        yield
 
 
-def test_all_classifiers_miss_the_same(script):
-    data = problem(script, "letter")
+def test_all_classifiers_miss_the_same():
+    data = problem("letter")
     seen = []
 
     def predict(codes, raw):
@@ -43,7 +43,7 @@ def test_all_classifiers_miss_the_same(script):
         return np.zeros(len(raw), int)
 
     for name in ("NB ML", "SVM, means"):
-        line = script.measure(data, predict, name, n_missing=2, draw=0)
+        line = command.measure(data, predict, name, n_missing=2, draw=0)
         assert line["n_test"] == len(seen[-1][1]) == (N_TEST if name == "NB ML" else 40)
     (codes, raw), (codes_of_machine, raw_of_machine) = seen
     assert ((codes == 255).sum(axis=0) == 2).all()
@@ -51,33 +51,33 @@ def test_all_classifiers_miss_the_same(script):
     np.testing.assert_array_equal(codes, codes_of_machine)
     np.testing.assert_array_equal(raw[:40], raw_of_machine)
     np.testing.assert_array_equal(codes.T[codes.T != 255], raw[~np.isnan(raw)])
-    script.measure(data, predict, "NB ML", n_missing=0, draw=0)
+    command.measure(data, predict, "NB ML", n_missing=0, draw=0)
     assert not np.isnan(seen[-1][1]).any()
 
 
-def test_a_run_goes_on_and_is_reported(script, tmp_path):
+def test_a_run_goes_on_and_is_reported(tmp_path):
     places = ["--results", str(tmp_path)]
-    script.main(["run", "--draws", "2", *places])
+    command.main(["run", "--draws", "2", *places])
     path = tmp_path / "missing_features.jsonl"
     text = path.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
     numbers = sorted({line["n_missing"] for line in lines})
     assert numbers == [0, 1, 2, 3, 4, 5]
-    assert len(lines) == 2 * (len(script.learners(N_FEATURES)) + len(script.IMPUTERS)) * (1 + 2 * 5)
+    assert len(lines) == 2 * (len(command.learners(N_FEATURES)) + len(command.IMPUTERS)) * (1 + 2 * 5)
     rate = {n: np.mean([line["rate"] for line in lines if line["n_missing"] == n]) for n in numbers}
     assert rate[0] > 0.85
     assert rate[0] > rate[5] > 0.5
     path.write_text("".join(text.splitlines(keepends=True)[:-3]))
-    script.main(["run", "--draws", "2", *places])
+    command.main(["run", "--draws", "2", *places])
     again = path.read_text().splitlines()
-    assert [script.key(json.loads(line)) for line in again] == [script.key(line) for line in lines]
-    script.main(["report", "--output", str(tmp_path), *places])
+    assert [command.key(json.loads(line)) for line in again] == [command.key(line) for line in lines]
+    command.main(["report", "--output", str(tmp_path), *places])
     report = (tmp_path / "missing_features.md").read_text()
     assert f"| NB ML | {100 * lines[0]['rate']:.1f} |" in report
     assert (tmp_path / "figures" / "missing-features-letter.png").stat().st_size > 10_000
 
 
-def test_report_says_where_the_structure_learnt_by_rate_is_below_the_likely_one(script):
+def test_report_says_where_the_structure_learnt_by_rate_is_below_the_likely_one():
     def said(rates):
         lines = [
             {"learner": learner, "n_missing": n, "rate": rate}
@@ -85,7 +85,7 @@ def test_report_says_where_the_structure_learnt_by_rate_is_below_the_likely_one(
             for n, drawn in found.items()
             for rate in drawn
         ]
-        return script.structures_compared(lines).replace("\n", " ")
+        return command.structures_compared(lines).replace("\n", " ")
 
     likely = {0: [0.8], 2: [0.7, 0.7], 4: [0.6, 0.6]}
     text = said({"TAN-CMI ML": likely, "TAN-OMI-CR ML": {0: [0.9], 2: [0.6, 0.7], 4: [0.5, 0.6999]}})

@@ -1,23 +1,16 @@
-"""Order-based learning of benchmarks/paper on small tables: resumption, tests of table 2, the synthetic problem."""
+"""Order-based learning on small tables: resumption, tests of table 2, the synthetic problem."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
-from support.paper_scripts import loaded
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
+from benchmarks import DATA
+from benchmarks.paper.order_based import __main__ as command
+from benchmarks.paper.order_based import data, rates, report
+
 LEARNERS = ["NB", "TAN-RO-CR", "TAN-OMI-CR", "AODE"]
-
-
-@pytest.fixture(scope="module")
-def script():
-    """Return the command as a module."""
-    with loaded("order_based") as (module, _):
-        yield module
 
 
 def write_set(folder, name, rng, *, n_samples=60, **arrays):
@@ -31,7 +24,7 @@ def write_set(folder, name, rng, *, n_samples=60, **arrays):
 
 
 @pytest.fixture
-def run(script, tmp_path):
+def run(tmp_path):
     """Return the command over generated sets; it returns the lines of the results, without times, by their keys."""
     rng = np.random.default_rng(0)
     missing = np.zeros((60, 3), bool)
@@ -41,9 +34,9 @@ def run(script, tmp_path):
 
     def run(*options, sets=("iris", "mofn-3-7-10"), learners=LEARNERS):
         places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
-        script.main(["run", *options, "--sets", *sets, "--learners", *learners, "--orderings", "3", *places])
+        command.main(["run", *options, "--sets", *sets, "--learners", *learners, "--orderings", "3", *places])
         lines = [json.loads(line) for line in (tmp_path / "results" / "order_based.jsonl").read_text().splitlines()]
-        return {script.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
+        return {command.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
 
     return run
 
@@ -72,28 +65,27 @@ def test_stopped_command_goes_on_to_the_same_lines(run, tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(expected) - len(kept)
 
 
-def test_interruption_keeps_what_is_finished(run, script, tmp_path, monkeypatch):
+def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
     def interrupt(*arguments):
         if arguments[2]["fold"] == 2:
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    measure = script.measure
+    measure = command.measure
     with monkeypatch.context() as patch:
-        patch.setattr(script, "measure", interrupt)
+        patch.setattr(command, "measure", interrupt)
         with pytest.raises(SystemExit, match="what is finished is in"):
             run("uci", sets=["iris"], learners=["NB"])
     assert len((tmp_path / "results" / "order_based.jsonl").read_text().splitlines()) == 1
     assert len(run("uci", sets=["iris"], learners=["NB"])) == 5
 
 
-def test_random_orderings_keep_the_best_and_worst_on_the_training_rows(script):
+def test_random_orderings_keep_the_best_and_worst_on_the_training_rows():
     folds = [
         {"n_test": 10, "training": [0.5, 0.9, 0.7], "test": {"ML": [0.8, 0.2, 0.5]}},
         {"n_test": 30, "training": [0.6, 0.5, 0.4], "test": {"ML": [0.4, 0.6, 0.8]}},
     ]
-    rates = sys.modules["order_based_results"].set_rates({"TAN-RO-CR": folds})
-    assert rates == pytest.approx(
+    assert rates.set_rates({"TAN-RO-CR": folds}) == pytest.approx(
         {
             "TAN-RO-CR-ML Mean": 100 * (0.5 * 10 + 0.6 * 30) / 40,
             "TAN-RO-CR-ML Min": 100 * (0.8 * 10 + 0.8 * 30) / 40,
@@ -102,8 +94,7 @@ def test_random_orderings_keep_the_best_and_worst_on_the_training_rows(script):
     )
 
 
-def test_tests_of_table_2_are_one_sided_and_paired(script):
-    report = sys.modules["order_based_report"]
+def test_tests_of_table_2_are_one_sided_and_paired():
     rng = np.random.default_rng(0)
     row, column = rng.uniform(80, 90, (2, 25))
     column += 0.5
@@ -118,9 +109,8 @@ def test_tests_of_table_2_are_one_sided_and_paired(script):
     assert report.arrow(None) == "="
 
 
-def test_report_says_what_went_against_the_paper(script):
-    report, results = (sys.modules[f"order_based_{name}"] for name in ("report", "results"))
-    names = results.labels(script.TABLE_1)
+def test_report_says_what_went_against_the_paper():
+    names = rates.labels(command.TABLE_1)
 
     def said(points):
         """Return what is said where some learners have more points than the others, which are about equal."""
@@ -142,8 +132,8 @@ def test_report_says_what_went_against_the_paper(script):
     assert report.against_the_paper({"iris": {}}) == ""
 
 
-def test_synthetic_problem_follows_equations_1_to_4(script):
-    p = sys.modules["order_based_data"].synthetic_probabilities()
+def test_synthetic_problem_follows_equations_1_to_4():
+    p = data.synthetic_probabilities()
     x1, x2, x3 = np.indices((2, 2, 2))
     np.testing.assert_allclose(p.sum(axis=(2, 3)), 0.25)  # class and x1 are independent fair coins
     given = p / p.sum(axis=3, keepdims=True)  # p(x3 | class, x1, x2)
@@ -165,33 +155,31 @@ def information(p):
     return both.sum()
 
 
-def test_synthetic_rows_have_the_probabilities(script):
-    data = sys.modules["order_based_data"]
+def test_synthetic_rows_have_the_probabilities():
     x, y = data.sample_synthetic(20_000, np.random.default_rng(0))
     counts = np.zeros((2, 2, 2, 2))
     np.add.at(counts, (y, *x.T), 1)
     np.testing.assert_allclose(counts / 20_000, data.synthetic_probabilities(), atol=0.006)  # 3 standard errors
 
 
-def test_simulations_draw_new_rows_and_give_all_learners_the_same(script):
-    problem = sys.modules["order_based_data"].Simulation(20)
+def test_simulations_draw_new_rows_and_give_all_learners_the_same():
+    problem = data.Simulation(20)
     first, again, second = (problem.part(1, run) for run in (0, 0, 1))
     np.testing.assert_array_equal(first.data.codes, again.data.codes)
     assert not np.array_equal(first.codes, second.codes)
     assert (first.data.n_samples, first.codes.shape) == (20, (3, 1000))
 
 
-def test_question_mark_of_vote_is_a_value(script, tmp_path):
+def test_question_mark_of_vote_is_a_value(tmp_path):
     missing = np.zeros((60, 3), bool)
     missing[3, 0] = missing[7, 1] = True
     write_set(tmp_path, "vote", np.random.default_rng(0), missing=missing, is_categorical=[True] * 3)
-    problem = sys.modules["order_based_data"].uci("vote", tmp_path)
+    problem = data.uci("vote", tmp_path)
     assert sum(len(part.y) for part in problem.parts) == 60
     assert problem.parts[0].data.n_states[1] == 3
 
 
-def test_mnist_is_trained_on_its_first_rows_and_tested_on_its_last(script, tmp_path, monkeypatch):
-    data = sys.modules["order_based_data"]
+def test_mnist_is_trained_on_its_first_rows_and_tested_on_its_last(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "N_TRAIN", 40)
     y = np.arange(60) % 7 % 2
     images = (y[:, np.newaxis] * 99 + np.random.default_rng(0).integers(0, 99, (60, 784))).astype(np.uint8)
@@ -205,7 +193,7 @@ def test_mnist_is_trained_on_its_first_rows_and_tested_on_its_last(script, tmp_p
     assert part.data.n_features == 196
 
 
-def test_timit_comes_from_a_file_of_the_user(run, script, tmp_path):
+def test_timit_comes_from_a_file_of_the_user(run, tmp_path):
     with pytest.raises(SystemExit, match="licensed"):
         run("timit")
     X, y = write_set(tmp_path, "male", np.random.default_rng(1))
@@ -218,18 +206,18 @@ def test_timit_comes_from_a_file_of_the_user(run, script, tmp_path):
     assert {line["n_test"] for line in lines.values()} == {20}
 
 
-def test_unknown_experiment_is_named(script, capsys):
+def test_unknown_experiment_is_named(capsys):
     with pytest.raises(SystemExit):
-        script.main(["run", "cifar"])
+        command.main(["run", "cifar"])
     assert "got cifar" in capsys.readouterr().err
 
 
-def test_report_averages_complete_sets_and_draws_figure_1(run, script, tmp_path):
-    table = list(script.TABLE_1)
+def test_report_averages_complete_sets_and_draws_figure_1(run, tmp_path):
+    table = list(command.TABLE_1)
     lines = run("uci", learners=table)
     run("synthetic", "--simulations", "2", learners=["NB", "TAN-CMI", "TAN-OMI-CR", "SVM"])
-    script.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
-    text = (tmp_path / "order_based.md").read_text(encoding="utf-8")
+    command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
     rows = {
         row.split("|")[1].strip(): [field.strip() for field in row.split("|")[2:-1]]
         for row in text.splitlines()
@@ -251,7 +239,7 @@ def test_report_averages_complete_sets_and_draws_figure_1(run, script, tmp_path)
     ("name", "n_rows", "n_classes"),
     [("breast", 683, 2), ("corral", 128, 2), ("soybean-large", 562, 15), ("shuttle-small", 5800, 7), ("vote", 435, 2)],
 )
-def test_sets_have_the_sizes_that_friedman_prints(script, name, n_rows, n_classes):
-    parts = sys.modules["order_based_data"].uci(name, DATA).parts
+def test_sets_have_the_sizes_that_friedman_prints(name, n_rows, n_classes):
+    parts = data.uci(name, DATA).parts
     assert parts[0].data.n_samples + len(parts[0].y) == n_rows
     assert parts[0].data.n_classes == n_classes

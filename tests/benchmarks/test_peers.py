@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PATH = ROOT / "benchmarks" / "peers" / "classics.py"
-
-
-@pytest.fixture(scope="module")
-def classics():
-    spec = importlib.util.spec_from_file_location("classics", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from benchmarks import ROOT
+from benchmarks.peers import __main__ as classics
+from benchmarks.peers import report
 
 
 def write_set(folder, name, n_features):
@@ -34,16 +25,16 @@ def write_set(folder, name, n_features):
     np.savez(folder / f"{name}.npz", x_tr_fold1=x[:200], t_tr_fold1=y[:200], x_te_fold1=x[200:], t_te_fold1=y[200:])
 
 
-def measured(classics, folder, *options):
+def measured(folder, *options):
     """Return the figures by task and library."""
     classics.main(["--data", str(folder), "--output", str(folder), "--repeats", "1", *options])
     results = json.loads((folder / "results.json").read_text())
     return results, {(row["task"], row["library"]): row for row in results["results"]}
 
 
-def test_same_work_is_measured_and_reported(classics, tmp_path):
+def test_same_work_is_measured_and_reported(tmp_path):
     write_set(tmp_path, "tiny", 4)
-    _, rows = measured(classics, tmp_path, "--sets", "tiny", "--peers", "scikit-learn")
+    _, rows = measured(tmp_path, "--sets", "tiny", "--peers", "scikit-learn")
 
     bayes = [row for (task, _), row in rows.items() if task == "naive Bayes"]
     assert [row["library"] for row in bayes] == ["tanlearn", "tanlearn, encoded", "scikit-learn"]
@@ -52,26 +43,26 @@ def test_same_work_is_measured_and_reported(classics, tmp_path):
     assert rows["Chow-Liu TAN", "tanlearn"]["edges"] == 3
     assert rows["pair counts", "NumPy, one-hot product"]["agreement"] == 1
 
-    report, picture = tmp_path / "README.md", tmp_path / "classics.png"
-    text = report.read_text()
+    written, picture = tmp_path / "README.md", tmp_path / "classics.png"
+    text = written.read_text()
     assert "| tiny | scikit-learn | " in text
     assert picture.read_bytes().startswith(b"\x89PNG")
-    report.unlink()
+    written.unlink()
     classics.main(["--report-only", "--output", str(tmp_path)])
-    assert report.read_text() == text
+    assert written.read_text() == text
 
 
-def test_slow_and_absent_libraries_are_named(classics, tmp_path, monkeypatch):
+def test_slow_and_absent_libraries_are_named(tmp_path, monkeypatch):
     def no_pgmpy(package):
         if package == "pgmpy":
             raise PackageNotFoundError(package)
         return version(package)
 
     monkeypatch.setattr(classics, "version", no_pgmpy)
-    monkeypatch.setattr("report.plot", lambda measured, path: None)
+    monkeypatch.setattr(report, "plot", lambda measured, path: None)
     write_set(tmp_path, "wide", 17)
     options = ("--sets", "wide", "--peers", "scikit-learn", "pgmpy", "--limit", "0")
-    results, rows = measured(classics, tmp_path, *options)
+    results, rows = measured(tmp_path, *options)
 
     assert rows["naive Bayes", "scikit-learn"]["skipped"].endswith("the limit is 0 s")
     assert results["left_out"] == {"pgmpy": 'not installed, pip install -e ".[peers]"'}
@@ -82,22 +73,21 @@ def test_slow_and_absent_libraries_are_named(classics, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("default")  # pyAgrum crashes where a warning at its import is an error
 @pytest.mark.parametrize(("package", "library"), [("pyagrum", "pyAgrum"), ("pgmpy", "pgmpy")])
-def test_peer_predicts_the_same_classes(classics, tmp_path, monkeypatch, package, library):
+def test_peer_predicts_the_same_classes(tmp_path, monkeypatch, package, library):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f'{package} is not installed: pip install -e ".[peers]"')
-    monkeypatch.setattr("report.plot", lambda measured, path: None)
+    monkeypatch.setattr(report, "plot", lambda measured, path: None)
     write_set(tmp_path, "tiny", 4)
-    _, rows = measured(classics, tmp_path, "--sets", "tiny", "--peers", package)
+    _, rows = measured(tmp_path, "--sets", "tiny", "--peers", package)
 
     assert rows["naive Bayes", library]["agreement"] == 1
     assert rows["Chow-Liu TAN", library]["edges"] == 3
     assert rows["Chow-Liu TAN", library]["agreement"] >= 0.9
 
 
-def test_readme_has_the_ratios_of_the_results(classics):
-    measured = json.loads((PATH.parent / "results.json").read_text())
+def test_readme_has_the_ratios_of_the_results():
+    measured = json.loads((classics.HERE / "results.json").read_text())
     seconds = {(row["task"], row["library"], row["set"]): row.get("fit") for row in measured["results"]}
-    report = sys.modules["report"]
     ratios = [
         report.ratio(*(seconds["Chow-Liu TAN", library, name] for library in ("pyAgrum", "tanlearn")))
         for name in ("letter", "satimage", "usps")

@@ -1,8 +1,5 @@
 """Probabilities are as frequent as they say where the model is true, and how far from it on the digits."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
@@ -10,21 +7,13 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
+from benchmarks.quality import calibration
 from tanlearn.baselines import LEARNERS
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "calibration.py"
 X_DIGITS, Y_DIGITS = load_digits(return_X_y=True)
 
 
-@pytest.fixture(scope="module")
-def calibration():
-    spec = importlib.util.spec_from_file_location("calibration", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_calibration_error_by_hand_and_by_scikit_learn(calibration):
+def test_calibration_error_by_hand_and_by_scikit_learn():
     p, happened = np.array([0.05, 0.15, 0.18, 1.0, 0.95]), np.array([False, True, False, True, True])
     assert calibration.calibration_error(p, happened) == pytest.approx((0.05 + 0.67 + 0.05) / 5)
     rng = np.random.default_rng(0)
@@ -38,7 +27,7 @@ def test_calibration_error_by_hand_and_by_scikit_learn(calibration):
 
 @pytest.mark.parametrize("name", ["NB ML", "TAN-CMI ML", "KDB-2 ML", "TAN-CMI CG-CL", "TAN Order-free HYB"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_a_model_is_calibrated_for_rows_of_its_own(name, missing, calibration):
+def test_a_model_is_calibrated_for_rows_of_its_own(name, missing):
     """However it was learnt; and with features summed out, too. Four pixels leave doubts about most rows."""
     model = LEARNERS[name].make(random_state=0).fit(X_DIGITS[:, 18:42:6], Y_DIGITS)
     X, y = model.sample(40_000, random_state=1)
@@ -54,7 +43,7 @@ def test_a_model_is_calibrated_for_rows_of_its_own(name, missing, calibration):
         assert calibration.calibration_error(probability, happened) < bound < 0.02
 
 
-def test_naive_bayes_is_overconfident_about_digits_and_discriminative_learning_less_so(calibration):
+def test_naive_bayes_is_overconfident_about_digits_and_discriminative_learning_less_so():
     """On average over three splits, which the trees that tie differ by 0.0025 in confidence; 0.02 is 0.004 away."""
     found = {}
     for name in ("NB ML", "NB CG-CL", "TAN-CMI ML", "TAN-CMI CG-CL"):
@@ -70,7 +59,7 @@ def test_naive_bayes_is_overconfident_about_digits_and_discriminative_learning_l
     assert found["TAN-CMI CG-CL"][1] < found["TAN-CMI ML"][1] < found["NB ML"][1]
 
 
-def test_figures_of_the_table_are_those_of_scikit_learn(calibration):
+def test_figures_of_the_table_are_those_of_scikit_learn():
     model = LEARNERS["NB ML"].make(random_state=0)
     confidence, right, (error, mean, *_, loss, brier) = calibration.measure(model, X_DIGITS, Y_DIGITS, 0)
     X, X_test, y, y_test = train_test_split(X_DIGITS, Y_DIGITS, test_size=1 / 3, stratify=Y_DIGITS, random_state=0)
@@ -85,7 +74,7 @@ def test_figures_of_the_table_are_those_of_scikit_learn(calibration):
 
 @pytest.mark.filterwarnings("ignore:discretisation left")
 @pytest.mark.parametrize("has_temperature", [False, True])
-def test_command_prints_a_table_and_draws(has_temperature, calibration, monkeypatch, capsys, tmp_path):
+def test_command_prints_a_table_and_draws(has_temperature, monkeypatch, capsys, tmp_path):
     if has_temperature and not calibration.HAS_TEMPERATURE:
         pytest.skip("calibration by temperature needs scikit-learn 1.8")
     monkeypatch.setattr(calibration, "HAS_TEMPERATURE", has_temperature)

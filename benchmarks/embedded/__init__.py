@@ -1,0 +1,1 @@
+"""Classifiers in C on microcontrollers: bytes, nanoseconds and errors."""

@@ -1,0 +1,218 @@
+"""Letter on small devices: a TAN of integers in C, beside the same of floats and logistic regressions.
+
+    python -m benchmarks.embedded                                        # of this machine: bytes, nanoseconds, errors
+    python -m benchmarks.embedded --cross "avr-gcc -mmcu=atmega1284p"    # and bytes for another one
+
+Trained on the published training part; errors are those that the C programs make on the test part. All functions take
+codes. The logistic regression is one of ones and zeros, a one for the value of every feature: written by hand, it adds
+a row of single-precision weights a feature. m2cgen (`pip install "tanlearn[peers]"`) writes all of its multiplications
+out, in double precision, of ones and zeros that are made before the clock starts; without it, that row is left out.
+"""
+
+import re
+import shlex
+import statistics
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
+
+from benchmarks import DATA, command_line
+from benchmarks.paper.differentiable_tan.letter import CHOSEN, base, load
+
+BITS = (3, 1)
+LEVELS = ("-Os", "-O2")
+#: What an object file keeps of functions and of constants; AVR's compiler puts constants into .data.
+SECTIONS = {"code": r"\.text\S*", "tables": r"\.(rodata|data)\S*"}
+
+INTEGERS = """#include "{name}.h"
+typedef uint8_t value;
+enum {{ LENGTH = {n_features} }};
+int predict(const value *row);
+int predict(const value *row) {{ return {name}_predict_codes(row); }}
+"""
+FLOATS = """#include <stdint.h>
+typedef uint8_t value;
+enum {{ LENGTH = {n_features} }};
+static const float cells[] = {{{cells}}};
+static const uint32_t offset[] = {{{offset}}};
+static const uint8_t parent[] = {{{parent}}};
+static const uint8_t n_states[] = {{{n_states}}};
+int predict(const value *row);
+int predict(const value *row)
+{{
+    float scores[{n_classes}];
+    int best = 0;
+    for (int c = 0; c < {n_classes}; ++c) scores[c] = cells[c];
+    for (int i = 0; i < LENGTH; ++i) {{
+        uint32_t at = row[i];
+        if (parent[i] < LENGTH) at = at * n_states[parent[i]] + row[parent[i]];
+        at = offset[i] + at * {n_classes};
+        for (int c = 0; c < {n_classes}; ++c) scores[c] += cells[at + c];
+    }}
+    for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
+    return best;
+}}
+"""
+LINEAR = """#include <stdint.h>
+typedef uint8_t value;
+enum {{ LENGTH = {n_features} }};
+static const float weights[] = {{{weights}}};
+static const uint16_t offset[] = {{{offset}}};
+int predict(const value *row);
+int predict(const value *row)
+{{
+    float scores[{n_classes}];
+    int best = 0;
+    for (int c = 0; c < {n_classes}; ++c) scores[c] = weights[c];
+    for (int i = 0; i < LENGTH; ++i) {{
+        const float *added = weights + offset[i] + {n_classes} * row[i];
+        for (int c = 0; c < {n_classes}; ++c) scores[c] += added[c];
+    }}
+    for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
+    return best;
+}}
+"""
+WRITTEN_OUT = """#include <stdint.h>
+{score}
+typedef double value;
+enum {{ LENGTH = {length} }};
+int predict(const value *row);
+int predict(const value *row)
+{{
+    double scores[{n_classes}];
+    int best = 0;
+    score((double *)row, scores);
+    for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
+    return best;
+}}
+"""
+CLOCK = """#define _POSIX_C_SOURCE 199309L
+#include <stdio.h>
+#include <time.h>
+{model}
+static const value rows[][LENGTH] = {{{rows}}};
+static const uint8_t wanted[] = {{{wanted}}};
+int main(void)
+{{
+    struct timespec start, end;
+    int n = (int)sizeof wanted, errors = 0;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    for (int repeat = 0; repeat < {repeats}; ++repeat)
+        for (int row = 0; row < n; ++row) errors += predict(rows[row]) != wanted[row];
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    printf("%d %d %.3f\\n", errors / {repeats}, n, 1e9 * seconds / n / {repeats});
+    return 0;
+}}
+"""
+
+
+def listed(values):
+    """Return numbers as an initialiser."""
+    return ", ".join(map(str, values))
+
+
+def float_source(model):
+    """Return a prediction with the tables as they are, in single precision."""
+    layout, structure = model.tables_.layout, model.structure_
+    parents = structure.parent
+    return FLOATS.format(
+        n_features=layout.n_tables,
+        n_classes=layout.n_classes,
+        cells=", ".join(f"{max(cell, -1e30):.9e}f" for cell in model.tables_.cells),
+        offset=listed(layout.offset[:-1]),
+        parent=listed(np.where(parents >= 0, parents, layout.n_tables)),
+        n_states=listed(layout.n_states),
+    )
+
+
+def linear_source(regression, n_states):
+    """Return a prediction of a logistic regression on ones and zeros: intercepts, then a row for every value."""
+    n_classes = len(regression.classes_)
+    weights = np.vstack([regression.intercept_, regression.coef_.T])
+    return LINEAR.format(
+        n_features=len(n_states),
+        n_classes=n_classes,
+        weights=", ".join(f"{weight:.9e}f" for weight in weights.ravel()),
+        offset=listed(n_classes * (1 + np.cumsum([0, *n_states[:-1]]))),
+    )
+
+
+def sizes(compiler, source, folder):
+    """Return the bytes of code and of tables in an object file, or dashes if arrays are too large for the device."""
+    Path(folder, "model.c").write_text(source)
+    command = [*compiler, "-std=c99", "-w", "-Os", "-c", "model.c"]
+    if subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode != 0:
+        return ["-"] * len(SECTIONS)
+    listing = subprocess.run(["size", "-A", "model.o"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"^(\S+) +(\d+)", listing, re.MULTILINE)
+    totals = (sum(int(n) for section, n in found if re.fullmatch(kind, section)) for kind in SECTIONS.values())
+    return [f"{total:,}" for total in totals]
+
+
+def timing(source, rows, labels, level, folder, repeats):
+    """Return the error in % and the median nanoseconds of a prediction, in processor time: machines are shared."""
+    spelt = ",\n".join(f"{{{listed(row)}}}" for row in rows.tolist())
+    text = CLOCK.format(model=source, rows=spelt, wanted=listed(labels), repeats=20)
+    Path(folder, "clock.c").write_text(text)
+    subprocess.run(["cc", "-std=c99", level, "-w", "clock.c", "-o", "clock"], cwd=folder, check=True)
+    runs = [subprocess.run(["./clock"], cwd=folder, check=True, capture_output=True, text=True) for _ in range(repeats)]
+    errors, n, _ = runs[0].stdout.split()
+    return 100 * int(errors) / int(n), statistics.median(float(done.stdout.split()[2]) for done in runs)
+
+
+def sources(arguments, folder):
+    """Yield name, source of the model, rows and classes."""
+    x, y, x_test, y_test = load(arguments.data)
+    make = base("order-free", arguments.epochs).set_params(**CHOSEN["order-free"], random_state=0)
+    integers = make.set_params(bits=BITS).fit(x, y)
+    codes = integers.encoder_.transform(x_test).T
+    labels = np.searchsorted(integers.classes_, y_test)
+    for name, packed in (("packed", True), ("bytes", False)):
+        integers.export_c(Path(folder, f"{name}.h"), packed=packed)
+        text = INTEGERS.format(name=name, n_features=codes.shape[1])
+        title = f"TAN, {sum(BITS)} bits, {'packed' if packed else 'a byte each'}"
+        yield title, text, codes, labels
+    yield "TAN, 32-bit floats", float_source(make.set_params(bits=None).fit(x, y)), codes, labels
+    n_states = integers.tables_.layout.n_states
+    encoder = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False, dtype=np.uint8)
+    ones = encoder.fit_transform(integers.encoder_.transform(x).T)
+    regression = LogisticRegression(max_iter=1000).fit(ones, np.searchsorted(integers.classes_, y))
+    yield "logistic regression, one-hot, 32-bit floats", linear_source(regression, n_states), codes, labels
+    if find_spec("m2cgen") is None:
+        print('m2cgen is not installed (pip install "tanlearn[peers]"): its logistic regression is left out.')
+        return
+    import m2cgen
+
+    score = m2cgen.export_to_c(regression)
+    text = WRITTEN_OUT.format(score=score, length=ones.shape[1], n_classes=len(integers.classes_))
+    yield "the same, by m2cgen", text, encoder.transform(codes), labels
+
+
+def main():
+    """Read the command line."""
+    parser = command_line(__doc__, __spec__)
+    parser.add_argument("--data", type=Path, default=DATA / "discretized")
+    parser.add_argument("--epochs", type=int, default=300)
+    parser.add_argument("--repeats", type=int, default=7, help="runs of every program")
+    parser.add_argument("--cross", nargs="*", default=[], help="commands of other compilers")
+    arguments = parser.parse_args()
+    compilers = {"cc": ["cc"], **{shlex.split(command)[0]: shlex.split(command) for command in arguments.cross}}
+    columns = ["test error [%]", *(f"{name}: {kind} [bytes]" for name in compilers for kind in SECTIONS)]
+    columns += [f"{level} [ns]" for level in LEVELS]
+    print(f"| model | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source, rows, labels in sources(arguments, folder):
+            n_bytes = [n for compiler in compilers.values() for n in sizes(compiler, source, folder)]
+            timed = [timing(source, rows, labels, level, folder, arguments.repeats) for level in LEVELS]
+            cells = [f"{timed[0][0]:.2f}", *n_bytes, *(f"{ns:.0f}" for _, ns in timed)]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,331 @@
+"""What a step of a population must move through a device's memory, and the microseconds that it and its kernels take.
+
+All runs are TAN Subset, K = 8, in float32. A step moves at least this, R times:
+
+* sweep: theta, direction and second moment of drawn tables, read and written, and their gradient, written and read;
+  theta and direction of tables that are not drawn but within the softmax's reach, read, and theta, written;
+* batch: codes, starts of rows, the rows themselves (of a table, not more than there are) and the gradients of scores,
+  once each.
+
+Caches may do better than that where the population fits into them, and the rows that the gradients of choices take out
+of tables come through them: the floor leaves these out, and the table of floors has them in a column of their own.
+"The end" is that of a short training, whose rate of the logits is as much higher as it is shorter than 500 epochs:
+after 40 epochs 5 % of letter's undrawn cells are within reach and 16 % of usps', after 500 plain ones 10 and 8 %. (The
+10,000 generated rows of mnist make fewer steps than its own would, and leave more within reach.)
+"""
+
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+
+from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
+from tanlearn import Hybrid, JointNLL
+from tanlearn.kernels._cuda import cupy, launch
+from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.kernels.train import HOPELESS
+from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.engines import FusedEngine
+from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.training import DECAY, TrainingSettings, train
+
+from .population import EPOCHS, card, require_device
+
+REAL = 4
+#: The kernel that holds the sweep, and what is asked of it and of a step, in populations of so many runs.
+SWEEP, TARGET_RUNS, LEAST_BANDWIDTH, MOST_FLOORS = "step_tables", 64, 0.5, 3.0
+#: Steps before that whose kernels are timed, so that the host is ahead of the device.
+LEAD = 30
+N_BUFFERS = 6
+#: What is compared with the CPU. Sharp losses magnify the rounding of scores, until on usps even the two engines of the
+#: CPU part by several steps. Of losses the largest relative difference counts, of the others the root mean square,
+#: since a few gradients are as small as Adam's epsilon; it may be a hundredth of a step.
+GENTLE_LOSSES, RATE = [JointNLL(), Hybrid(trade_off=1, gamma=10, eta=1)], 0.01
+ALLOWED = {"losses": 1e-5, "tables": 1e-4, "logits": 1e-4}
+
+
+class Touched(NamedTuple):
+    """What a run touches in a step, on average.
+
+    Cells of the drawn tables, those of them that the batch picks, cells of other tables within reach, their share of
+    all that are not drawn, and tables within reach.
+    """
+
+    drawn: float
+    picked: float
+    hopeful: float
+    share: float
+    n_choices: float
+
+
+def touched(state, temperature, batch_size, rng, n_draws=50):
+    """Return what steps touch at a temperature, by drawing structures."""
+    sizes, group = np.diff(state.layout.offset), state.candidates.group
+    has_choice = (np.diff(group) > 1)[state.candidates.child]
+    rows = []
+    for _ in range(n_draws):
+        perturbed = state.perturb(rng.gumbel(size=len(sizes)).astype(np.float32))
+        drawn = np.zeros(len(sizes), bool)
+        drawn[state.draw(perturbed)] = True
+        top = np.maximum.reduceat(perturbed, group[:-1])[state.candidates.child]
+        hopeful = has_choice & ((perturbed - top) / temperature > HOPELESS)
+        others = sizes[hopeful & ~drawn].sum()
+        picked = np.minimum(sizes[drawn], batch_size * state.layout.n_classes).sum()
+        rows.append((sizes[drawn].sum(), picked, others, others / max(1, sizes[~drawn].sum()), hopeful.sum()))
+    return Touched(*np.mean(rows, axis=0).tolist())
+
+
+def step_bytes(found, data, batch_size):
+    """Return the bytes that a run's step must move: of the sweep and of the batch."""
+    sweep = REAL * (8 * found.drawn + 3 * found.hopeful)
+    places = data.n_features * batch_size * (data.codes.itemsize + np.dtype(np.int32).itemsize)
+    return sweep, places + REAL * (found.picked + batch_size * data.n_classes)
+
+
+def problem(name, arguments):
+    """Return label, rows, candidates and batch size: the published training part, or generated rows of its shape."""
+    data, origin = load(name, arguments.data / "discretized")
+    data = data.take(slice(arguments.rows))
+    return f"{name} ({origin})", data, sets_of(data), SHAPES[name][3]
+
+
+def shortened(n_epochs, batch_size):
+    """Return settings of a training whose logits can go as far as in all epochs of the protocol."""
+    rates = {"learning_rate": 0.01, "structure_learning_rate": 1e-3 * EPOCHS / n_epochs}
+    return TrainingSettings(n_epochs=n_epochs, batch_size=batch_size, **rates)
+
+
+def floor(arguments):
+    """Print the bytes of steps, and with a bandwidth, the time that they take at least."""
+    print(
+        "| data | cells | tables | runs | when | within reach [% of undrawn cells] | tables and moments [MB] | "
+        "sweep [MB] | batch [MB] | (choices, in caches [MB]) | floor [us] |\n| --- | ---: | ---: | ---: | --- "
+        "| ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+    for name in arguments.sets:
+        label, data, sets, size = problem(name, arguments)
+        state, rng = State(data, sets, "uniform", "float32", np.random.default_rng(0)), np.random.default_rng(1)
+        settings = shortened(arguments.short, size)
+        found = {"beginning": touched(state, settings.temperature[0], size, rng)}
+        state.move_to(*train(data, sets, LOSS, settings, np.random.default_rng(0)).parameters)
+        found["end"] = touched(state, settings.temperature[1], size, rng)
+        n_cells = state.layout.n_cells
+        for n_runs in arguments.runs:
+            for when, run in found.items():
+                moved = n_runs * np.array(step_bytes(run, data, size))
+                choices = n_runs * run.n_choices * size * data.n_classes * REAL
+                least = f"{microseconds(moved.sum(), arguments.bandwidth):.1f}" if arguments.bandwidth else ""
+                print(
+                    f"| {label} | {n_cells:,} | {sets.n_tables:,} | {n_runs} | {when} | {100 * run.share:.0f} | "
+                    f"{3e-6 * REAL * n_cells * n_runs:.2f} | {moved[0] / 1e6:.3f} | {moved[1] / 1e6:.3f} | "
+                    f"({choices / 1e6:.3f}) | {least} |",
+                    flush=True,
+                )
+
+
+def microseconds(n_bytes, bandwidth):
+    """Return how long bytes take at so many GB/s."""
+    return n_bytes / bandwidth / 1e3
+
+
+def elapsed(stream, lead, pieces, repeats):
+    """Return the median microseconds of every piece of work, one after the other and behind ``lead``, many times.
+
+    While the device works on ``lead``, the host gets ahead of it; so what launches cost the host is not in the times.
+    """
+    rows = []
+    for _ in range(repeats + 1):
+        events = [cupy().cuda.Event() for _ in range(len(pieces) + 1)]
+        lead()
+        events[0].record(stream)
+        for piece, event in zip(pieces, events[1:], strict=True):
+            piece()
+            event.record(stream)
+        rows.append(events)
+    stream.synchronize()
+    clock = cupy().cuda.get_elapsed_time
+    return 1000 * np.median([[clock(*pair) for pair in pairwise(events)] for events in rows[1:]], axis=0)
+
+
+def copy_bandwidth(stream, mebibytes, repeats):
+    """Return GB/s, bytes read plus bytes written, of copies of arrays that no cache holds."""
+    arrays = [cupy().full(2**18 * mebibytes, number + 0.5, np.float32) for number in range(N_BUFFERS)]
+    copies = [partial(cupy().copyto, after, before) for before, after in pairwise([arrays[-1], *arrays])]
+    return 2 * arrays[0].nbytes / np.median(elapsed(stream, copies[0], copies, repeats)) / 1e3
+
+
+def trained_on_cpu(data, sets, size, temperatures):
+    """Return losses, tables and logits of one run a loss."""
+    found = []
+    for run, loss in enumerate(GENTLE_LOSSES):
+        state = State(data, sets, "uniform", "float32", np.random.default_rng(run))
+        engine = FusedEngine(state, data, np.ones(data.n_samples, np.float32), loss, size)
+        rng = np.random.default_rng(run)
+        plans = [plan_epoch(data.n_samples, size, sets.n_tables, rng) for _ in temperatures]
+        losses = [engine.epoch(plan, (RATE, RATE), heat) for plan, heat in zip(plans, temperatures, strict=True)]
+        found.append((losses, state.theta, state.phi))
+    return [np.array(part) for part in zip(*found, strict=True)]
+
+
+def trained_on_device(data, sets, size, temperatures):
+    """Return the same of the same runs on the device, together."""
+    n_runs = len(GENTLE_LOSSES)
+    states = [State(data, sets, "uniform", "float32", np.random.default_rng(run)) for run in range(n_runs)]
+    population = DevicePopulation(states, data, np.ones(data.n_samples, np.float32), GENTLE_LOSSES, size)
+    rngs, losses = [np.random.default_rng(run) for run in range(n_runs)], []
+    for heat in temperatures:
+        plans = [plan_epoch(data.n_samples, size, sets.n_tables, rng, "cuda") for rng in rngs]
+        population.start_epoch(plans, [(RATE, RATE)] * n_runs, [heat] * n_runs)
+        losses.append(population.finish_epoch())
+    for run in range(n_runs):
+        population.pull(run)
+    return [np.transpose(losses), *(np.array([getattr(state, name) for state in states]) for name in ("theta", "phi"))]
+
+
+def check(label, data, sets, size):
+    """Compare twelve steps with those of the CPU, and with themselves; end the command where they differ."""
+    arguments = data.take(slice(4 * size)), sets, size, (2.0, 1.0, 0.5)
+    expected, found, again = trained_on_cpu(*arguments), trained_on_device(*arguments), trained_on_device(*arguments)
+    differences = {"losses": np.abs(found[0] / expected[0] - 1).max()}
+    for name, a, b in zip(("tables", "logits"), found[1:], expected[1:], strict=True):
+        differences[name] = np.sqrt(np.square(a - b).mean(axis=1)).max()
+    text = ", ".join(f"{name} by {differences[name]:.1g} ({allowed:g} allowed)" for name, allowed in ALLOWED.items())
+    if not all(differences[name] <= allowed for name, allowed in ALLOWED.items()):  # nan is not, either
+        raise SystemExit(f"{label}: the device is wrong. It differs from the CPU in {text}.")
+    if any(a.tobytes() != b.tobytes() for a, b in zip(found, again, strict=True)):
+        raise SystemExit(f"{label}: the device is wrong. Epochs that are repeated are not the same to the last bit.")
+    print(f"{label}: differs from the CPU in {text}; repeated epochs are the same to the last bit", flush=True)
+
+
+class Timed(NamedTuple):
+    """A population at one time of its training: microseconds of kernels and of a step, bytes of sweep and batch."""
+
+    label: str
+    n_runs: int
+    when: str
+    kernels: dict
+    step: float
+    sweep: float
+    batch: float
+
+    def of_bandwidth(self, bandwidth):
+        """Return the share of the copies' bandwidth that the sweep takes."""
+        return microseconds(self.sweep, bandwidth) / self.kernels[SWEEP]
+
+    def of_floor(self, bandwidth):
+        """Return how many times longer than necessary a step takes."""
+        return self.step / microseconds(self.sweep + self.batch, bandwidth)
+
+
+def recorded(work):
+    """Do some work, and return what it launches for training."""
+    calls = []
+
+    def keep(*arguments, **options):
+        calls.append(partial(launch, *arguments, **options))
+        launch(*arguments, **options)
+
+    with mock.patch.object(gpu_train, "launch", keep):
+        work()
+    return calls
+
+
+def captured(stream, calls):
+    """Return a graph of launches."""
+    stream.begin_capture()
+    for call in calls:
+        call()
+    return stream.end_capture()
+
+
+def timed_steps(name, n_runs, arguments, stream):
+    """Yield steps of a population at the beginning and at the end of a short training."""
+    label, data, sets, size = problem(name, arguments)
+    settings = shortened(max(3, arguments.short), size)
+    rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
+    temperatures = settings.schedule(*settings.temperature)
+    state = State(data, sets, "uniform", "float32", np.random.default_rng(0))
+    population = DevicePopulation([state] * n_runs, data, np.ones(data.n_samples, np.float32), [LOSS] * n_runs, size)
+    rngs = [np.random.default_rng(run) for run in range(n_runs)]
+
+    def epoch(number, structure_rate=settings.structure_learning_rate):
+        plans = [plan_epoch(data.n_samples, size, sets.n_tables, rng, "cuda") for rng in rngs]
+        population.start_epoch(plans, [(rates[number], structure_rate)] * n_runs, [temperatures[number]] * n_runs)
+        if not np.isfinite(population.finish_epoch()).all():
+            raise SystemExit(f"{label}: training diverged in epoch {number + 1}.")
+
+    calls = recorded(partial(epoch, 0))
+    n_steps = data.n_samples // size
+    last = min(LEAD, n_steps - 1)
+    of_step = [[] for _ in range(n_steps + 1)]  # the step that a launch is of is its first argument but the workers'
+    for call in calls:
+        if isinstance(call.args[3], np.int32):
+            of_step[call.args[3]].append(call)
+    with stream:
+        graph, lead = captured(stream, calls), captured(stream, [call for step in of_step[:last] for call in step])
+    for when, first, end in (("beginning", 1, 2), ("end", 2, settings.n_epochs)):
+        for number in range(first, end - 1):
+            epoch(number)
+        epoch(end - 1, 0.0)  # its steps are repeated now, and should go on drawing as they do
+        moved = n_runs * np.array(step_bytes(touched(state, temperatures[end - 1], size, rngs[0]), data, size))
+        with stream:
+            times = elapsed(stream, partial(lead.launch, stream), of_step[last], arguments.repeats)
+            (whole,) = elapsed(stream, lambda: None, [partial(graph.launch, stream)], arguments.repeats)
+        kernels = Counter()
+        for call, time in zip(of_step[last], times.tolist(), strict=True):
+            kernels[call.args[1]] += time
+        yield Timed(label, n_runs, when, kernels, whole / n_steps, *moved.tolist())
+
+
+def measure(arguments):
+    """Print the times of kernels and steps, and which targets they meet; what is computed is checked before."""
+    require_device()
+    print(f"{card()}\n{VERSIONS}")
+    stream = cupy().cuda.Stream()
+    with stream:
+        bandwidth = copy_bandwidth(stream, arguments.mebibytes, arguments.repeats)
+        nothing = elapsed(stream, lambda: None, [lambda: None], arguments.repeats)[0]
+    print(f"copies between {N_BUFFERS} arrays of {arguments.mebibytes} MiB: {bandwidth:,.0f} GB/s read and written")
+    print(f"two events with nothing between them, which is in every kernel's time: {nothing:.1f} us")
+    for name in arguments.sets:
+        check(*problem(name, arguments))
+    rows = []
+    for name in arguments.sets:
+        for n_runs in arguments.runs:
+            for row in timed_steps(name, n_runs, arguments, stream):
+                if not rows:
+                    columns = [*(f"{kernel} [us]" for kernel in row.kernels), "step [us]", "moved [MB]", "floor [us]"]
+                    columns += ["step / floor", "sweep [% of copies]"]
+                    print(f"\n| data | runs | when | {' | '.join(columns)} |")
+                    print(f"| --- | ---: | --- |{' ---: |' * len(columns)}")
+                rows.append(row)
+                times = " | ".join(f"{time:.1f}" for time in row.kernels.values())
+                moved = row.sweep + row.batch
+                print(
+                    f"| {row.label} | {n_runs} | {row.when} | {times} | {row.step:.1f} | {moved / 1e6:.2f} | "
+                    f"{microseconds(moved, bandwidth):.2f} | {row.of_floor(bandwidth):.2f} | "
+                    f"{100 * row.of_bandwidth(bandwidth):.0f} |",
+                    flush=True,
+                )
+    print("\n".join(verdicts(rows, bandwidth)))
+
+
+def verdicts(rows, bandwidth):
+    """Yield a line for every target."""
+    rows = [row for row in rows if row.n_runs == TARGET_RUNS]
+    if not rows:
+        yield f"No population of {TARGET_RUNS} runs was measured, so no target is met or missed."
+    for row in rows:
+        share, times = row.of_bandwidth(bandwidth), row.of_floor(bandwidth)
+        for is_met, what in (
+            (
+                share >= LEAST_BANDWIDTH,
+                f"sweep at {100 * share:.0f} % of copies, wanted {100 * LEAST_BANDWIDTH:.0f} or more",
+            ),
+            (times <= MOST_FLOORS, f"step of {times:.2f} floors, wanted {MOST_FLOORS:g} or fewer"),
+        ):
+            yield f"{'met' if is_met else 'MISSED'}: {row.label}, {row.n_runs} runs, {row.when}: {what}"

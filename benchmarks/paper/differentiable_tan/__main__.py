@@ -1,0 +1,152 @@
+"""Table 1 and figures 2 and 3 of differentiable TAN: random search of every cell, and the report.
+
+    python -m benchmarks.paper.differentiable_tan run --sets letter --budget 40    # goes on where it was stopped
+    python -m benchmarks.paper.differentiable_tan report
+    python -m benchmarks.paper.differentiable_tan pack    # what was run, to be committed
+
+Every run trains on the whole training part of a fold and is scored on the test part, and again, with the same settings,
+on 80 % of the training part and is scored on the rest. So the report can choose settings as the paper does, by the test
+error, and as one should, by a validation error. --settings published draws from the paper's ranges, narrow from ours
+(see cells.py). A larger --budget adds runs to those that are there.
+"""
+
+import json
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+
+from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
+from benchmarks.paper.shared.data import Problem, load
+from benchmarks.paper.shared.results import append, read, reopen
+from tanlearn.search.runs import Part, Run, run_population
+
+from .cells import CELLS, CLOSED_FORM, SETS, SETTINGS, Cell
+from .complete_runs import best_on_test, complete_runs, key
+from .report import write_report
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training to do, and its line of the results as far as it is known before."""
+
+    cell: Cell
+    problem: Problem
+    part: Part
+    line: dict
+
+    def parameters(self):
+        """Return what to set on the cell's estimator."""
+        return self.cell.parameters(self.problem, self.part.data, self.line["parameters"], self.line["epochs"])
+
+
+def plan(problems, cells, settings, budget, epochs, seed):
+    """Yield all trainings, the number of the run outermost: a search that is stopped has equally many of each cell."""
+    parts = {problem: list(problem.parts()) for problem in problems}
+    for run in range(budget):
+        for problem in problems:
+            for cell in cells:
+                if problem.name not in cell.sets or (cell.is_closed_form and run > 0):
+                    continue
+                start = {"cell": cell.name, "settings": CLOSED_FORM, "seed": 0, "epochs": 0, "run": run}
+                if not cell.is_closed_form:
+                    n_epochs = epochs or cell.ranges(settings, problem.name)["n_epochs"]
+                    start |= {"settings": settings, "seed": seed, "epochs": n_epochs}
+                drawn = cell.draw(settings, problem.name, seed, run)
+                for fold, name, part in parts[problem]:
+                    if cell.is_closed_form and name == "validation":
+                        continue
+                    place = {"fold": fold, "part": name, "n_folds": len(problem.folds), "rows": len(part.y)}
+                    yield Training(cell, problem, part, {**start, **place, "parameters": drawn})
+
+
+def unfinished(trainings, done):
+    """Return the trainings whose lines are not there; refuse lines of a distribution that has changed since."""
+    todo = []
+    for training in trainings:
+        line = done[training.problem.name].get(key(training.line))
+        if line is None:
+            todo.append(training)
+        elif line["parameters"] != json.loads(json.dumps(training.line["parameters"])):
+            raise SystemExit(
+                f"{training.problem.name}, {training.line['cell']}, run {training.line['run']}: the results hold other "
+                f"parameters than {training.line['settings']!r} draws now. Give the changed settings a new name in "
+                f"cells.py, or remove the results."
+            )
+    return todo
+
+
+def train(trainings, paths, n_jobs):
+    """Train, and append a line for every training that ends."""
+    lines = {name: read(path) for name, path in paths.items()}
+    n_done = 0
+    for closed_form in (True, False):  # two kinds of estimator: milliseconds, then all the rest
+        group = [training for training in trainings if training.cell.is_closed_form == closed_form]
+        if not group:
+            continue
+        runs = [Run(i, i, training.parameters()) for i, training in enumerate(group)]
+        parts = [training.part for training in group]
+        with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as results:
+            for result in results:
+                training = group[result.setting]
+                if result.failure.split(":")[0].endswith("Error"):  # of the machine, as when a disk is full
+                    print(f"{training.line}: {result.failure}; the same command tries again", flush=True)
+                    continue
+                line = {
+                    **training.line,
+                    "error": 1.0 if result.failure else round(1 - result.score, 8),  # what diverges gets nothing right
+                    "n_parameters": result.n_parameters,
+                    "seconds": round(result.seconds, 2),
+                    "failure": result.failure,
+                    "versions": VERSIONS,
+                }
+                name = training.problem.name
+                append(paths[name], line)
+                lines[name].append(line)
+                n_done += 1
+                print(f"[{n_done}/{len(trainings)}] {progress(name, line, lines[name])}", flush=True)
+
+
+def progress(name, line, lines):
+    """Return a training in a line, and how its cell stands."""
+    same = ("cell", "settings", "epochs")
+    runs = complete_runs(other for other in lines if all(other[field] == line[field] for field in same))
+    best = f"; best on test {100 * best_on_test(runs).test:.2f} % of {len(runs)} runs" if runs else ""
+    what = f"{name} {line['cell']}, run {line['run']}, fold {line['fold']}, {line['part']}"
+    how = line["failure"] or f"{100 * line['error']:.2f} %"
+    return f"{what}: {how} in {line['seconds']:.0f} s{best}"
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    paths = {name: arguments.results / f"{name}.jsonl" for name in arguments.sets}
+    done = {name: {key(line): line for line in reopen(path)} for name, path in paths.items()}
+    problems = [load(name, arguments.data) for name in arguments.sets]
+    cells = [cell for cell in CELLS if cell.name in arguments.cells]
+    trainings = plan(problems, cells, arguments.settings, arguments.budget, arguments.epochs, arguments.seed)
+    with interruptible(arguments.results):
+        train(unfinished(trainings, done), paths, arguments.n_jobs)
+
+
+def report(arguments):
+    """Write the report."""
+    lines = {name: read(arguments.results / f"{name}.jsonl") for name in SETS}
+    write_report({name: found for name, found in lines.items() if found}, arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, searching = parsers(__doc__, __spec__, run, report)
+    searching.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    names = [cell.name for cell in CELLS]
+    searching.add_argument("--cells", nargs="+", choices=names, default=names, metavar="CELL", help=", ".join(names))
+    searching.add_argument("--budget", type=int, default=40, help="runs of every cell")
+    searching.add_argument("--settings", choices=list(SETTINGS), default="narrow")
+    searching.add_argument("--epochs", type=int, help="instead of the number that belongs to the settings")
+    searching.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
+    searching.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args(argv)
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

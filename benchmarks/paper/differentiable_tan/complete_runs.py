@@ -1,0 +1,72 @@
+"""The runs that are complete, all folds, test and validation part, and how one of them is chosen."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from operator import itemgetter
+
+from .cells import CLOSED_FORM
+
+#: What names a training; all else follows from it.
+key = itemgetter("cell", "settings", "seed", "epochs", "run", "fold", "part")
+
+
+@dataclass(frozen=True)
+class CompleteRun:
+    """One draw of settings over all folds.
+
+    ``test`` and ``validation`` are wrong rows over rows of all test parts and of all validation parts, ``folds`` has
+    for every fold the error on the validation part and the wrong rows and rows of the test part.
+    """
+
+    cell: str
+    settings: str
+    epochs: int
+    seed: int
+    run: int
+    parameters: dict
+    test: float
+    validation: float | None
+    folds: tuple[tuple[float, float, int], ...]
+    seconds: float
+
+
+def complete_runs(lines):
+    """Return the complete runs, sorted."""
+    groups = defaultdict(lambda: {"test": {}, "validation": {}})
+    for line in lines:
+        names = ("cell", "settings", "epochs", "seed", "run")
+        groups[tuple(line[name] for name in names)][line["part"]][line["fold"]] = line
+    runs = []
+    for names, parts in sorted(groups.items()):
+        test, validation = (list(parts[part].values()) for part in ("test", "validation"))
+        n_folds = next(line["n_folds"] for line in test + validation)
+        closed_form = names[1] == CLOSED_FORM
+        if len(test) == n_folds and (closed_form or len(validation) == n_folds):
+            seconds = sum(line["seconds"] for line in test) / n_folds
+            held_out = None if closed_form else _error(validation)
+            errors = {fold: line["error"] for fold, line in parts["validation"].items()}
+            folds = tuple(
+                (errors.get(fold, 0.0), line["error"] * line["rows"], line["rows"])
+                for fold, line in sorted(parts["test"].items())
+            )
+            runs.append(CompleteRun(*names, test[0]["parameters"], _error(test), held_out, folds, seconds))
+    return runs
+
+
+def best_on_test(runs):
+    """Return the run with the lowest test error, as the paper chooses: a choice that has seen the answers."""
+    return min(runs, key=lambda run: run.test)
+
+
+def chosen_on_validation(runs):
+    """Return the test error of the choice by validation error, made for every fold by itself.
+
+    The validation rows of a fold are test rows of other folds: one choice for all would have seen every test row.
+    """
+    chosen = [min(folds, key=lambda fold: fold[0]) for folds in zip(*(run.folds for run in runs), strict=True)]
+    return sum(wrong for _, wrong, _ in chosen) / sum(rows for _, _, rows in chosen)
+
+
+def _error(lines):
+    """Return the wrong rows of all folds over their rows."""
+    return sum(line["error"] * line["rows"] for line in lines) / sum(line["rows"] for line in lines)

@@ -1,0 +1,191 @@
+"""Tables 1 to 7 of maximum margin Bayesian network classifiers, as far as there are data.
+
+    python -m benchmarks.paper.maximum_margin run usps                  # goes on where it was stopped
+    python -m benchmarks.paper.maximum_margin run mnist --n-jobs 2 --verbose
+    python -m benchmarks.paper.maximum_margin run convex --seeds 0 1 2  # tables 6 and 7, on a few rows of usps
+    python -m benchmarks.paper.maximum_margin report
+
+Structures are learnt once and kept in the results. All settings are chosen on training rows: lambda and kappa on
+--tune-rows of them at most (a large number: on all), iterations always on all of them, by five folds. --rows trains on
+fewer rows, to try things out.
+
+TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. Who has them can prepare archives
+with X, y, train_idx and test_idx (see tanlearn.data.datasets.load_npz): run --timit Ma+Fe-4.npz --dc-mall FILE runs the
+rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
+"""
+
+import argparse
+import sys
+import time
+from operator import itemgetter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from sklearn.base import clone
+
+from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
+from benchmarks.paper.shared.data import split, stream
+from benchmarks.paper.shared.results import append, read, reopen
+from tanlearn import EncodedData, Structure
+
+from .data import FEW_ROWS, Excerpt, archive, mnist, usps
+from .learners import LEARNERS, PUBLISHED, STRUCTURES, TUNED, run_aode, run_svm
+from .report import write_report
+
+EXPERIMENTS = ("usps", "mnist", "convex")
+#: What makes a line of the results; all else follows from it.
+KEY = ("set", "structure", "parameters", "seed", "tune_rows")
+key = itemgetter(*KEY)
+PARAMETERS = ("ML", "ML, alpha=1", "CG-MM", "CG-CL", "HYB")
+CONVEX = ("ML", "ML, alpha=1", "CG-MM", "CVX-MM", "CVX-MM, eq. 9")
+#: What is no Bayesian network of one structure.
+OTHERS = {"AODE": ("ML",), "SVM": (PUBLISHED, TUNED)}
+#: Of tables 1 to 3 and 5.
+SIGMAS = {"usps": 0.005, "mnist": 0.01, "timit": 0.05, "dc-mall": 0.05}
+
+
+def problems(arguments):
+    """Yield all problems: the experiment they belong to, the seed, and the structures with their parameters."""
+    every = {**dict.fromkeys(STRUCTURES, PARAMETERS), **OTHERS}
+    naive = {name: every[name] for name in ("NB", "SVM")}
+    for seed in arguments.seeds:
+        whole = usps(arguments.data, seed, arguments.rows)
+        for experiment in arguments.experiments:
+            if experiment == "usps":
+                yield experiment, whole, seed, every
+            elif experiment == "mnist":
+                yield experiment, mnist(arguments.data, arguments.rows), seed, every
+            else:
+                for n_rows in FEW_ROWS:
+                    yield experiment, Excerpt(whole, n_rows, seed), seed, {"NB": CONVEX}
+        for experiment, paths in (("timit", arguments.timit), ("dc-mall", arguments.dc_mall)):
+            for path in paths:
+                yield experiment, archive(path, experiment), seed, naive
+
+
+def plan(arguments):
+    """Yield all that was asked for: the experiment, the problem, and the start of its line."""
+    for experiment, problem, seed, tasks in problems(arguments):
+        for structure, every in tasks.items():
+            if structure not in arguments.structures:
+                continue
+            for parameters in every:
+                if arguments.parameters and parameters not in arguments.parameters:
+                    continue
+                is_sampled = parameters in LEARNERS and LEARNERS[parameters].is_sampled
+                line = {"set": problem.name, "structure": structure, "parameters": parameters, "seed": seed}
+                yield experiment, problem, {**line, "tune_rows": arguments.tune_rows if is_sampled else 0}
+
+
+def learn_structure(problem, line, arguments):
+    """Return what comes of a search: the parents, and what it took."""
+    learner = clone(STRUCTURES[line["structure"]]).set_params(n_jobs=arguments.n_jobs)
+    if "verbose" in learner.get_params():
+        learner.set_params(verbose=arguments.verbose)
+    data = problem.part.data
+    started = time.process_time()
+    structure = learner.learn(data, stream(problem.name, line["structure"], line["seed"]))
+    seconds = time.process_time() - started
+    return {"parent": structure.parent.tolist(), "n_edges": structure.n_edges, "seconds": seconds}
+
+
+def measure(experiment, problem, line, parent, arguments):
+    """Return what comes of a classifier."""
+    rng = stream(*key(line))
+    if line["structure"] == "AODE":
+        return run_aode(problem, arguments.n_jobs)
+    if line["structure"] == "SVM":
+        sigma = SIGMAS[experiment] if line["parameters"] == PUBLISHED else None
+        return run_svm(problem, sigma, rng, arguments.n_jobs)
+    structure = Structure.naive_bayes(problem.part.data.n_features) if parent is None else Structure(parent)
+    return LEARNERS[line["parameters"]].run(problem.part, structure, rng, arguments)
+
+
+def warm_up(todo, arguments):
+    """Have all kernels compiled or loaded before a clock runs."""
+    rng = np.random.default_rng(0)
+    data = EncodedData.from_codes(rng.integers(0, 3, (200, 4)), np.arange(200) % 3)
+    problem = SimpleNamespace(name="warm-up", part=split(data, np.arange(190), np.arange(190, 200)))
+    quiet = argparse.Namespace(**{**vars(arguments), "verbose": 0})
+    for structure, parameters in dict.fromkeys((line["structure"], line["parameters"]) for _, _, line in todo):
+        if structure != "SVM":
+            line = {"set": "", "structure": structure, "parameters": parameters, "seed": 0, "tune_rows": 0}
+            parent = learn_structure(problem, line, quiet)["parent"] if STRUCTURES.get(structure) else None
+            measure("", problem, line, parent, quiet)
+
+
+def sizes(part):
+    """Return what a line says of the data."""
+    return {"n_train": part.data.n_samples, "n_test": len(part.y), "n_features": part.data.n_features}
+
+
+def progress(line):
+    """Return what came of a line."""
+    found = f"{line['n_edges']} edges" if "parent" in line else f"{100 * (line['rate'] or 0):.2f} %"
+    seconds = line["seconds"] + line.get("tuning_seconds", 0)
+    what = ", ".join(str(line[name]) for name in KEY[:3])
+    return f"{what}: {line.get('failure') or found} in {seconds:.1f} s"
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    path = arguments.results / "maximum_margin.jsonl"
+    lines = {key(line): line for line in reopen(path)}
+    todo = [task for task in plan(arguments) if key(task[2]) not in lines]
+    warm_up(todo, arguments)
+
+    def finish(problem, start, found):
+        line = {**start, **sizes(problem.part), **found, "n_jobs": arguments.n_jobs, "versions": VERSIONS}
+        line = {name: round(value, 6) if isinstance(value, float) else value for name, value in line.items()}
+        append(path, line)
+        lines[key(line)] = line
+        print(progress(line), flush=True)
+
+    with interruptible(path):
+        for number, (experiment, problem, line) in enumerate(todo, start=1):
+            print(f"[{number}/{len(todo)}]", end=" ", flush=True)
+            parent = None
+            if STRUCTURES.get(line["structure"]):
+                learnt = {**line, "parameters": "structure", "tune_rows": 0}
+                if key(learnt) not in lines:
+                    finish(problem, learnt, learn_structure(problem, line, arguments))
+                parent = lines[key(learnt)]["parent"]
+            finish(problem, line, measure(experiment, problem, line, parent, arguments))
+
+
+def report(arguments):
+    """Write the report."""
+    write_report(read(arguments.results / "maximum_margin.jsonl"), arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, running = parsers(__doc__, __spec__, run, report)
+    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
+    every = [*STRUCTURES, *OTHERS]
+    running.add_argument(
+        "--structures", nargs="+", choices=every, default=every, metavar="STRUCTURE", help=", ".join(every)
+    )
+    names = sorted({*PARAMETERS, *CONVEX, *sum(OTHERS.values(), ())})
+    running.add_argument("--parameters", nargs="+", choices=names, metavar="PARAMETERS", help=", ".join(names))
+    running.add_argument("--seeds", nargs="+", type=int, default=[0], help="of partitions, folds and samples")
+    running.add_argument("--rows", type=int, help="train on so many rows only")
+    running.add_argument(
+        "--tune-rows", type=int, default=12_000, help="rows that lambda and kappa are tuned on, at most"
+    )
+    running.add_argument("--max-iter", type=int, default=100, help="iterations of conjugate gradient, at most")
+    running.add_argument("--timit", nargs="+", type=Path, default=[], metavar="FILE")
+    running.add_argument("--dc-mall", nargs="+", type=Path, default=[], metavar="FILE")
+    running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
+    running.add_argument("--verbose", action="store_true", help="print every edge and every fold")
+    arguments = parser.parse_args(argv)
+    if arguments.do is run:
+        check_experiments(parser, arguments.experiments, EXPERIMENTS)
+        if not (arguments.experiments or arguments.timit or arguments.dc_mall):
+            arguments.experiments = EXPERIMENTS
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Tables 1, 2 and 4 and figure 1 of order-based structure learning.
+
+    python -m benchmarks.paper.order_based run                # 25 sets and section 3; goes on where it stopped
+    python -m benchmarks.paper.order_based run mnist --n-jobs 2 --verbose
+    python -m benchmarks.paper.order_based run mnist --learners "2-tree-OMI-CR smoothed" --n-jobs 2 --verbose
+    python -m benchmarks.paper.order_based report
+
+TIMIT is a licensed corpus and is not part of this project. Who has it can prepare an archive with X, y, train_idx and
+test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
+The learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
+"""
+
+import sys
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
+from benchmarks.paper.shared.data import split, stream
+from benchmarks.paper.shared.mnist import N_TRAIN
+from benchmarks.paper.shared.results import append, read, reopen
+from tanlearn import EncodedData
+
+from .data import SYNTHETIC_SIZES, UCI, Simulation, mnist, timit, uci
+from .learners import FIGURE_1, LEARNERS, TABLE_1, TABLE_4
+from .report import write_report
+
+EXPERIMENTS = {"uci": TABLE_1, "synthetic": FIGURE_1, "mnist": TABLE_4, "timit": TABLE_1}
+#: What makes a line of the results; all else follows from it.
+key = itemgetter("set", "fold", "learner", "n_runs")
+
+
+def problems(experiment, arguments):
+    """Return the data of an experiment."""
+    if experiment == "uci":
+        return [uci(name, arguments.data) for name in arguments.sets]
+    if experiment == "synthetic":
+        return [Simulation(n_train) for n_train in SYNTHETIC_SIZES]
+    if experiment == "mnist":
+        return [mnist(arguments.data, arguments.rows, arguments.n_jobs)]
+    return [timit(path) for path in arguments.timit]
+
+
+def plan(arguments):
+    """Yield all that was asked for: the problem, the learner, and the start of its line."""
+    for experiment in arguments.experiments:
+        for problem in problems(experiment, arguments):
+            for name in arguments.learners or EXPERIMENTS[experiment]:
+                learner = LEARNERS[name]
+                n_runs = arguments.orderings if learner.is_random else 1
+                if experiment == "synthetic":
+                    n_runs = arguments.simulations
+                for fold in range(1, problem.n_folds + 1):
+                    line = {"set": problem.name, "fold": fold, "n_folds": problem.n_folds}
+                    yield problem, learner, {**line, "learner": name, "n_runs": n_runs}
+
+
+def measure(problem, learner, line, n_jobs, verbose):
+    """Return a line with what came of its runs."""
+    outcomes = []
+    for run in range(line["n_runs"]):
+        part = problem.part(line["fold"], run)
+        rng = stream(problem.name, line["fold"], learner.name, run)
+        outcomes.append(learner.run(part, rng, n_jobs=n_jobs, verbose=verbose))
+    data = part.data
+    return {
+        **line,
+        "n_train": data.n_samples,
+        "n_test": len(part.y),
+        "n_features": data.n_features,
+        "n_classes": data.n_classes,
+        "training": [round(outcome.training, 6) for outcome in outcomes],
+        "test": {name: [round(outcome.test[name], 6) for outcome in outcomes] for name in learner.parameters},
+        "seconds": [round(outcome.seconds, 6) for outcome in outcomes],
+        **problem.remarks([outcome.structure for outcome in outcomes if outcome.structure is not None]),
+        "n_jobs": n_jobs,
+        "versions": VERSIONS,
+    }
+
+
+def warm_up(learners):
+    """Have all kernels compiled or loaded before a clock runs."""
+    rng = np.random.default_rng(0)
+    data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
+    for learner in learners:
+        learner.run(split(data, np.arange(50), np.arange(50, 60)), rng)
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    if ("timit" in arguments.experiments) != bool(arguments.timit):
+        raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
+    path = arguments.results / "order_based.jsonl"
+    done = {key(line) for line in reopen(path)}
+    todo = [task for task in plan(arguments) if key(task[2]) not in done]
+    warm_up({learner.name: learner for _, learner, _ in todo}.values())
+    with interruptible(path):
+        for number, (problem, learner, start) in enumerate(todo, start=1):
+            line = measure(problem, learner, start, arguments.n_jobs, arguments.verbose)
+            append(path, line)
+            rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
+            what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
+            print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
+
+
+def report(arguments):
+    """Write the report."""
+    write_report(read(arguments.results / "order_based.jsonl"), arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, running = parsers(__doc__, __spec__, run, report)
+    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
+    running.add_argument("--sets", nargs="+", choices=UCI, default=UCI, metavar="SET", help="of uci; by default all 25")
+    running.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER", help=", ".join(LEARNERS))
+    running.add_argument("--orderings", type=int, default=20, help="random orderings, of which the paper has 1,000")
+    running.add_argument(
+        "--simulations", type=int, default=100, help="of every number of rows of the synthetic problem"
+    )
+    running.add_argument("--rows", type=int, default=N_TRAIN, help="of mnist's training part")
+    running.add_argument("--timit", nargs="+", type=Path, default=[], metavar="FILE")
+    running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
+    running.add_argument("--verbose", action="store_true", help="print every edge that a search adds")
+    arguments = parser.parse_args(argv)
+    if arguments.do is run:
+        arguments.experiments = arguments.experiments or ["uci", "synthetic"]
+        check_experiments(parser, arguments.experiments, EXPERIMENTS)
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Figures 5 and 6 of resource-efficient Bayesian network classifiers: tables of few bits, and a price for their size.
+
+    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
+    python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
+    python -m benchmarks.paper.resource_efficient report
+
+A run draws its settings from the ranges that differentiable_tan/cells.py calls narrow. It is trained on 80 % of a
+fold's training part and scored on the rest, in float32 and, for bits, in each of 48 formats. Every fold chooses by
+these scores for itself, and only what it chose is trained on the whole training part, for the test rows. The TAN of
+bits is the most probable structure of TAN Subset K=8, trained on the same rows with settings of that run.
+
+Epochs are fewer than in table 1 of differentiable TAN, and than the 500 of the paper, because a run of bits is about a
+hundred trainings. A larger --budget adds runs to those that are there.
+"""
+
+import json
+import sys
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.paper.differentiable_tan.cells import CELLS, SETS, Cell
+from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
+from benchmarks.paper.shared.data import Problem, load
+from benchmarks.paper.shared.results import append, read, reopen
+from tanlearn import EncodedData, FixedPoint, Structure, TANClassifier, round_tables
+from tanlearn.network.inference import log_joint
+from tanlearn.network.tables import TableLayout
+from tanlearn.search.runs import Part
+
+from .report import FORMATS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
+
+SETTINGS = "narrow"
+EPOCHS = {"letter": 100, "satimage": 60, "usps": 60, "mnist": 20}
+#: What makes a line of the results; all else follows from it.
+KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
+LEARNERS = {
+    **{name: cell for name in (NB, SUBSET) for cell in CELLS if cell.name == name},
+    TAN: Cell(TAN, "TAN Random", lambda *_: None),  # drawn as a fixed structure is; which one, the run says
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training to do: its rows, and its line of the results as far as it is known before."""
+
+    problem: Problem
+    part: Part
+    line: dict
+
+    def measure(self, lines):
+        """Return the line with what came of it; what it asks of other trainings is in their lines."""
+        line, data = self.line, self.part.data
+        cell = LEARNERS[line["learner"]]
+        drawn = cell.draw(SETTINGS, self.problem.name, seed=0, run=line["run"])
+        if cell.name == TAN:
+            structure = Structure(lines[key({**line, "learner": SUBSET, "bits": None})]["parent"])
+            cell = replace(cell, choose=lambda *_: structure)
+        parameters = cell.parameters(self.problem, data, drawn, line["epochs"])
+        model = TANClassifier(**parameters, bits=line["bits"], size_weight=line["size_weight"])
+        started = time.thread_time()  # others use the machine, too
+        model.fit_encoded(data)
+        seconds = time.thread_time() - started
+        error = partial(error_of, model.structure_, self.part)
+        naive_bayes = TableLayout.of_parents(
+            Structure.naive_bayes(data.n_features).parents, data.n_states, data.n_classes
+        )
+        found = {
+            "error": error(model.tables_),
+            "rows": len(self.part.y),
+            "n_cells": model.tables_.layout.n_cells,
+            "naive_bayes_cells": naive_bayes.n_cells,
+            "seconds": round(seconds, 3),
+        }
+        if cell.name == SUBSET:
+            found["parent"] = model.structure_.parent.tolist()
+        elif line["bits"] is None:
+            found["rounded"] = [error(round_tables(model.tables_, FixedPoint(*bits))) for bits in FORMATS]
+        return {**line, **found, "n_folds": len(self.problem.folds), "parameters": drawn, "versions": VERSIONS}
+
+
+def key(line):
+    """Return what names a line."""
+    return json.dumps([line[name] for name in KEY])
+
+
+def error_of(structure, part, tables):
+    """Return the share of rows that tables get wrong."""
+    return round(float(np.mean(log_joint(tables, structure, part.codes).argmax(axis=1) != part.y)), 8)
+
+
+def warm_up():
+    """Have the kernels compiled or loaded before a clock runs."""
+    rng = np.random.default_rng(0)
+    data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
+    for bits in (None, (3, 1)):
+        TANClassifier(n_epochs=1, batch_size=10, bits=bits, random_state=0).fit_encoded(data)
+
+
+def batches(experiment, problem, budget, lines):
+    """Yield lists of tasks, each of which asks for lines of those before."""
+    parts = {(fold, name): part for fold, name, part in problem.parts()}
+    folds = range(1, len(problem.folds) + 1)
+    runs = range(budget)
+
+    def task(learner, run, fold, part, bits=None, size_weight=0.0):
+        line = {"set": problem.name, "learner": learner, "run": run, "fold": fold, "part": part, "bits": bits}
+        epochs = EPOCHS[problem.name]
+        return Task(problem, parts[fold, part], {**line, "size_weight": size_weight, "epochs": epochs})
+
+    for run in runs:
+        yield [task(SUBSET, run, fold, "validation") for fold in folds]
+        if experiment == "bits":
+            yield [
+                task(name, run, fold, "validation", bits)
+                for fold in folds
+                for name in (NB, TAN)
+                for bits in (None, *FORMATS)
+            ]
+    same = {"set": problem.name, "epochs": EPOCHS[problem.name]}
+    found = [line for line in lines.values() if same.items() <= line.items() and line["run"] < budget]
+    if experiment == "size":
+        best = best_float(found, SUBSET)
+        yield [task(SUBSET, best[fold], fold, "test", None, weight) for fold in folds for weight in PRICES]
+        return
+    wanted = dict.fromkeys(
+        (choice.learner, choice.run, fold, choice.bits if choice.way == "trained" else None)
+        for (fold, _), choice in choices(found).items()
+    )
+    trees = dict.fromkeys((run, fold) for name, run, fold, _ in wanted if name == TAN)
+    yield [task(SUBSET, run, fold, "test") for run, fold in trees]
+    yield [task(name, run, fold, "test", bits) for name, run, fold, bits in wanted]
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    path = arguments.results / "resource_efficient.jsonl"
+    lines = {key(line): line for line in reopen(path)}
+    problems = [load(name, arguments.data) for name in arguments.sets]
+    warm_up()
+    with interruptible(path), Parallel(arguments.n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
+        for problem in problems:
+            for experiment in arguments.experiments:
+                for batch in batches(experiment, problem, arguments.budget, lines):
+                    todo = [task for task in batch if key(task.line) not in lines]
+                    results = parallel(delayed(task.measure)(lines) for task in todo)
+                    for number, line in enumerate(results, start=1):
+                        append(path, line)
+                        lines[key(line)] = line
+                        what = ", ".join(f"{name} {line[name]}" for name in KEY[2:7])
+                        print(
+                            f"[{number}/{len(todo)}] {problem.name} {line['learner']}, {what}: "
+                            f"{100 * line['error']:.2f} % in {line['seconds']:.1f} s",
+                            flush=True,
+                        )
+
+
+def report(arguments):
+    """Write the report."""
+    lines = read(arguments.results / "resource_efficient.jsonl")
+    write_report([line for line in lines if line["epochs"] == EPOCHS[line["set"]]], EPOCHS, arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, running = parsers(__doc__, __spec__, run, report)
+    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="bits, size; by default both")
+    running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    running.add_argument("--budget", type=int, default=2, help="runs of every learner")
+    running.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
+    arguments = parser.parse_args(argv)
+    if arguments.do is run:
+        arguments.experiments = arguments.experiments or ["bits", "size"]
+        check_experiments(parser, arguments.experiments, ("bits", "size"))
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

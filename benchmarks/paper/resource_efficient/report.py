@@ -1,0 +1,259 @@
+"""What folds choose by their validation rows, and the tables and figures of figures 5 and 6."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.paper.shared.report_parts import made_with, markdown_table
+from tanlearn.search.pareto import not_dominated
+
+NB, TAN, SUBSET = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8"
+N_BITS = range(1, 9)
+#: Integer and fraction bits ([RE] V-B).
+FORMATS = tuple((integer_bits, n_bits - integer_bits) for n_bits in N_BITS for integer_bits in range(1, 7))
+#: Of a cell: from any structure to naive Bayes. Where tables shrink depends on the weight of the margin.
+PRICES = (0.0, 1e-6, 1e-5, *(float(f"{price:.2g}") for price in np.geomspace(1e-4, 1, 13)), 100.0)
+FLOAT, TRAINED, ROUNDED = "float32", "trained", "rounded"
+COLOURS = {NB: "#d55e00", TAN: "#0072b2"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """One of the classifiers of figure 6, as it did on a part of a fold."""
+
+    learner: str
+    way: str
+    bits: tuple | None
+    run: int
+    fold: int
+    part: str
+    error: float
+    rows: int
+
+    @property
+    def column(self):
+        """What competes for a choice: learner, way, and number of bits."""
+        return self.learner, self.way, self.bits and sum(self.bits)
+
+    @property
+    def name(self):
+        """Which of those that compete it is."""
+        return self.learner, self.way, self.bits, self.run, self.fold
+
+
+def models(lines):
+    """Yield the classifiers that lines are about; one that is trained in float32 can be rounded to every format."""
+    for line in lines:
+        if line["learner"] != SUBSET:
+            common = [line[name] for name in ("run", "fold", "part")]
+            bits = line["bits"] and tuple(line["bits"])
+            yield Model(line["learner"], TRAINED if bits else FLOAT, bits, *common, line["error"], line["rows"])
+            for found, error in zip(FORMATS, line.get("rounded", []), strict=False):
+                yield Model(line["learner"], ROUNDED, found, *common, error, line["rows"])
+
+
+def choices(lines):
+    """Return for every fold and column the classifier with the lowest validation error, of equals the first."""
+    best = {}
+    for model in models(line for line in lines if line["part"] == "validation"):
+        place = model.fold, model.column
+        if place not in best or model.error < best[place].error:
+            best[place] = model
+    return best
+
+
+def best_float(lines, learner):
+    """Return for every fold the run with the lowest validation error."""
+    errors = {}
+    for line in lines:
+        if line["learner"] == learner and line["part"] == "validation" and line["bits"] is None:
+            errors.setdefault(line["fold"], []).append((line["error"], line["run"]))
+    return {fold: min(found)[1] for fold, found in errors.items()}
+
+
+def budgets(lines):
+    """Yield numbers of runs, the largest first, with their lines."""
+    for budget in range(max((line["run"] for line in lines), default=-1) + 1, 0, -1):
+        yield budget, [line for line in lines if line["run"] < budget]
+
+
+def figure_6(lines):
+    """Return the largest number of runs that are complete, and for every column the models that folds chose."""
+    for budget, found in budgets(lines):
+        tests = {model.name: model for model in models(line for line in found if line["part"] == "test")}
+        chosen = choices(found)
+        scored = [line for line in found if line["part"] == "validation" and line["learner"] != SUBSET]
+        is_complete = len(scored) == budget * found[0]["n_folds"] * 2 * (1 + len(FORMATS))
+        if is_complete and all(model.name in tests for model in chosen.values()):
+            columns = {}
+            for (_, column), model in chosen.items():
+                columns.setdefault(column, []).append(tests[model.name])
+            return budget, columns
+    return 0, {}
+
+
+def figure_5(lines):
+    """Return the largest number of runs that are complete, and for every price the lines of the runs chosen."""
+    for budget, found in budgets([line for line in lines if line["learner"] == SUBSET]):
+        best = best_float(found, SUBSET)
+        prices = {price: [] for price in PRICES}
+        for line in found:
+            if line["part"] == "test" and line["run"] == best.get(line["fold"]) and line["size_weight"] in prices:
+                prices[line["size_weight"]].append(line)
+        n_folds, n_scored = found[0]["n_folds"], sum(line["part"] == "validation" for line in found)
+        is_complete = n_scored == budget * n_folds and all(len(folds) == n_folds for folds in prices.values())
+        if is_complete:
+            return budget, prices
+    return 0, {}
+
+
+def cost_ratio(lines, learner):
+    """Return the processor time of a training for few bits over that of one in float32, both on the same rows."""
+    scored = [line for line in lines if line["learner"] == learner and line["part"] == "validation"]
+    plain = {(line["run"], line["fold"]): line["seconds"] for line in scored if line["bits"] is None}
+    return float(np.median([line["seconds"] / plain[line["run"], line["fold"]] for line in scored if line["bits"]]))
+
+
+def mean_error(folds):
+    """Return wrong rows over rows, in %."""
+    return 100 * sum(model.error * model.rows for model in folds) / sum(model.rows for model in folds)
+
+
+def write_report(lines, epochs, folder):
+    """Write the report of lines to a folder."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    trained = ", ".join(f"{name} {number}" for name, number in epochs.items())
+    sections = [
+        f"""# Few bits, and a price for size
+
+Figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks". Test errors in %. Made
+by (with --budget 5 for the sizes of letter)
+
+    python -m benchmarks.paper.resource_efficient run
+    python -m benchmarks.paper.resource_efficient report
+
+with {made_with(lines)}.
+
+A run draws the settings of the hybrid loss and the rates. Runs, and splits into integer and fraction bits, are chosen
+on 20 % of a fold's training part, by every fold for itself (the paper reports the best of 100 runs by test error); what
+is chosen is trained on all of it. Epochs: {trained}; the paper has 500.
+So errors are above those of [table 1](../differentiable_tan/report.md), whose trainings and searches are longer."""
+    ]
+    for name in dict.fromkeys(line["set"] for line in lines):
+        found = [line for line in lines if line["set"] == name]
+        budget, columns = figure_6(found)
+        if columns:
+            picture = f"figures/few-bits-{name}.png"
+            draw_bits(name, columns, folder / picture)
+            sections.append(bits_section(name, found, budget, columns) + f"\n\n![Errors over bits]({picture})")
+        budget, prices = figure_5(found)
+        if prices:
+            picture = f"figures/size-{name}.png"
+            points = size_points(prices)
+            draw_sizes(name, points, folder / picture)
+            sections.append(size_section(name, budget, points) + f"\n\n![Errors over sizes]({picture})")
+    (folder / "report.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+
+
+def bits_section(name, lines, budget, columns):
+    """Return the tables behind figure 6 of a set."""
+    rows, splits = [], []
+    for learner in (NB, TAN):
+        plain = f"{mean_error(columns[learner, FLOAT, None]):.2f}"
+        for way in (TRAINED, ROUNDED):
+            found = [columns[learner, way, n_bits] for n_bits in N_BITS]
+            rows.append([f"{learner}, {way}", *(f"{mean_error(folds):.2f}" for folds in found), plain])
+            splits.append([f"{learner}, {way}", *map(split_names, found)])
+    ratios = ", ".join(f"{learner} {cost_ratio(lines, learner):.2f}" for learner in (NB, TAN))
+    return f"""## Bits: {name}
+
+{budget} runs of every learner. Trained is quantisation-aware training, rounded is what was trained in float32, rounded
+afterwards.
+
+{markdown_table(["bits", *map(str, N_BITS), FLOAT], rows)}
+
+Splits chosen, B_I and B_F (and by how many folds):
+
+{markdown_table(["bits", *map(str, N_BITS)], splits, left=range(9))}
+
+Processor time of a training for few bits, of one in float32 (medians): {ratios}."""
+
+
+def split_names(folds):
+    """Return the formats of some models, the most frequent first."""
+    counts = Counter(f"{model.bits[0]}{model.bits[1]:+d}" for model in folds)
+    return ", ".join(split if len(folds) == 1 else f"{split} ({n})" for split, n in counts.most_common())
+
+
+def size_points(prices):
+    """Return an array of price, error in %, cells over those of naive Bayes, edges a fold, and whether on the front."""
+    points = np.array(
+        [
+            [
+                price,
+                100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds),
+                sum(line["n_cells"] for line in folds) / sum(line["naive_bayes_cells"] for line in folds),
+                sum(parent >= 0 for line in folds for parent in line["parent"]) / len(folds),
+            ]
+            for price, folds in prices.items()
+        ]
+    )
+    on_front = np.isin(np.arange(len(points)), not_dominated(points[:, 1:3]))
+    return np.column_stack([points, on_front])
+
+
+def size_section(name, budget, points):
+    """Return the table behind figure 5 of a set."""
+    rows = [
+        [f"{price:.2g}", f"{error:.2f}", f"{size:.2f}", f"{edges:.1f}", "yes" if on_front else ""]
+        for price, error, size, edges, on_front in points
+    ]
+    header = ["price of a cell", "test error", "cells, of naive Bayes", "edges", "on the front"]
+    return f"""## Size: {name}
+
+{SUBSET}, the best of {budget} runs without a price, trained with each. The front is that of test errors, as in the
+paper. An edge from a feature that has one value costs nothing. The price stands beside the mean loss of rows; the
+paper's lambda, beside their sum (eq. 17), is as many times larger as there are rows.
+
+{markdown_table(header, rows)}"""
+
+
+def draw_bits(name, columns, path):
+    """Draw figure 6 of a set: errors over bits, and those of float32 as lines."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for learner, colour in COLOURS.items():
+        axes.axhline(mean_error(columns[learner, FLOAT, None]), color=colour, linewidth=1, label=f"{learner}, float32")
+        for way, style in ((TRAINED, "-"), (ROUNDED, ":")):
+            errors = [mean_error(columns[learner, way, n_bits]) for n_bits in N_BITS]
+            axes.plot(N_BITS, errors, color=colour, linestyle=style, marker="o", label=f"{learner}, {way}")
+    axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+
+
+def draw_sizes(name, points, path):
+    """Draw figure 5 of a set: errors and sizes over the price, and errors over sizes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    prices, errors, sizes, _, on_front = points.T
+    left.plot(prices, errors, color="#d55e00", marker="o")
+    left.set(title=name, xlabel="price of a cell")
+    left.set_xscale("symlog", linthresh=1e-6)
+    left.set_ylabel("test error [%]", color="#d55e00")
+    other = left.twinx()
+    other.plot(prices, sizes, color="#0072b2", marker="^")
+    other.set_ylabel("cells, of naive Bayes", color="#0072b2")
+    right.scatter(sizes, errors, color="#999999")
+    front = points[on_front == 1]
+    right.plot(*front[np.argsort(front[:, 2])][:, [2, 1]].T, color="#0072b2", marker="o", label="Pareto front")
+    right.set(title=f"{name}: {SUBSET}", xlabel="cells, of naive Bayes", ylabel="test error [%]")
+    right.legend()
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,1 @@
+"""Naive Bayes and Chow-Liu TAN beside scikit-learn, pyAgrum and pgmpy."""
