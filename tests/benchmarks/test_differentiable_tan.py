@@ -96,6 +96,23 @@ def test_report_has_both_choices_and_pictures(run, tmp_path):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
 
 
+def test_packed_search_goes_on_and_is_reported_alike(run, tmp_path):
+    def report_text():
+        command.main(["report", *places, "--output", str(tmp_path)])
+        return (tmp_path / "report.md").read_text()
+
+    places = ["--results", str(tmp_path / "results")]
+    smaller = run("--budget", "1")
+    command.main(["pack", *places])
+    larger = run("--budget", "2")  # of which the file that is not packed has what is new
+    assert len(larger) == 4
+    assert not smaller.keys() & larger.keys()
+    text = report_text()
+    command.main(["pack", *places])
+    assert run("--budget", "2") == {}
+    assert report_text() == text
+
+
 def line(run, part, error, *, fold=1, rows=100, n_folds=1):
     """Return a finished training made by hand."""
     names = {"cell": "NB HYB", "settings": "narrow", "seed": 0, "epochs": 2, "run": run, "fold": fold, "part": part}

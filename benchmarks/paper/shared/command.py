@@ -37,7 +37,7 @@ def parsers(description, spec, run, report):
 def pack_all(arguments):
     """Pack every file of results to which something was appended."""
     for path in sorted(arguments.results.glob("*.jsonl")):
-        print(f"{path.name}: {pack(path):,} lines are packed")
+        pack(path)
 
 
 def check_experiments(parser, wanted, known):

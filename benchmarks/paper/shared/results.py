@@ -43,13 +43,15 @@ def append(path, line):
 
 
 def pack(path):
-    """Join appended lines with the packed ones, whole or not at all, and return how many there are."""
+    """Join appended lines with the packed ones, all or none, and say how many there are."""
+    if not path.exists():  # nothing was appended
+        return
     with path.open("a", encoding="utf-8") as appended:
         fcntl.flock(appended, fcntl.LOCK_EX)  # a run that is not stopped waits, and then appends to an empty file
         lines = _lines(path)
         write_file(packed(path), lzma.compress(b"".join(lines), preset=9 | lzma.PRESET_EXTREME), _KIND)
         appended.truncate(0)
-    return len(lines)
+    print(f"{packed(path)}: {len(lines):,} lines")
 
 
 def _lines(path):
