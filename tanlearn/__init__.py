@@ -25,7 +25,7 @@ from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
-from tanlearn.training.training import EpochReport
+from tanlearn.training.settings import EpochReport
 
 __version__ = "0.1.0"
 

@@ -28,10 +28,11 @@ from tanlearn import Hybrid, JointNLL
 from tanlearn.kernels._cuda import cupy, launch
 from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.kernels.train import HOPELESS
-from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
+from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.state import State, plan_epoch
-from tanlearn.training.training import DECAY, TrainingSettings, train
+from tanlearn.training.training import DECAY, train
 
 from .population import EPOCHS, card, require_device
 
@@ -175,7 +176,7 @@ def trained_on_device(data, sets, size, temperatures):
     """Return the same of the same runs on the device, together."""
     n_runs = len(GENTLE_LOSSES)
     states = [State(data, sets, "uniform", "float32", np.random.default_rng(run)) for run in range(n_runs)]
-    population = DevicePopulation(states, data, np.ones(data.n_samples, np.float32), GENTLE_LOSSES, size)
+    population = CudaPopulation(states, data, np.ones(data.n_samples, np.float32), GENTLE_LOSSES, size)
     rngs, losses = [np.random.default_rng(run) for run in range(n_runs)], []
     for heat in temperatures:
         plans = [plan_epoch(data.n_samples, size, sets.n_tables, rng, "cuda") for rng in rngs]
@@ -249,7 +250,7 @@ def timed_steps(name, n_runs, arguments, stream):
     rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY)
     temperatures = settings.schedule(*settings.temperature)
     state = State(data, sets, "uniform", "float32", np.random.default_rng(0))
-    population = DevicePopulation([state] * n_runs, data, np.ones(data.n_samples, np.float32), [LOSS] * n_runs, size)
+    population = CudaPopulation([state] * n_runs, data, np.ones(data.n_samples, np.float32), [LOSS] * n_runs, size)
     rngs = [np.random.default_rng(run) for run in range(n_runs)]
 
     def epoch(number, structure_rate=settings.structure_learning_rate):

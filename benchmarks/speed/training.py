@@ -21,8 +21,9 @@ from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
 from tanlearn.network.candidates import make_candidates
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine
+from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.state import State, plan_epoch
-from tanlearn.training.training import TrainingSettings, train
+from tanlearn.training.training import train
 
 #: ms a step, measured once and typed in here: of a plain Numba prototype on one thread and on two, and of the authors'
 #: TensorFlow code on two cores.

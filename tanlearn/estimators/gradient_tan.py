@@ -23,7 +23,8 @@ from tanlearn.kernels._cuda import check_device
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
-from tanlearn.training.training import EpochReport, Training, TrainingOutcome, TrainingSettings
+from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
+from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
 
@@ -263,7 +264,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         self._take(train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint))
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
-        """Return the trainings that :meth:`fit_encoded` would make, for a device that makes many at once.
+        """Return the trainings that :meth:`fit_encoded` would make, for CUDA, where many are made at once.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """The one place that meets CuPy: where a device is asked for, CUDA text is compiled, and kernels are launched.
 
-Nothing here or in ``kernels/gpu.py`` imports CuPy before a device is asked for, so both import, and their signatures
+Nothing here or in ``kernels/cuda`` imports CuPy before a device is asked for, so both import, and their signatures
 can be compared, on every machine.
 """
 

@@ -1,4 +1,4 @@
-"""Counts of all pairs of features on a device."""
+"""Counts of all pairs of features on CUDA."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def add_pair_counts(
     ndarray of shape (pair_offset[-1],)
     """
     arrays = to_device(codes, y, weights, np.arange(len(n_states)), n_states, pair_offset, counts)
-    device_codes, device_y, device_weights, features, device_states, offset, total = arrays
-    samples = device_codes, device_y, device_weights
+    cuda_codes, cuda_y, cuda_weights, features, cuda_states, offset, total = arrays
+    samples = cuda_codes, cuda_y, cuda_weights
     for i in range(1, len(n_states)):
-        tables = features[:i], device_states, n_classes, offset
+        tables = features[:i], cuda_states, n_classes, offset
         gpu.count_pairs(*samples, i, *tables, missing_code(codes.dtype), total)
     added: AnyArray = total.get()
     return added

@@ -15,7 +15,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
-from tanlearn.training.training import TrainingSettings
+from tanlearn.training.settings import TrainingSettings
 
 __all__ = ["StochasticGradient"]
 

@@ -27,7 +27,7 @@ from tanlearn.network.inference import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 
-#: Share of the device's free memory that trainings may take, and the most that take their steps together: with so many,
+#: Share of CUDA's free memory that trainings may take, and the most that take their steps together: with so many,
 #: a launch of any shape in use fills the largest device several times over.
 MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
@@ -90,7 +90,7 @@ class RunResult:
     n_parameters : int
         Free parameters of the model.
     seconds : float
-        Wall time of the training; of those that went side by side on a device, their share.
+        Wall time of the training; of those that went side by side on CUDA, their share.
     failure : str
         Why it failed, or nothing.
     size_bits : int
@@ -160,7 +160,7 @@ def run_population(
     device = getattr(estimator, "device", "cpu")
     check_device(device)
     if device == "cuda" and hasattr(estimator, "begin_encoded"):
-        yield from _run_on_device(estimator, parts, runs, progress)
+        yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
@@ -186,10 +186,10 @@ def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -
     return _scored(run, model, part, time.perf_counter() - started)
 
 
-def _run_on_device(
+def _run_on_cuda(
     estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
 ) -> Generator[RunResult]:
-    """Train and score all runs on the device, as many at once as it has memory for."""
+    """Train and score all runs on CUDA, as many at once as it has memory for."""
     waiting = deque(runs)
     while waiting:
         yield from _run_some(estimator, parts, waiting, progress)
@@ -214,7 +214,7 @@ def _run_some(
         except Exception as error:
             yield _failed(run, error, 0.0)
             continue
-        room -= sum(training.device_bytes() for training in trainings)
+        room -= sum(training.cuda_bytes() for training in trainings)
         begun.append((run, model, trainings))
     outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
     seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side

@@ -1,4 +1,4 @@
-"""A population of trainings on the device: arrays of all runs there, and what comes back after an epoch."""
+"""A population of trainings on CUDA: arrays of all runs there, and what comes back after an epoch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tanlearn.training.losses import CompiledLoss
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.state import Plan, State
 
-__all__ = ["DeviceEngine", "DevicePopulation"]
+__all__ = ["CudaEngine", "CudaPopulation"]
 
 
-class DevicePopulation:
+class CudaPopulation:
     """Trainings on the same rows that take their steps together.
 
     Parameters
@@ -107,7 +107,7 @@ class DevicePopulation:
                 self._scratch.total.fill(0)
                 self._scratch.is_finite.fill(1)
                 self._launch()
-            except BaseException:  # an interrupt, too: memory that the device writes to must not go to others
+            except BaseException:  # an interrupt, too: memory that CUDA writes to must not go to others
                 self._stream.synchronize()
                 raise
 
@@ -155,12 +155,12 @@ class DevicePopulation:
         state.theta[n_classes:] = self.parameters.theta[int(begin) : int(end)].get()
 
 
-class DeviceEngine(Engine):
-    """One run of a population; it draws its noise on the device.
+class CudaEngine(Engine):
+    """One run of a population; it draws its noise there.
 
     Parameters
     ----------
-    population : DevicePopulation
+    population : CudaPopulation
         All of them. Where it is the only one, epochs can be trained through this engine.
     run : int
         Its number.
@@ -170,7 +170,7 @@ class DeviceEngine(Engine):
 
     noise_device = "cuda"
 
-    def __init__(self, population: DevicePopulation, run: int, data: EncodedData) -> None:
+    def __init__(self, population: CudaPopulation, run: int, data: EncodedData) -> None:
         super().__init__(population.states[run], data)
         self.population, self.run = population, run
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
@@ -316,5 +316,5 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
 
 
 def _there(array: Any, dtype: Any = None) -> Any:
-    """Return a copy on the device."""
+    """Return a copy on CUDA."""
     return to_device(np.asarray(array, dtype))[0]

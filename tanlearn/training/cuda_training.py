@@ -1,13 +1,14 @@
-"""Many trainings by gradient on one device, in step with each other."""
+"""Many trainings by gradient on CUDA, in step with each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tanlearn.training.cuda_population import DeviceEngine, DevicePopulation
+from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.losses import is_built_in
-from tanlearn.training.training import Training, TrainingOutcome
+from tanlearn.training.settings import TrainingOutcome
+from tanlearn.training.training import Training
 
 __all__ = ["train_together"]
 
@@ -15,7 +16,7 @@ __all__ = ["train_together"]
 def train_together(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
 ) -> list[TrainingOutcome | Exception]:
-    """Train on the device what shares rows, batch size and type; each ends when it would by itself.
+    """Train on CUDA what shares rows, batch size and type; each ends when it would by itself.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def train_together(
 
     Examples
     --------
-    Where there is no device, nothing can be trained on it:
+    Where there is no CUDA device, nothing can be trained on it:
 
     >>> from tanlearn.training.cuda_training import train_together
     >>> train_together([])
@@ -65,7 +66,7 @@ def _train_group(
     first = trainings[0]
     problem: Exception
     try:
-        population = DevicePopulation(
+        population = CudaPopulation(
             [training.state for training in trainings],
             first.data,
             first.weights,
@@ -83,11 +84,11 @@ def _train_group(
 
 
 def _train_population(
-    population: DevicePopulation, trainings: Sequence[Training], progress: Callable[[str], Any] | None
+    population: CudaPopulation, trainings: Sequence[Training], progress: Callable[[str], Any] | None
 ) -> list[TrainingOutcome | Exception]:
     """Train all members to their ends."""
     for run, training in enumerate(trainings):
-        training.engine = DeviceEngine(population, run, training.data)
+        training.engine = CudaEngine(population, run, training.data)
     failures: dict[int, Exception] = {}
     plans = [training.plan() for training in trainings]
     active = list(range(len(trainings)))
@@ -99,11 +100,11 @@ def _train_population(
         schedules = [training.schedule() for training in trainings]
         population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
         try:
-            # Drawn while the device is at work. Who stops early has drawn one plan too many, which nobody sees.
+            # Drawn while CUDA is at work. Who stops early has drawn one plan too many, which nobody sees.
             for run in active:
                 if not trainings[run].is_last:
                     plans[run] = trainings[run].plan()
-        finally:  # whatever interrupts: memory that the device writes to must not go to others
+        finally:  # whatever interrupts: memory that CUDA writes to must not go to others
             losses = population.finish_epoch()
         for run in list(active):
             training = trainings[run]
@@ -122,6 +123,6 @@ def _train_population(
 
 
 def _release(trainings: Sequence[Training]) -> None:
-    """Let go of engines, and so of what they keep on the device: what follows needs the room."""
+    """Let go of engines, and so of what they keep on CUDA: what follows needs the room."""
     for training in trainings:
         vars(training).pop("engine", None)

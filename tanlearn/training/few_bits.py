@@ -19,7 +19,8 @@ from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import MAX_BITS, FixedPoint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.losses import Loss
-from tanlearn.training.training import Training, TrainingOutcome, TrainingSettings, error_rate, train
+from tanlearn.training.settings import TrainingOutcome, TrainingSettings
+from tanlearn.training.training import Training, error_rate, train
 
 __all__ = ["best_split", "read_bits", "train_in_bits", "trainings_in_bits"]
 
@@ -109,7 +110,7 @@ def train_in_bits(
     >>> import numpy as np
     >>> from tanlearn import CandidateSets, EncodedData, Hybrid
     >>> from tanlearn.training.few_bits import train_in_bits
-    >>> from tanlearn.training.training import TrainingSettings
+    >>> from tanlearn.training.settings import TrainingSettings
     >>> y = np.arange(200) % 2
     >>> data = EncodedData.from_codes(y[:, np.newaxis], y)
     >>> sets, settings = CandidateSets.from_lists([[]]), TrainingSettings(n_epochs=5)

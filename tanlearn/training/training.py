@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,148 +18,21 @@ from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import row_packing
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.inference import log_joint
-from tanlearn.network.quantization import FixedPoint, round_tables
+from tanlearn.network.quantization import round_tables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.checkpoint import TrainingCheckpoint
 from tanlearn.training.cuda_engines import UnfusedDeviceEngine
-from tanlearn.training.cuda_population import DeviceEngine, DevicePopulation
+from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.training.losses import Loss, is_built_in
+from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
 from tanlearn.training.state import Plan, State, plan_epoch
 
-__all__ = ["EpochReport", "Training", "TrainingOutcome", "TrainingSettings", "error_rate", "train"]
+__all__ = ["Training", "error_rate", "train"]
 
 #: The learning rate of the tables and the temperature fall exponentially, epoch by epoch ([DT] 4.2).
 DECAY = 1e-3
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train; the defaults are the protocol of differentiable TAN, section 4.2.
-
-    Parameters
-    ----------
-    learning_rate : float
-        Adam's rate for the tables at the start; it falls exponentially to a thousandth.
-    structure_learning_rate : float
-        Adam's rate for the structure logits, not decayed.
-    n_epochs : int
-        Passes over the data.
-    batch_size : int
-        Rows a step; the last partial batch of an epoch is dropped.
-    temperature : tuple of (float, float)
-        Softmax temperature of the first and last epoch, exponential in between.
-    init : {"uniform", "maximum-likelihood"}
-        Start of ``rho``: from U(-0.1, 0.1), or at the smoothed (alpha = 1) log-frequencies.
-    dtype : {"float32", "float64"}
-        Type of parameters and scores while training.
-    patience : int or None
-        With validation data: stop after that many epochs without a better validation error.
-    fixed_point : FixedPoint or None
-        The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
-    size_weight : float
-        Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
-        row: losses are means over rows, those of the paper sums.
-
-    Examples
-    --------
-    >>> from tanlearn.training.training import TrainingSettings
-    >>> settings = TrainingSettings(n_epochs=3, temperature=(10, 0.1))
-    >>> settings.schedule(*settings.temperature).round(6).tolist()
-    [10.0, 1.0, 0.1]
-    """
-
-    learning_rate: float = 3e-2
-    structure_learning_rate: float = 1e-3
-    n_epochs: int = 500
-    batch_size: int = 100
-    temperature: tuple[float, float] = (10.0, 0.1)
-    init: str = "uniform"
-    dtype: str = "float32"
-    patience: int | None = None
-    fixed_point: FixedPoint | None = None
-    size_weight: float = 0.0
-
-    def schedule(self, start: float, stop: float) -> FloatArray:
-        """Return one value an epoch, exponentially from ``start`` to ``stop`` (differentiable TAN, section 4.2).
-
-        Parameters
-        ----------
-        start, stop : float
-            Values of the first and of the last epoch, above 0; of a single epoch, the first.
-
-        Returns
-        -------
-        ndarray of shape (n_epochs,), float64
-            ``start (stop / start)^(e / (n_epochs - 1))`` for e = 0, 1, ...
-        """
-        return np.geomspace(start, stop, self.n_epochs) if self.n_epochs > 1 else np.array([start])
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """What a callback is told after every epoch.
-
-    Parameters
-    ----------
-    epoch : int
-        Number of the epoch, from 1.
-    n_epochs : int
-        Number of epochs planned.
-    loss : float
-        Mean training loss of the drawn structures over the epoch.
-    learning_rate : float
-        Rate of the tables in the epoch.
-    temperature : float
-        Softmax temperature in the epoch.
-    structure_entropy : float
-        Mean entropy of the features' candidate distributions, in nats; 0 means that all is decided.
-    validation_error : float or None
-        Share of validation rows that the most probable structure gets wrong.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import TANClassifier
-    >>> model = TANClassifier(n_epochs=3, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> [report.epoch for report in model.history_]
-    [1, 2, 3]
-    """
-
-    epoch: int
-    n_epochs: int
-    loss: float
-    learning_rate: float
-    temperature: float
-    structure_entropy: float
-    validation_error: float | None
-
-
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """What training leaves behind.
-
-    Parameters
-    ----------
-    structure : Structure
-        The most probable structure.
-    tables : Tables
-        Its tables, float64.
-    probabilities : list of dict
-        For every feature the softmax of its candidates' logits, by parent (-1 for none).
-    history : list of EpochReport
-        One report an epoch.
-    parameters : tuple of ndarrays
-        Log-probabilities of all candidates' tables, shape (n_cells,), and structure logits, shape (n_tables,), as the
-        last epoch left them: where another training of the same candidates may start.
-    """
-
-    structure: Structure
-    tables: Tables
-    probabilities: list[dict[int, float]]
-    history: list[EpochReport] = field(repr=False)
-    parameters: tuple[FloatArray, FloatArray] = field(repr=False)
 
 
 def train(
@@ -228,7 +100,8 @@ def train(
     --------
     >>> import numpy as np
     >>> from tanlearn import CandidateSets, EncodedData, Hybrid
-    >>> from tanlearn.training.training import TrainingSettings, train
+    >>> from tanlearn.training.settings import TrainingSettings
+    >>> from tanlearn.training.training import train
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, (200, 2))
     >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 1])  # exclusive or: naive Bayes cannot learn it
@@ -283,7 +156,8 @@ class Training:
     --------
     >>> import numpy as np
     >>> from tanlearn import CandidateSets, EncodedData, Hybrid
-    >>> from tanlearn.training.training import Training, TrainingSettings
+    >>> from tanlearn.training.settings import TrainingSettings
+    >>> from tanlearn.training.training import Training
     >>> y = np.arange(200) % 2
     >>> data, settings = EncodedData.from_codes(y[:, np.newaxis], y), TrainingSettings(n_epochs=2)
     >>> training = Training(data, CandidateSets.from_lists([[]]), Hybrid(), settings, np.random.default_rng(0))
@@ -366,15 +240,15 @@ class Training:
             data.require_complete("Gradient TAN on device='cuda' (not so on 'cpu', which sums them out)")
             if not is_built_in(loss):
                 return UnfusedDeviceEngine(self.state, data, self.weights, loss)
-            population = DevicePopulation([self.state], data, self.weights, [loss], settings.batch_size)
-            return DeviceEngine(population, 0, data)
+            population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
+            return CudaEngine(population, 0, data)
         if is_fusible(loss, settings.dtype) and not data.has_missing:
             n_threads = effective_n_jobs(n_jobs)
             return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
         return UnfusedEngine(self.state, data, self.weights, loss)
 
-    def device_bytes(self) -> int:
-        """Return about how much memory this takes on a device, the rows aside: tables, and an epoch's batches.
+    def cuda_bytes(self) -> int:
+        """Return about how much memory this takes on CUDA, the rows aside: tables, and an epoch's batches.
 
         Returns
         -------

@@ -8,7 +8,7 @@ from support import host_cuda
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin, Structure
 from tanlearn.kernels._cuda import cupy
-from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.noise_streams import skip_uniform
 from tanlearn.training.state import State, plan_epoch
@@ -46,7 +46,7 @@ RATES = [(0.02, 0.01), (0.01, 0.02), (0.03, 0.01), (0.01, 0.01)]
 def train(data, states, n_epochs=3, device="cuda", skip=None):
     """Train on the device from fixed seeds; return the population and the losses of every epoch."""
     weights = (data.weights / data.weights.mean()).astype(np.float32)
-    population = DevicePopulation(states, data, weights, LOSSES, 8)
+    population = CudaPopulation(states, data, weights, LOSSES, 8)
     rngs = [np.random.default_rng(10 + run) for run in range(len(states))]
     losses = []
     for epoch in range(n_epochs):
@@ -101,7 +101,7 @@ def test_epochs_of_other_shapes_are_those_of_the_cpu(backend, monkeypatch):
         twins = [State(data, chosen, "uniform", "float32", np.random.default_rng(1), **option) for _ in range(2)]
         weights = np.ones(41, np.float32)
         engine = FusedEngine(twins[0], data, weights, LOSSES[0], 9)
-        population = DevicePopulation(twins[1:], data, weights, LOSSES[:1], 9)
+        population = CudaPopulation(twins[1:], data, weights, LOSSES[:1], 9)
         plan = plan_epoch(41, 9, len(twins[0].phi), np.random.default_rng(2))
         for temperature in (3.0, 0.3):
             expected = engine.epoch(plan, RATES[0], temperature)
@@ -139,7 +139,7 @@ def test_a_run_is_the_same_alone_and_among_others(backend):
     train(data, together)
     alone = make_states(data)[1]
     weights = (data.weights / data.weights.mean()).astype(np.float32)
-    population, rng = DevicePopulation([alone], data, weights, LOSSES[1:2], 8), np.random.default_rng(11)
+    population, rng = CudaPopulation([alone], data, weights, LOSSES[1:2], 8), np.random.default_rng(11)
     for epoch in range(3):
         population.start_epoch([plan_epoch(30, 8, len(alone.phi), rng, "cuda")], RATES[1:2], [1.0 / (epoch + 1)])
         population.finish_epoch()
@@ -185,7 +185,7 @@ def test_noise_is_sent_only_where_the_device_cannot_draw_it(backend, monkeypatch
     data = make_data()
     rngs = [np.random.default_rng(0), np.random.Generator(np.random.MT19937(0))]
     states = make_states(data)[:2]
-    population = DevicePopulation(states, data, np.ones(30, np.float32), LOSSES[:2], 8)
+    population = CudaPopulation(states, data, np.ones(30, np.float32), LOSSES[:2], 8)
     plans = [plan_epoch(30, 8, len(s.phi), rng, "cuda") for s, rng in zip(states, rngs, strict=True)]
     sent = []
     monkeypatch.setattr(population, "_launch", lambda: sent.append(population._steps.uniform.get().copy()))
@@ -205,7 +205,7 @@ def test_uniform_numbers_are_the_generators_own(backend, n):
         if held:
             assert rng.random(dtype=np.float32) == twin.random(dtype=np.float32)
         state = State(data, sets, "maximum-likelihood", "float32", rng)
-        population = DevicePopulation([state], data, np.ones(n + 1, np.float32), [JointNLL()], 1)
+        population = CudaPopulation([state], data, np.ones(n + 1, np.float32), [JointNLL()], 1)
         order, start = plan_epoch(n + 1, 1, 4, rng, "cuda")
         expected_order, expected = plan_epoch(n + 1, 1, 4, twin)
         population.start_epoch([(order, start)], [(0.01, 0.01)], [1.0])

@@ -35,7 +35,8 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.queries import sample
 from tanlearn.network.tables import TableLayout
 from tanlearn.training.few_bits import best_split, read_bits
-from tanlearn.training.training import TrainingSettings, train
+from tanlearn.training.settings import TrainingSettings
+from tanlearn.training.training import train
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 QUICK = {"n_epochs": 4, "batch_size": 30, "random_state": 0}

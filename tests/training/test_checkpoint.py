@@ -30,7 +30,8 @@ from tanlearn import CandidateSets, EncodedData, Hybrid, TANSearchCV, load
 from tanlearn.files import archive
 from tanlearn.kernels import train as kernels
 from tanlearn.training import checkpoint as module
-from tanlearn.training.training import Training, TrainingSettings
+from tanlearn.training.settings import TrainingSettings
+from tanlearn.training.training import Training
 
 
 @pytest.fixture(params=list(ENGINES))

@@ -31,11 +31,12 @@ from tanlearn.kernels._cuda import cupy
 from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.cuda_engines import UnfusedDeviceEngine
-from tanlearn.training.cuda_population import DevicePopulation
+from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.engines import UnfusedEngine
+from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.state import State, plan_epoch
-from tanlearn.training.training import Training, TrainingSettings, train
+from tanlearn.training.training import Training, train
 
 SMALL = {"n_epochs": 6, "batch_size": 40, "learning_rate": 0.02, "random_state": 0}
 
@@ -256,8 +257,8 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
 
 def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
     """Memory that it still writes to must not be freed."""
-    waits, finish = [], DevicePopulation.finish_epoch
-    monkeypatch.setattr(DevicePopulation, "finish_epoch", lambda self: waits.append(1) or finish(self))
+    waits, finish = [], CudaPopulation.finish_epoch
+    monkeypatch.setattr(CudaPopulation, "finish_epoch", lambda self: waits.append(1) or finish(self))
     plan, plans = Training.plan, []
 
     def interrupted(self):
@@ -276,13 +277,13 @@ def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
 def test_failures_keep_no_memory(backend, monkeypatch):
     """A population is gone when its results are out, though a run of it has failed."""
     made, alive = [], []
-    init = DevicePopulation.__init__
+    init = CudaPopulation.__init__
 
     def remember(self, *arguments):
         made.append(weakref.ref(self))
         init(self, *arguments)
 
-    monkeypatch.setattr(DevicePopulation, "__init__", remember)
+    monkeypatch.setattr(CudaPopulation, "__init__", remember)
     monkeypatch.setattr("tanlearn.search.runs.MOST_TOGETHER", 2)
     pool = SimpleNamespace(free_all_blocks=lambda: alive.append(sum(ref() is not None for ref in made)))
     monkeypatch.setattr(sys.modules["cupy"], "get_default_memory_pool", lambda: pool, raising=False)
@@ -298,7 +299,7 @@ def test_failures_keep_no_memory(backend, monkeypatch):
 def test_populations_follow_each_other(backend, monkeypatch):
     """Of two batch sizes and a loss of one's own, none is there while another is made."""
     made, alive = [], []
-    kinds = {DevicePopulation: DevicePopulation.__init__, UnfusedDeviceEngine: UnfusedDeviceEngine.__init__}
+    kinds = {CudaPopulation: CudaPopulation.__init__, UnfusedDeviceEngine: UnfusedDeviceEngine.__init__}
 
     def remember(self, *arguments):
         alive.append(sum(ref() is not None for ref in made))
@@ -343,7 +344,7 @@ def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epo
 
 def test_what_finds_no_room_is_halved(backend, monkeypatch):
     """And an error that stays is that of each member."""
-    init = DevicePopulation.__init__
+    init = CudaPopulation.__init__
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
     estimator = TANClassifier(n_epochs=2, batch_size=40, device="cuda")
     expected = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
@@ -354,7 +355,7 @@ def test_what_finds_no_room_is_halved(backend, monkeypatch):
                 raise MemoryError("no room")
             init(self, states, *arguments)
 
-        monkeypatch.setattr(DevicePopulation, "__init__", small)
+        monkeypatch.setattr(CudaPopulation, "__init__", small)
         found = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
         if most:
             assert [one.score for one in found] == [one.score for one in expected]

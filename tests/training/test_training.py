@@ -10,7 +10,8 @@ from tanlearn.kernels import scores, trees
 from tanlearn.network.candidates import CANDIDATE_KINDS, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training.parametrizations import Normalized
-from tanlearn.training.training import TrainingSettings, error_rate, train
+from tanlearn.training.settings import TrainingSettings
+from tanlearn.training.training import error_rate, train
 
 
 class SquaredHinge:

@@ -23,7 +23,8 @@ from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
 from tanlearn.network.candidates import make_candidates
 from tanlearn.network.inference import log_joint
-from tanlearn.training.training import TrainingSettings, train
+from tanlearn.training.settings import TrainingSettings
+from tanlearn.training.training import train
 
 
 def load(path):

@@ -62,7 +62,7 @@ class Steps(NamedTuple):
 
     order: Any  # (R, S, B): samples of every batch
     uniform: Any  # (S, T) float32: what the Gumbel noise is made of, unless it is drawn here:
-    streams: Any  # (R, 6) uint64: where in the stream of NumPy's PCG64 the noise begins (tanlearn/noise_streams.py)
+    streams: Any  # (R, 6) uint64: where in the stream of NumPy's PCG64 the noise begins (noise_streams.py)
     is_streamed: Any  # (R,)
     step_sizes: Any  # (R, S) real
     structure_step_sizes: Any  # (R, S) float64

@@ -1,10 +1,10 @@
-"""The CUDA twins of the kernels: same names, same parameters, arrays of the device.
+"""The CUDA twins of the kernels: same names, same parameters, arrays on CUDA.
 
 A twin starts a kernel of ``cuda/*.cu`` and returns; what it writes is there for whatever is started after it. Counts
 equal those of the CPU. Floating sums are added in an order that the problem fixes, not the device, so results repeat to
 the last bit.
 """
-# Shapes: those of the twin of the same name; codes and integers as there, on the device (n_samples, ...)
+# Shapes: those of the twin of the same name; codes and integers as there, on CUDA (n_samples, ...)
 
 from __future__ import annotations
 
