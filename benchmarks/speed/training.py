@@ -64,7 +64,7 @@ def first_steps(data, batch_size, n_threads, formats=(None,), n_epochs=5):
         for i, engine in enumerate(engines):
             started = time.perf_counter()
             engine.epoch(plan, (0.01, 1e-3), 10.0)
-            times[i] = (time.perf_counter() - started) / len(plan[0])
+            times[i] = (time.perf_counter() - started) / len(plan.order)
     return (1000 * np.median(seconds[1:], axis=0)).tolist()
 
 

@@ -6,7 +6,7 @@ does not name. All arithmetic stays in the type of the scores: parameters come i
 made in it, because Numba promotes float32 with a Python number to float64.
 """
 # Shapes: n samples, C >= 2 classes
-# scores, d_scores (n, C), in row functions (C,); y, loss (n,); parameters (3,)
+# scores, d_scores (n, C), in row functions (C,); y, loss, share (n,); parameters (3,)
 
 from __future__ import annotations
 
@@ -137,3 +137,12 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
             return i
         loss[i] = row_loss(kind, scores[i], y[i], parameters[0], parameters[1], parameters[2], d_scores[i])
     return -1
+
+
+@kernel
+def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
+    """Multiply every row of gradients with the row's share of the mean."""
+    for i in range(d_scores.shape[0]):
+        row, weight = d_scores[i], share[i]
+        for c in range(row.shape[0]):
+            row[c] *= weight

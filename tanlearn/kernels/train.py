@@ -1,4 +1,4 @@
-"""Steps and whole epochs of gradient TAN: the unfused step of ``engines.py`` in as few passes as possible.
+"""Steps and whole epochs of gradient TAN: the unfused step of ``training/engines.py`` in as few passes as possible.
 
 * Rows of tables are read and written a vector register at a time (``_lanes.py``).
 * Every table is gone through once a step, while it is in the first-level cache: the gradient of its being
@@ -26,8 +26,10 @@ from tanlearn.kernels.adam import adam_step
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells
 from tanlearn.kernels.rows import add_rows, dot_rows, gather_rows
+from tanlearn.kernels.scores import Families
 from tanlearn.kernels.sweep import sweep_drawn, sweep_undrawn
 from tanlearn.kernels.trees import (
+    Graph,
     draw_arborescence,
     draw_independent,
     gumbel,
@@ -50,10 +52,7 @@ class Problem(NamedTuple):
     codes: Any  # (d, n)
     y: Any  # (n,)
     weight: Any  # (n,)
-    child: Any  # (T,)
-    parents: Any  # (T, 2)
-    n_states: Any  # (d,)
-    offset: Any  # (T + 1,)
+    families: Families  # of T tables
     group: Any  # (d + 1,): the tables of feature i are group[i]:group[i + 1]
     table_parent: Any  # (T,)
     arborescence: Any  # bool: draw whole trees
@@ -64,7 +63,7 @@ class Problem(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """What training changes: tables and structure logits, each with the state of Adam."""
+    """What training changes: tables and structure logits, each with the state of Adam; on CUDA, without slack."""
 
     theta: Any  # (M + LANES,), as the next two
     direction: Any
@@ -101,10 +100,7 @@ class Scratch(NamedTuple):
     selected: Any  # (d,)
     d_choice: Any  # (T,)
     d_phi: Any  # (T,)
-    edge_weight: Any  # (2 d + 1, 2 d + 1), or nothing where no trees are drawn
-    source: Any
-    target: Any
-    work: Any  # (5, 2 d + 1)
+    graph: Graph
     start: Any  # (W, B)
     d_table: Any  # (W, longest table + LANES)
     shares: Any  # the same
@@ -141,8 +137,9 @@ def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: i
 @kernel
 def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
-    offset, n_states = problem.offset, problem.n_states
-    parents, direction, theta, pending = problem.parents, parameters.direction, parameters.theta, parameters.pending
+    families, graph = problem.families, scratch.graph
+    offset, n_states, parents = families.offset, families.n_states, families.parents
+    direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
     scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
     flat_scores = scores.ravel()
     step, most = problem.rounding[0], problem.rounding[1]
@@ -159,10 +156,10 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             scratch.perturbed,
             problem.group,
             problem.table_parent,
-            scratch.edge_weight,
-            scratch.source,
-            scratch.target,
-            scratch.work,
+            graph.weight,
+            graph.source,
+            graph.target,
+            graph.work,
             scratch.selected,
         )
     else:
@@ -219,7 +216,8 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
 def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Write the choice gradients of the features ``first`` to ``last - 1``, and step their tables."""
     # Every array is taken out of its tuple once: each time costs Numba an atomic increment.
-    parents, n_states, offset, group = problem.parents, problem.n_states, problem.offset, problem.group
+    families, group = problem.families, problem.group
+    parents, n_states, offset = families.parents, families.n_states, families.offset
     theta, direction, v = parameters.theta, parameters.direction, parameters.v
     n_undrawn, pending = parameters.n_undrawn, parameters.pending
     decay, beta1, beta2, epsilon, temperature = steps.decay, steps.beta1, steps.beta2, steps.epsilon, steps.temperature
@@ -273,7 +271,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
 @kernel
 def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Step the structure logits."""
-    if problem.child.shape[0] > problem.n_states.shape[0]:
+    if problem.table_parent.shape[0] > problem.group.shape[0] - 1:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
         if problem.price.shape[0] > 0:
             price_gradient(scratch.perturbed, scratch.noise, problem.group, problem.price, scratch.d_phi)
@@ -292,7 +290,8 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
 @kernel
 def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
     """Let all tables catch up."""
-    child, offset, n_states, shares = problem.child, problem.offset, problem.n_states, scratch.shares[0]
+    families, shares = problem.families, scratch.shares[0]
+    child, offset, n_states = families.child, families.offset, families.n_states
     direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
     for t in range(child.shape[0]):
         catch_up(t, n_states[child[t]], offset, direction, theta, pending, shares)
@@ -304,7 +303,7 @@ def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped
     total = 0.0
     for s in range(steps.order.shape[0]):
         total += begin_step(s, problem, parameters, steps, scratch)
-        step_tables(s, 0, problem.n_states.shape[0], 0, problem, parameters, steps, scratch)
+        step_tables(s, 0, problem.group.shape[0] - 1, 0, problem, parameters, steps, scratch)
         finish_step(s, problem, parameters, steps, scratch)
     settle(problem, parameters, scratch)
     return total

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
@@ -12,6 +14,15 @@ from tanlearn.kernels.vector import log_lanes
 
 _HALF_STEP = 2.0**-25
 _LAST = 1.0 - 2.0**-24
+
+
+class Graph(NamedTuple):
+    """Memory that arborescences are drawn in: N = 2 d + 1 nodes, or none where no trees are drawn."""
+
+    weight: Any  # (N, N) float64
+    source: Any  # (N, N) int32
+    target: Any  # (N, N) int32
+    work: Any  # (6, N) int32; the sixth row is for CUDA
 
 
 @kernel

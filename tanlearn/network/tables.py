@@ -291,17 +291,15 @@ class TableLayout:
         kernels.count_families(codes, y, weights, *tables, missing, rows, counts)
         return counts
 
-    def arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    def arrays(self) -> scores.Families:
         """Return what every kernel needs to know of the layout.
 
         Returns
         -------
-        child : ndarray of shape (n_tables,), intp
-        parents : ndarray of shape (n_tables, 2), intp
-        n_states : ndarray of shape (n_features,), intp
-        offset : ndarray of shape (n_tables + 1,), intp
+        Families
+            ``child``, ``parents``, ``n_states`` and ``offset``.
         """
-        return self.child, self.parents, self.n_states, self.offset
+        return scores.Families(self.child, self.parents, self.n_states, self.offset)
 
 
 def _rows(codes: Codes) -> IntArray:

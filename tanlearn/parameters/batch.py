@@ -15,7 +15,6 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.training.cuda_objective import DeviceObjective
 from tanlearn.training.losses import Loss, Margin, check_loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
@@ -121,7 +120,7 @@ class BatchLearner(BaseEstimator):
         self._validate_params()
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
-        objective = (DeviceObjective if data.device == "cuda" else Objective)(layout, data, loss)
+        objective = Objective(layout, data, loss)
         total = float(data.in_whole_rows().weights.sum())
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:

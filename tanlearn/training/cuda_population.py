@@ -10,9 +10,12 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels._cuda import cupy, row_packing, to_device
+from tanlearn.kernels.backends import CUDA
 from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine
 from tanlearn.training.losses import CompiledLoss
+from tanlearn.training.noise_streams import NoiseStream
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.state import Plan, State
 
@@ -83,12 +86,12 @@ class CudaPopulation:
         is_streamed = np.zeros(len(plans), np.int32)
         for run, plan in enumerate(plans):
             if plan is not None:
-                self._order[run], noise = plan
-                is_streamed[run] = noise.ndim == 1
+                self._order[run] = plan.order
+                is_streamed[run] = isinstance(plan.noise, NoiseStream)
                 if is_streamed[run]:
-                    self._streams[run] = noise
+                    self._streams[run] = plan.noise
                 else:
-                    self._uniform[:, self._first[run] : self._first[run + 1]] = noise
+                    self._uniform[:, self._first[run] : self._first[run + 1]] = plan.noise
                 sizes[run] = self.adams[run].advance(n_steps, rates[run][0])
                 structure_sizes[run] = self.structure_adams[run].advance(n_steps, rates[run][1])
         cupy().cuda.get_current_stream().synchronize()  # what was sent before is there
@@ -96,7 +99,7 @@ class CudaPopulation:
         with self._stream:
             try:
                 steps.order.set(self._order)
-                if any(plan is not None and plan[1].ndim == 2 for plan in plans):
+                if (self._is_active > is_streamed).any():
                     steps.uniform.set(self._uniform)
                 steps.streams.set(self._streams)
                 steps.is_streamed.set(is_streamed)
@@ -168,11 +171,11 @@ class CudaEngine(Engine):
         The rows.
     """
 
-    noise_device = "cuda"
+    noise_device, backend = "cuda", CUDA
 
     def __init__(self, population: CudaPopulation, run: int, data: EncodedData) -> None:
         super().__init__(population.states[run], data)
-        self.population, self.run = population, run
+        self.population, self.run, self.parameters = population, run, population.parameters
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
 
     def pull(self) -> State:
@@ -188,15 +191,7 @@ class CudaEngine(Engine):
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         self.population.start_epoch([plan], [rates], [temperature])
-        return self.population.finish_epoch()[self.run] * len(plan[0])
-
-    def _arrays(self) -> dict[str, AnyArray]:
-        return {name: array.get() for name, array in self.population.parameters._asdict().items()}
-
-    def _set_arrays(self, arrays: dict[str, AnyArray]) -> None:
-        for name, array in self.population.parameters._asdict().items():
-            array.set(arrays[name])
-        self.state.phi[:] = arrays["phi"]
+        return self.population.finish_epoch()[self.run] * len(plan.order)
 
 
 def _make_problem(
@@ -250,13 +245,13 @@ def _tables(run: int, state: State) -> AnyArray:
     return np.stack([place, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
 
 
-def _make_parameters(states: Sequence[State]) -> gpu_train.Parameters:
+def _make_parameters(states: Sequence[State]) -> Parameters:
     """Return what the states hold, and Adam's beginnings."""
     n_classes = states[0].layout.n_classes
     priors = [state.theta[:n_classes] for state in states]
     theta = np.concatenate([*priors, *(state.theta[n_classes:] for state in states)])
     phi = np.concatenate([state.phi for state in states])
-    return gpu_train.Parameters(
+    return Parameters(
         theta=_there(theta),
         direction=_there(np.zeros_like(theta)),
         v=_there(np.zeros_like(theta)),

@@ -1,6 +1,6 @@
 """Two engines that train an epoch of gradient TAN: the fused one, and its unfused twin, which is the oracle of it.
 
-(Those of the device are in ``device_population.py`` and ``device_engine.py``.)
+(The unfused one trains on CUDA too; what is fused there, for many runs at once, is in ``cuda_population.py``.)
 
 One step (differentiable TAN, section 3): draw a structure, score the batch with its tables only, and send the gradient
 back to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.files.archive import fields
 from tanlearn.files.values import check_array
-from tanlearn.kernels import scores as score_kernels
-from tanlearn.kernels import train, trees
+from tanlearn.kernels import train
 from tanlearn.kernels._lanes import LANES, padded
+from tanlearn.kernels.backends import CPU, Backend, backend_of
+from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.network.elimination import Eliminator
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.training.optimizers import Adam
@@ -69,12 +70,19 @@ class Engine(ABC):
         Changed in place.
     data : EncodedData
         Rows.
+
+    Attributes
+    ----------
+    parameters : NamedTuple of arrays of the backend
+        What an epoch leaves to the next one, beside the numbers of steps.
     """
 
     #: Where the noise of its plans is drawn.
     noise_device: ClassVar[str] = "cpu"
+    backend: Backend = CPU
     adam: Adam
     structure_adam: Adam
+    parameters: Any
 
     def __init__(self, state: State, data: EncodedData) -> None:
         self.state, self.data = state, data
@@ -96,7 +104,7 @@ class Engine(ABC):
         float
             Mean loss of the drawn structures; nan if a parameter is no longer finite.
         """
-        mean_loss = self._total_loss(plan, rates, temperature) / len(plan[0])
+        mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan
 
     def pull(self) -> State:
@@ -117,7 +125,8 @@ class Engine(ABC):
         dict of str to ndarray
         """
         n_steps = np.array([self.adam.t, self.structure_adam.t], np.int64)
-        return {"n_steps": n_steps, **{name: array.copy() for name, array in self._arrays().items()}}
+        arrays = self.parameters._asdict()
+        return {"n_steps": n_steps, **{name: self.backend.get(array).copy() for name, array in arrays.items()}}
 
     def set_state(self, state: Any) -> None:
         """Go on where an engine of the same problem was.
@@ -132,34 +141,40 @@ class Engine(ABC):
         ValueError
             If that is of another problem.
         """
-        own = {"n_steps": np.zeros(2, np.int64), **self._arrays()}
+        own = {"n_steps": np.zeros(2, np.int64), **self.parameters._asdict()}
         arrays = dict(zip(own, fields(state, *own), strict=True))
         for name, found in arrays.items():
             check_array(name, found, own[name].dtype, own[name].shape)
             if found.dtype.kind == "i" and (found < 0).any():
                 raise ValueError(f"{name} counts steps, and cannot be negative.")
         self.adam.t, self.structure_adam.t = arrays.pop("n_steps").tolist()
-        self._set_arrays(arrays)
-
-    def _set_arrays(self, arrays: dict[str, AnyArray]) -> None:
-        """Take what arrays like those of :meth:`_arrays` hold."""
-        for name, array in self._arrays().items():
-            array[:] = arrays[name]
-
-    @abstractmethod
-    def _arrays(self) -> dict[str, AnyArray]:
-        """Return the arrays, by name, that an epoch leaves to the next one."""
+        for name, found in arrays.items():
+            self.backend.assign(own[name], found)
+        self.state.phi[:] = arrays["phi"]
 
     @abstractmethod
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         """Train one epoch, and return the sum of the batches' mean losses."""
 
 
-class UnfusedEngine(Engine):
-    """One kernel an equation; any loss, any type, and rows with missing features.
+class _Parameters(NamedTuple):
+    """What steps that are not fused change, with Adam's moments of the tables and of the logits."""
 
-    Of incomplete rows the scores, and the gradient of the drawn tables, are those with missing features summed out
-    under the drawn structure. Between candidates they decide only where both families are observed.
+    theta: Any
+    rho: Any
+    phi: Any
+    m: Any
+    v: Any
+    phi_m: Any
+    phi_v: Any
+
+
+class UnfusedEngine(Engine):
+    """One kernel an equation, on the CPU or on CUDA, as the data say: of the fused engines of both, the oracle.
+
+    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features: of these the
+    scores, and the gradient of the drawn tables, are those with missing features summed out under the drawn structure.
+    Between candidates they decide only where both families are observed.
 
     Parameters
     ----------
@@ -176,65 +191,108 @@ class UnfusedEngine(Engine):
     def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
         super().__init__(state, data)
         self.weights, self.loss = weights, loss
-        self.parametrization = Normalized(state.layout, state.cells.dtype)
-        self.rho = state.theta.copy()
-        self.adam = Adam(self.rho)
-        self.structure_adam = Adam(state.phi)
+        self.backend = backend = backend_of(data.device)
+        self.adam, self.structure_adam = Adam(np.empty(0)), Adam(np.empty(0))
+        zeros, structure_zeros = (np.zeros((2, len(array)), array.dtype) for array in (state.theta, state.phi))
+        self.parameters = _Parameters(
+            *backend.put(state.cells, state.theta.copy(), state.phi, *zeros, *structure_zeros),
+        )
+        self._parametrization = Normalized(state.layout, state.cells.dtype, backend)
         self._is_incomplete = data.is_incomplete
         self._gaps = _Gaps(state, data.codes)
+        self._families = backend.put(*state.layout.arrays())
+        self._group, self._table_parent, self._price = backend.put(
+            state.candidates.group, state.table_parent, state.price
+        )
+        self._graph = backend.put(*state.graph)
+        (self._selected,) = backend.put(state.selected)
+        n_tables = len(state.phi)
+        self._noise = backend.empty(n_tables, np.float32)
+        self._perturbed, self._d_choice, self._d_phi = (backend.empty(n_tables, np.float64) for _ in range(3))
+        self._rounded, self._d_cells = (backend.empty(state.layout.n_cells, state.cells.dtype) for _ in range(2))
 
-    def _arrays(self) -> dict[str, AnyArray]:
-        moments = {"m": self.adam.m, "v": self.adam.v, "phi_m": self.structure_adam.m, "phi_v": self.structure_adam.v}
-        return {"theta": self.state.cells, "rho": self.rho, "phi": self.state.phi, **moments}
+    def pull(self) -> State:
+        """Return the state with the tables of the last epoch, which come to the host.
+
+        Returns
+        -------
+        State
+            The one that was handed in.
+        """
+        self.state.cells[:] = self.backend.get(self.parameters.theta)
+        return self.state
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        order, uniform = plan
-        state, data = self.state, self.data
-        noise = np.empty_like(uniform)
-        trees.gumbel(uniform.ravel(), noise.ravel())
-        arrays = state.layout.arrays()
-        missing = missing_code(data.codes.dtype)
-        scores = np.empty((order.shape[1], data.n_classes), self.rho.dtype)
-        d_cells = np.zeros_like(self.rho)
-        d_choice = np.empty_like(state.phi)
-        d_phi = np.empty_like(state.phi)
+        state, data, parameters, d_cells = self.state, self.data, self.parameters, self._d_cells
+        put, get, kernels = self.backend.put, self.backend.get, self.backend.kernels
+        families, missing = self._families, missing_code(data.codes.dtype)
+        n_rows, real = plan.order.shape[1], state.cells.dtype
+        scores, all_rows = self.backend.empty((n_rows, data.n_classes), real), self.backend.empty(n_rows, np.intp)
         total = 0.0
-        for batch, batch_noise in zip(order, noise, strict=True):
-            perturbed = state.perturb(batch_noise)
-            selected = state.draw(perturbed)
+        for batch, uniform in zip(plan.order, *put(plan.noise), strict=True):
+            self._draw(uniform)
             batch = batch[np.argsort(self._is_incomplete[batch], kind="stable")]
             n_complete = len(batch) - np.count_nonzero(self._is_incomplete[batch])
-            codes, rows = np.take(data.codes, batch[:n_complete], axis=1), np.empty(n_complete, np.intp)
-            cells = state.scoring_cells()
-            score_kernels.log_joint(codes, 0, cells, *arrays, selected, missing, rows, scores[:n_complete])
+            (codes,), rows = put(np.take(data.codes, batch[:n_complete], axis=1)), all_rows[:n_complete]
+            cells = self._scoring_cells()
+            kernels.log_joint(codes, 0, cells, *families, self._selected, missing, rows, scores[:n_complete])
             incomplete = batch[n_complete:]
             if incomplete.size:
                 scores[n_complete:] = self._gaps.log_joint(incomplete, cells)
-            losses, d_scores = evaluate(self.loss, scores, data.y[batch])
+            losses, d_scores = evaluate(self.loss, get(scores), data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
             total += float((losses * share).sum(dtype=np.float64))
-            d_scores = np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=self.rho.dtype)
+            (d_scores,) = put(np.ascontiguousarray(d_scores * share[:, np.newaxis], dtype=real))
             d_complete, d_incomplete = d_scores[:n_complete], d_scores[n_complete:]
-            d_cells[:] = 0.0
-            score_kernels.log_joint_adjoint(codes, 0, d_complete, *arrays, selected, missing, rows, d_cells)
+            d_cells.fill(0)
+            kernels.log_joint_adjoint(codes, 0, d_complete, *families, self._selected, missing, rows, d_cells)
             if incomplete.size:
                 self._gaps.add_gradient(incomplete, d_incomplete, d_cells)
-            self.parametrization.pull_back(state.theta, d_cells, out=d_cells, tables=selected)
-            self.adam.step(self.rho, d_cells, rates[0])
+            self._parametrization.pull_back(parameters.theta, d_cells, out=d_cells, tables=state.selected)
+            self._step(self.adam, parameters.rho, d_cells, rates[0], parameters.m, parameters.v)
             if state.candidates.has_choice:
-                score_kernels.choice_gradient(codes, 0, d_complete, cells, *arrays, missing, rows, d_choice)
+                kernels.choice_gradient(codes, 0, d_complete, cells, *families, missing, rows, self._d_choice)
                 if incomplete.size:
-                    codes = np.take(data.codes, incomplete, axis=1)
-                    rows, drawn_rows = np.empty((2, len(incomplete)), np.intp)
-                    score_kernels.add_choice_gradient(
-                        codes, 0, d_incomplete, cells, *arrays, selected, missing, rows, drawn_rows, d_choice
-                    )
-                trees.structure_gradient(perturbed, state.candidates.group, temperature, d_choice, d_phi)
-                if state.price.size:
-                    trees.price_gradient(perturbed, batch_noise, state.candidates.group, state.price, d_phi)
-                self.structure_adam.step(state.phi, d_phi, rates[1])
-            self.parametrization.forward(self.rho, out=state.theta)
+                    self._gaps.add_choice_gradient(incomplete, d_incomplete, cells, self._d_choice)
+                self._step_structure(rates[1], temperature)
+            self._parametrization.forward(parameters.rho, out=parameters.theta)
+        state.phi[:] = get(parameters.phi)
+        self.pull()  # for who looks whether all is finite
         return total
+
+    def _draw(self, uniform: Any) -> None:
+        """Draw a structure."""
+        kernels = self.backend.kernels
+        kernels.gumbel(uniform, self._noise)
+        kernels.perturb(self.parameters.phi, self._noise, self._group, self._perturbed)
+        if self.state.candidates.arborescence:
+            kernels.draw_arborescence(self._perturbed, self._group, self._table_parent, *self._graph, self._selected)
+        else:
+            kernels.draw_independent(self._perturbed, self._group, self._selected)
+        self.state.selected[:] = self.backend.get(self._selected)
+
+    def _scoring_cells(self) -> Any:
+        """Return what rows are scored with: theta, or theta rounded."""
+        form, theta = self.state.fixed_point, self.parameters.theta
+        if form is None:
+            return theta
+        if self.backend is CPU:  # whose kernel knows float32 only
+            return self.state.scoring_cells()
+        self.backend.kernels.round_cells(theta, self._rounded.size, form.step, 2**form.n_bits - 1, self._rounded)
+        return self._rounded
+
+    def _step_structure(self, rate: float, temperature: float) -> None:
+        """Step the structure logits."""
+        kernels, parameters, d_phi = self.backend.kernels, self.parameters, self._d_phi
+        kernels.structure_gradient(self._perturbed, self._group, temperature, self._d_choice, d_phi)
+        if self.state.price.size:
+            kernels.price_gradient(self._perturbed, self._noise, self._group, self._price, d_phi)
+        self._step(self.structure_adam, parameters.phi, d_phi, rate, parameters.phi_m, parameters.phi_v)
+
+    def _step(self, adam: Adam, x: Any, d_x: Any, rate: float, m: Any, v: Any) -> None:
+        """Move a vector against its gradient."""
+        step_size = float(adam.advance(1, rate)[0])
+        self.backend.kernels.adam_step(x, d_x, step_size, adam.beta1, adam.beta2, adam.epsilon, m, v)
 
 
 class _Gaps:
@@ -260,6 +318,15 @@ class _Gaps:
         d_scores = d_scores.astype(np.float64)
         gradient = self._eliminator.log_joint_adjoint(self._codes, samples, self._cells, d_scores)
         self._state.layout.add_cells(d_cells, self._selected, gradient)
+
+    def add_choice_gradient(
+        self, samples: IntArray, d_scores: FloatArray, cells: FloatArray, d_choice: FloatArray
+    ) -> None:
+        """Add the gradient for the choice of tables."""
+        codes = np.take(self._codes, samples, axis=1)
+        rows, drawn_rows = np.empty((2, len(samples)), np.intp)
+        families, missing = self._state.layout.arrays(), missing_code(codes.dtype)
+        add_choice_gradient(codes, 0, d_scores, cells, *families, self._selected, missing, rows, drawn_rows, d_choice)
 
 
 class FusedEngine(Engine):
@@ -307,62 +374,56 @@ class FusedEngine(Engine):
         shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
         self._bounds = [0, *shares[1:-1].tolist(), data.n_features]
         self.problem = train.Problem(
-            data.codes,
-            data.y,
-            weights,
-            *state.layout.arrays(),
-            state.candidates.group,
-            state.table_parent,
-            state.candidates.arborescence,
-            loss.kind,
-            np.array(loss.kernel_parameters(), real),
-            np.zeros(2, real) if form is None else np.array([form.step, 2**form.n_bits - 1], real),
-            state.price,
+            codes=data.codes,
+            y=data.y,
+            weight=weights,
+            families=state.layout.arrays(),
+            group=state.candidates.group,
+            table_parent=state.table_parent,
+            arborescence=state.candidates.arborescence,
+            loss=loss.kind,
+            loss_parameters=np.array(loss.kernel_parameters(), real),
+            rounding=np.zeros(2, real) if form is None else np.array([form.step, 2**form.n_bits - 1], real),
+            price=state.price,
         )
         self.parameters = train.Parameters(
-            state.cells,
-            np.zeros_like(state.cells),
-            np.zeros_like(state.cells),
-            np.zeros(n_tables, np.intp),
-            np.zeros(n_tables, real),
-            state.phi,
-            self.structure_adam.m,
-            self.structure_adam.v,
+            theta=state.cells,
+            direction=np.zeros_like(state.cells),
+            v=np.zeros_like(state.cells),
+            n_undrawn=np.zeros(n_tables, np.intp),
+            pending=np.zeros(n_tables, real),
+            phi=state.phi,
+            phi_m=self.structure_adam.m,
+            phi_v=self.structure_adam.v,
         )
         longest = int(max(data.n_classes, np.diff(state.layout.offset).max())) + LANES
         self._scratch = train.Scratch(
-            np.empty((data.n_features, size), data.codes.dtype),
-            np.zeros((size, lanes), real),
-            np.zeros((size, lanes), real),
-            np.empty(n_tables, real),
-            np.empty(n_tables),
-            state.selected,
-            np.zeros(n_tables),
-            np.empty(n_tables),
-            *state.edges,
-            state.work,
-            np.empty((n_threads, size), np.int32),
-            np.zeros((n_threads, longest), real),
-            np.zeros((n_threads, longest), real),
+            batch_codes=np.empty((data.n_features, size), data.codes.dtype),
+            scores=np.zeros((size, lanes), real),
+            d_scores=np.zeros((size, lanes), real),
+            noise=np.empty(n_tables, real),
+            perturbed=np.empty(n_tables),
+            selected=state.selected,
+            d_choice=np.zeros(n_tables),
+            d_phi=np.empty(n_tables),
+            graph=state.graph,
+            start=np.empty((n_threads, size), np.int32),
+            d_table=np.zeros((n_threads, longest), real),
+            shares=np.zeros((n_threads, longest), real),
         )
 
-    def _arrays(self) -> dict[str, AnyArray]:
-        return self.parameters._asdict()
-
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        order, uniform = plan
-        real = np.float32
-        adam = self.adam
+        n_steps, real, adam = len(plan.order), np.float32, self.adam
         steps = train.Steps(
-            order,
-            uniform,
-            adam.advance(len(order), rates[0]).astype(real),
-            self.structure_adam.advance(len(order), rates[1]),
-            self._decay,
-            real(adam.beta1),
-            real(adam.beta2),
-            real(adam.epsilon),
-            temperature,
+            order=plan.order,
+            uniform=plan.noise,
+            step_sizes=adam.advance(n_steps, rates[0]).astype(real),
+            structure_step_sizes=self.structure_adam.advance(n_steps, rates[1]),
+            decay=self._decay,
+            beta1=real(adam.beta1),
+            beta2=real(adam.beta2),
+            epsilon=real(adam.epsilon),
+            temperature=temperature,
         )
         if self.n_threads == 1:
             return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch))

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tanlearn._typing import AnyArray
-
-__all__ = ["skip_uniform"]
+__all__ = ["NoiseStream", "skip_uniform"]
 
 _WORD = 2**64
 
 
-def skip_uniform(rng: np.random.Generator, n: int) -> AnyArray | None:
+class NoiseStream(NamedTuple):
+    """A place in the stream of a PCG64: uniform float32 numbers are drawn from there on.
+
+    Parameters
+    ----------
+    state_high, state_low, increment_high, increment_low : int
+        State and increment of the generator, in halves of 64 bits.
+    is_held : int
+        1 if half a word is held from before, else 0.
+    held : int
+        That half.
+    """
+
+    state_high: int
+    state_low: int
+    increment_high: int
+    increment_low: int
+    is_held: int
+    held: int
+
+
+def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
     """Skip what ``rng.random(n, dtype=numpy.float32)`` would draw, and return where that begins.
 
     Parameters
@@ -23,9 +44,8 @@ def skip_uniform(rng: np.random.Generator, n: int) -> AnyArray | None:
 
     Returns
     -------
-    ndarray of shape (6,), uint64, or None
-        State and increment, the high half of each first, whether half a word is held from before (0 or 1), and that
-        half. None, and nothing is skipped, unless the generator is a PCG64, as that of ``numpy.random.default_rng`` is.
+    NoiseStream or None
+        None, and nothing is skipped, unless the generator is a PCG64, as that of ``numpy.random.default_rng`` is.
 
     Examples
     --------
@@ -40,13 +60,13 @@ def skip_uniform(rng: np.random.Generator, n: int) -> AnyArray | None:
     if not isinstance(source, np.random.PCG64):
         return None
     state = source.state
-    held = state["has_uint32"]
-    halves = [half for name in ("state", "inc") for half in divmod(state["state"][name], _WORD)]
-    start = np.array([*halves, held, state["uinteger"]], np.uint64)
-    n_words = (n - held + 1) // 2
+    is_held = state["has_uint32"]
+    halves = *divmod(state["state"]["state"], _WORD), *divmod(state["state"]["inc"], _WORD)
+    start = NoiseStream(*halves, is_held, state["uinteger"])
+    n_words = (n - is_held + 1) // 2
     if n_words:
         source.advance(n_words - 1)
         last = int(source.random_raw())
         state = source.state | {"uinteger": last >> 32}
-    source.state = state | {"has_uint32": (n - held) % 2}
+    source.state = state | {"has_uint32": (n - is_held) % 2}
     return start

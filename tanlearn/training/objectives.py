@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tanlearn._typing import FloatArray
+from tanlearn._typing import FloatArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels.backends import backend_of
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
-from tanlearn.training.losses import Loss, evaluate
+from tanlearn.training.losses import Loss, evaluate, is_built_in
 from tanlearn.training.parametrizations import Normalized
 
 __all__ = ["Objective"]
@@ -28,9 +31,16 @@ class Objective:
     layout : TableLayout
         One table a feature.
     data : EncodedData
-        Rows; what they miss is summed out, for which the parents must form no cycle.
+        Rows; what they miss is summed out, for which the parents must form no cycle. Where their device is "cuda", they
+        are sent there once, and only parameters and gradients travel.
     loss : Loss
         Built-in or the user's own.
+
+    Raises
+    ------
+    ValueError
+        If a parameter of the loss is out of range, or there is one class only. For "cuda", if the loss is the user's
+        own, or a value is missing: both are for ``device="cpu"``.
 
     Examples
     --------
@@ -46,31 +56,51 @@ class Objective:
     """
 
     def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
-        self._layout = layout
-        self._loss = loss
-        self._parametrization = Normalized(layout)
+        if data.device == "cuda":
+            _refuse_what_only_the_cpu_does(data, loss)
+        self._layout, self._loss = layout, loss
+        self._backend = backend = backend_of(data.device)
+        self._parametrization = Normalized(layout, backend=backend)
         is_incomplete = data.is_incomplete
         self._codes, self._rows = data.codes, np.flatnonzero(is_incomplete)
-        self._complete = data.take(~is_incomplete).codes if len(self._rows) else data.codes
+        complete = data.take(~is_incomplete).codes if len(self._rows) else data.codes
+        self._eliminator = Eliminator(Structure(layout.parents, allow_cycles=True), layout) if len(self._rows) else None
         order = np.argsort(is_incomplete, kind="stable")  # complete rows first, as in the scores
         self._y, weights = data.y[order], data.weights[order]
         self._share: FloatArray = weights / weights.sum()
-        self._eliminator = Eliminator(Structure(layout.parents, allow_cycles=True), layout) if len(self._rows) else None
+        self._complete, y, self._share_there = backend.put(complete, self._y, self._share)
+        rows = backend.empty(complete.shape[1], np.intp)
+        selected = np.arange(layout.n_tables)
+        self._families = *backend.put(*layout.arrays(), selected), missing_code(complete.dtype), rows
+        self._scores, self._d_scores = (backend.empty((data.n_samples, data.n_classes), np.float64) for _ in range(2))
+        self._losses = backend.empty(data.n_samples, np.float64)
+        self._loss_arguments: tuple[Any, ...] | None = None
+        if is_built_in(loss):
+            evaluate(loss, np.zeros((1, data.n_classes)), np.zeros(1, np.intp))  # refuses a single class
+            (parameters,) = backend.put(np.array(loss.kernel_parameters()))
+            self._loss_arguments = loss.kind, parameters, self._scores, y, self._losses, self._d_scores
 
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""
-        theta = self._parametrization.forward(rho)
-        scores = self._layout.log_joint(self._complete, theta)
-        n_complete = len(scores)
+        kernels, n_complete = self._backend.kernels, self._complete.shape[1]
+        scores, d_scores = self._scores, self._d_scores
+        theta = self._parametrization.forward(*self._backend.put(rho))
+        kernels.log_joint(self._complete, 0, theta, *self._families, scores[:n_complete])
         if self._eliminator is not None:
-            scores = np.concatenate([scores, self._eliminator.log_joint(self._codes, self._rows, theta)])
-        losses, d_scores = evaluate(self._loss, scores, self._y)
-        d_scores = np.ascontiguousarray(d_scores * self._share[:, np.newaxis])
-        d_theta = self._layout.log_joint_adjoint(self._complete, d_scores[:n_complete])
+            scores[n_complete:] = self._eliminator.log_joint(self._codes, self._rows, theta)
+        if self._loss_arguments is not None:
+            kernels.loss_rows(*self._loss_arguments)
+        else:
+            self._losses[:], d_scores[:] = evaluate(self._loss, scores, self._y)
+        kernels.weigh_rows(self._share_there, d_scores)
+        d_theta = self._backend.empty(self._layout.n_cells, np.float64)
+        d_theta.fill(0)
+        kernels.log_joint_adjoint(self._complete, 0, d_scores[:n_complete], *self._families, d_theta)
         if self._eliminator is not None:
             d_theta += self._eliminator.log_joint_adjoint(self._codes, self._rows, theta, d_scores[n_complete:])
+        self._parametrization.pull_back(theta, d_theta, out=d_theta)
         # Not a product of BLAS: from 10,001 rows on, the order of that depends on the number of threads it may use.
-        return float((losses * self._share).sum()), self._parametrization.pull_back(theta, d_theta, out=d_theta)
+        return float((self._backend.get(self._losses) * self._share).sum()), self._backend.get(d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities at ``rho`` (resource-efficient, eq. 9).
@@ -85,4 +115,13 @@ class Objective:
         ndarray of shape (n_cells,), float64
             ``rho - logsumexp(rho)``, the sum over the values of every distribution.
         """
-        return self._parametrization.forward(rho)
+        return self._backend.get(self._parametrization.forward(*self._backend.put(rho)))
+
+
+def _refuse_what_only_the_cpu_does(data: EncodedData, loss: Loss) -> None:
+    """Refuse losses of the user's own, and rows with gaps."""
+    if not is_built_in(loss):
+        raise ValueError(
+            f"device='cuda' computes built-in losses only, got {loss!r}. Use one of those, or device='cpu'."
+        )
+    data.require_complete("device='cuda', unlike device='cpu',")

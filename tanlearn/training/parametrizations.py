@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import FloatArray, IntArray
-from tanlearn.kernels import mathematics
+from tanlearn._typing import IntArray
+from tanlearn.kernels.backends import CPU, Backend
 from tanlearn.network.tables import TableLayout
 
 __all__ = ["Normalized"]
@@ -24,6 +24,8 @@ class Normalized:
         Where the tables lie.
     dtype : dtype, default=float64
         Type of the parameters, float32 or float64.
+    backend : Backend, default=CPU
+        Where vectors lie, those that are returned too.
 
     Examples
     --------
@@ -36,12 +38,14 @@ class Normalized:
     [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
     """
 
-    def __init__(self, layout: TableLayout, dtype: Any = np.float64) -> None:
+    def __init__(self, layout: TableLayout, dtype: Any = np.float64, backend: Backend = CPU) -> None:
         # A group is what sums to one: the prior over its classes, then each table over its child's values.
-        self._n_values, self._offset = layout.groups()
-        self._scratch: FloatArray = np.empty(int((np.diff(self._offset) // self._n_values).max()), dtype)
+        n_values, offset = layout.groups()
+        self._backend = backend
+        self._n_values, self._offset, self._groups = backend.put(n_values, offset, np.arange(len(n_values)))
+        self._scratch = backend.empty(int((np.diff(offset) // n_values).max()), dtype)
 
-    def forward(self, rho: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def forward(self, rho: Any, out: Any = None) -> Any:
         """Return theta of finite unnormalised log-parameters.
 
         Parameters
@@ -55,17 +59,17 @@ class Normalized:
         -------
         ndarray of shape (n_cells,)
         """
-        theta = np.empty_like(rho) if out is None else out
-        mathematics.normalize(rho, self._n_values, self._offset, self._scratch, theta)
+        theta = self._backend.empty(rho.shape, rho.dtype) if out is None else out
+        self._backend.kernels.normalize(rho, self._n_values, self._offset, self._scratch, theta)
         return theta
 
     def pull_back(
         self,
-        theta: FloatArray,
-        d_theta: FloatArray,
-        out: FloatArray | None = None,
+        theta: Any,
+        d_theta: Any,
+        out: Any = None,
         tables: IntArray | None = None,
-    ) -> FloatArray:
+    ) -> Any:
         """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values).
 
         Parameters
@@ -77,13 +81,14 @@ class Normalized:
         out : ndarray of shape (n_cells,), optional
             Where to write; may be ``d_theta`` itself.
         tables : ndarray of shape (n_selected,), int, optional
-            Tables to work on besides the prior; the rest of ``out`` is left as it is. All by default.
+            Tables to work on besides the prior, on the host; the rest of ``out`` is left as it is. All by default.
 
         Returns
         -------
         ndarray of shape (n_cells,)
         """
-        d_rho = np.empty_like(theta) if out is None else out
-        groups = np.arange(len(self._n_values)) if tables is None else np.append(0, tables + 1)
-        mathematics.normalize_adjoint(theta, d_theta, groups, self._n_values, self._offset, self._scratch, d_rho)
+        put, kernels = self._backend.put, self._backend.kernels
+        d_rho = self._backend.empty(theta.shape, theta.dtype) if out is None else out
+        groups = self._groups if tables is None else put(np.append(0, tables + 1))[0]
+        kernels.normalize_adjoint(theta, d_theta, groups, self._n_values, self._offset, self._scratch, d_rho)
         return d_rho

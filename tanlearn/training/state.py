@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import trees
 from tanlearn.kernels._lanes import LANES
@@ -15,14 +15,26 @@ from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import FixedPoint, round_tables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
-from tanlearn.training.noise_streams import skip_uniform
+from tanlearn.training.noise_streams import NoiseStream, skip_uniform
 from tanlearn.training.parametrizations import Normalized
 
 __all__ = ["Plan", "State", "plan_epoch"]
 
-#: An epoch's batches, (n_steps, batch_size) sample numbers, and uniform numbers for the noise, (n_steps, n_tables), or
-#: where these begin in the stream of a generator.
-Plan: TypeAlias = tuple[IntArray, AnyArray]
+
+class Plan(NamedTuple):
+    """All that is random in an epoch.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_steps, batch_size), int64
+        Numbers of the rows of every batch; each occurs once, and those of a last partial batch do not.
+    noise : ndarray of shape (n_steps, n_tables), float32, or NoiseStream
+        Uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`; or where these numbers begin, for who draws
+        them by itself.
+    """
+
+    order: IntArray
+    noise: FloatArray | NoiseStream
 
 
 def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
@@ -43,11 +55,9 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 
     Returns
     -------
-    order : ndarray of shape (n_steps, batch_size), int64
-        Numbers of the rows of every batch; each occurs once, and those of a last partial batch do not.
-    noise : ndarray of shape (n_steps, n_tables), float32
-        Uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`. For "cuda" of shape (6,), uint64: where these
-        numbers begin (see :func:`~tanlearn.training.noise_streams.skip_uniform`), unless the generator is no PCG64.
+    Plan
+        For "cuda" the noise is a :class:`~tanlearn.training.noise_streams.NoiseStream`, unless the generator is no
+        PCG64.
 
     Examples
     --------
@@ -61,7 +71,7 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
     n_steps = n_samples // size
     order = rng.permutation(n_samples)[: n_steps * size].reshape(n_steps, size)
     start = skip_uniform(rng, n_steps * n_tables) if device == "cuda" else None
-    return order, rng.random((n_steps, n_tables), dtype=np.float32) if start is None else start
+    return Plan(order, rng.random((n_steps, n_tables), dtype=np.float32) if start is None else start)
 
 
 class State:
@@ -141,8 +151,9 @@ class State:
         self.table_parent = candidates.parents[:, 0]
         self.selected: IntArray = np.empty(candidates.n_features, np.intp)
         nodes = 2 * candidates.n_features + 1 if candidates.arborescence else 0
-        self.edges = np.empty((nodes, nodes)), np.empty((nodes, nodes), np.intp), np.empty((nodes, nodes), np.intp)
-        self.work: IntArray = np.empty((5, nodes), np.intp)
+        source, target = np.empty((2, nodes, nodes), np.int32)
+        work = np.empty((6, nodes), np.int32)
+        self.graph = trees.Graph(weight=np.empty((nodes, nodes)), source=source, target=target, work=work)
 
     @property
     def theta(self) -> FloatArray:
@@ -213,7 +224,7 @@ class State:
         """
         group = self.candidates.group
         if self.candidates.arborescence:
-            trees.draw_arborescence(perturbed, group, self.table_parent, *self.edges, self.work, self.selected)
+            trees.draw_arborescence(perturbed, group, self.table_parent, *self.graph, self.selected)
         else:
             trees.draw_independent(perturbed, group, self.selected)
         return self.selected

@@ -22,7 +22,6 @@ from tanlearn.network.quantization import round_tables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.checkpoint import TrainingCheckpoint
-from tanlearn.training.cuda_engines import UnfusedDeviceEngine
 from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.training.losses import Loss, is_built_in
@@ -238,11 +237,10 @@ class Training:
         data, settings, loss = self.data, self.settings, self.loss
         if data.device == "cuda":
             data.require_complete("Gradient TAN on device='cuda' (not so on 'cpu', which sums them out)")
-            if not is_built_in(loss):
-                return UnfusedDeviceEngine(self.state, data, self.weights, loss)
-            population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
-            return CudaEngine(population, 0, data)
-        if is_fusible(loss, settings.dtype) and not data.has_missing:
+            if is_built_in(loss):
+                population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
+                return CudaEngine(population, 0, data)
+        elif is_fusible(loss, settings.dtype) and not data.has_missing:
             n_threads = effective_n_jobs(n_jobs)
             return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
         return UnfusedEngine(self.state, data, self.weights, loss)
@@ -260,7 +258,7 @@ class Training:
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
         codes = -(-size // chunk) * chunk * self.data.n_features * self.data.codes.itemsize
         batches = n_steps * (codes + 4 * size + 4 * len(self.state.phi))
-        return 4 * self.state.cells.nbytes + batches + 3 * sum(edges.nbytes for edges in self.state.edges)
+        return 4 * self.state.cells.nbytes + batches + 3 * sum(array.nbytes for array in self.state.graph)
 
     @property
     def is_over(self) -> bool:

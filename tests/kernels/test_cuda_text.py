@@ -19,6 +19,7 @@ import pytest
 from support import host_cuda
 
 import tanlearn.kernels
+from tanlearn.kernels import cpu, train
 from tanlearn.kernels._cuda import program_text, type_macros
 from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.kernels.cuda import twins as gpu
@@ -74,6 +75,14 @@ def test_there_are_twins():
     assert len(device_functions()) >= 12
 
 
+def test_backends_have_kernels_and_their_twins_by_the_same_names():
+    kernels = {name: function for name, function in vars(cpu).items() if not name.startswith("_")}
+    assert len(kernels) >= 12
+    for name, function in kernels.items():
+        assert getattr(function, "py_func", function) is cpu_kernels()[0][name]
+        assert name in public_functions(gpu)
+
+
 C_TYPES = {"int": int, "double": float}
 
 
@@ -86,7 +95,7 @@ def test_structures_have_the_fields_of_their_tuples(name):
     for statement in filter(None, map(str.strip, body.split(";"))):
         kind, names = re.fullmatch(r"(.*?\w)(?: |(?= ?\*))(\W*\w+(?:,\W*\w+)*)", statement, re.DOTALL).groups()
         declared += [(one.strip(" *"), "pointer" if "*" in one else kind) for one in names.split(",")]
-    fields = typing.get_type_hints(getattr(gpu_train, name))
+    fields = typing.get_type_hints(getattr(train if name == "Parameters" else gpu_train, name))
     assert [field for field, _ in declared] == list(fields)
     for field, kind in declared:
         assert fields[field] == (typing.Any if kind == "pointer" else C_TYPES[kind]), field

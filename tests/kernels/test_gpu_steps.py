@@ -9,7 +9,7 @@ from oracles import losses as naive_losses
 from oracles import networks as naive
 from support import host_cuda
 
-from tanlearn.kernels import trees
+from tanlearn.kernels import losses, trees
 from tanlearn.kernels._cuda import cupy, to_device
 from tanlearn.kernels.cuda import twins as gpu
 
@@ -58,6 +58,14 @@ def test_losses_of_any_number_of_classes(order, n_classes):
         expected, d_expected = naive_losses.hybrid(row, label, 7.0, 1.0, 2.0)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         np.testing.assert_allclose(gradient, d_expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_are_weighed_as_on_the_cpu(backend):
+    share, d_scores = np.random.default_rng(0).normal(size=100), np.random.default_rng(1).normal(size=(100, 7))
+    found = there(d_scores)
+    gpu.weigh_rows(there(share), found)
+    losses.weigh_rows(share, d_scores)
+    np.testing.assert_array_equal(found.get(), d_scores)
 
 
 def test_noise_is_that_of_the_cpu(backend):

@@ -192,8 +192,8 @@ def test_noise_is_sent_only_where_the_device_cannot_draw_it(backend, monkeypatch
     for chosen in ([plans[0], None], plans):
         population.start_epoch(chosen, RATES[:2], [1.0, 1.0])
     n_first = len(states[0].phi)
-    assert not np.array_equal(sent[0][:, n_first:], plans[1][1])
-    np.testing.assert_array_equal(sent[1][:, n_first:], plans[1][1])
+    assert not np.array_equal(sent[0][:, n_first:], plans[1].noise)
+    np.testing.assert_array_equal(sent[1][:, n_first:], plans[1].noise)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64])
@@ -206,19 +206,21 @@ def test_uniform_numbers_are_the_generators_own(backend, n):
             assert rng.random(dtype=np.float32) == twin.random(dtype=np.float32)
         state = State(data, sets, "maximum-likelihood", "float32", rng)
         population = CudaPopulation([state], data, np.ones(n + 1, np.float32), [JointNLL()], 1)
-        order, start = plan_epoch(n + 1, 1, 4, rng, "cuda")
-        expected_order, expected = plan_epoch(n + 1, 1, 4, twin)
-        population.start_epoch([(order, start)], [(0.01, 0.01)], [1.0])
+        plan, expected = plan_epoch(n + 1, 1, 4, rng, "cuda"), plan_epoch(n + 1, 1, 4, twin)
+        population.start_epoch([plan], [(0.01, 0.01)], [1.0])
         population.finish_epoch()
-        np.testing.assert_array_equal(order, expected_order)
-        np.testing.assert_array_equal(population._steps.uniform.get(), expected)
+        np.testing.assert_array_equal(plan.order, expected.order)
+        np.testing.assert_array_equal(population._steps.uniform.get(), expected.noise)
         assert rng.bit_generator.state == twin.bit_generator.state
 
 
 def test_skipping_leaves_the_generator_where_drawing_does():
     rng, twin = np.random.default_rng(3), np.random.default_rng(3)
     for n in (1, 1, 2, 3, 1, 8, 5):
-        assert skip_uniform(rng, n).dtype == np.uint64
+        state, start = rng.bit_generator.state, skip_uniform(rng, n)
+        assert start.state_high * 2**64 + start.state_low == state["state"]["state"]
+        assert start.increment_high * 2**64 + start.increment_low == state["state"]["inc"]
+        assert (start.is_held, start.held) == (state["has_uint32"], state["uinteger"])
         twin.random(n, dtype=np.float32)
         assert rng.bit_generator.state == twin.bit_generator.state
     other = np.random.Generator(np.random.MT19937(0))

@@ -122,6 +122,12 @@ def test_tiny_softmax_weights_are_zero_and_not_denormal():
     assert not weights[2:].any()
 
 
+def test_rows_are_weighed_by_their_share():
+    d_scores = np.arange(6.0).reshape(3, 2)
+    losses.weigh_rows(np.array([0.5, 0.0, -2.0]), d_scores)
+    assert d_scores.tolist() == [[0.0, 0.5], [0.0, 0.0], [-8.0, -10.0]]
+
+
 def loss_of_one_row(case, scores, label):
     kind, _, parameters, _ = case
     loss, d_scores = np.empty(1), np.empty((1, 3))

@@ -1,4 +1,4 @@
-"""The pieces of the fused engine, and a tiny whole epoch; trajectories are compared in tests/test_engines.py."""
+"""The pieces of the fused engine, and a tiny whole epoch; tests/training/test_engines.py compares trajectories."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,13 @@ from oracles import networks as naive
 from tanlearn import CandidateSets, EncodedData, Hybrid
 from tanlearn.kernels import losses, train
 from tanlearn.kernels._lanes import padded
+from tanlearn.kernels.scores import Families
+from tanlearn.kernels.trees import Graph
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.state import State, plan_epoch
 
 REAL = np.float32
-ADAM = (REAL(0.9), REAL(0.999), REAL(1e-7))
 
 
 def make(
@@ -36,46 +37,42 @@ def make(
     theta = np.zeros(offset[-1] + lanes, REAL)
     theta[: offset[-1]] = np.log(0.5) if cells is None else cells
     problem = train.Problem(
-        np.asarray(codes, np.uint8),
-        np.asarray(y),
-        np.ones(n, REAL),
-        np.asarray(child),
-        parents,
-        np.asarray(n_states),
-        offset,
-        np.searchsorted(child, np.arange(d + 1)),
-        parents[:, 0].copy(),
-        arborescence,
-        loss,
-        np.array([10, 1, 10], REAL),
-        np.array(rounding, REAL),
-        np.array(price, float),
+        codes=np.asarray(codes, np.uint8),
+        y=np.asarray(y),
+        weight=np.ones(n, REAL),
+        families=Families(np.asarray(child), parents, np.asarray(n_states), offset),
+        group=np.searchsorted(child, np.arange(d + 1)),
+        table_parent=parents[:, 0].copy(),
+        arborescence=arborescence,
+        loss=loss,
+        loss_parameters=np.array([10, 1, 10], REAL),
+        rounding=np.array(rounding, REAL),
+        price=np.array(price, float),
     )
     parameters = train.Parameters(
-        theta,
-        np.zeros_like(theta),
-        np.zeros_like(theta),
-        np.zeros(n_tables, np.intp),
-        np.zeros(n_tables, REAL),
-        *np.zeros((3, n_tables)),
+        theta=theta,
+        direction=np.zeros_like(theta),
+        v=np.zeros_like(theta),
+        n_undrawn=np.zeros(n_tables, np.intp),
+        pending=np.zeros(n_tables, REAL),
+        phi=np.zeros(n_tables),
+        phi_m=np.zeros(n_tables),
+        phi_v=np.zeros(n_tables),
     )
     nodes = 2 * d + 1
     scratch = train.Scratch(
-        np.empty((d, batch_size), np.uint8),
-        np.zeros((batch_size, lanes), REAL),
-        np.zeros((batch_size, lanes), REAL),
-        np.empty(n_tables, REAL),
-        np.empty(n_tables),
-        np.empty(d, np.intp),
-        np.zeros(n_tables),
-        np.empty(n_tables),
-        np.empty((nodes, nodes)),
-        np.empty((nodes, nodes), np.intp),
-        np.empty((nodes, nodes), np.intp),
-        np.empty((5, nodes), np.intp),
-        np.empty((1, batch_size), np.int32),
-        np.zeros((1, offset[-1] + lanes), REAL),
-        np.zeros((1, offset[-1] + lanes), REAL),
+        batch_codes=np.empty((d, batch_size), np.uint8),
+        scores=np.zeros((batch_size, lanes), REAL),
+        d_scores=np.zeros((batch_size, lanes), REAL),
+        noise=np.empty(n_tables, REAL),
+        perturbed=np.empty(n_tables),
+        selected=np.empty(d, np.intp),
+        d_choice=np.zeros(n_tables),
+        d_phi=np.empty(n_tables),
+        graph=Graph(np.empty((nodes, nodes)), *np.empty((2, nodes, nodes), np.int32), np.empty((6, nodes), np.int32)),
+        start=np.empty((1, batch_size), np.int32),
+        d_table=np.zeros((1, offset[-1] + lanes), REAL),
+        shares=np.zeros((1, offset[-1] + lanes), REAL),
     )
     return problem, parameters, scratch
 
@@ -83,8 +80,17 @@ def make(
 def make_steps(order, uniform, rate=0.1, structure_rate=0.1, temperature=1.0):
     n_steps = len(order)
     decay = (0.9 / np.sqrt(0.999)) ** np.arange(20)
-    rates = np.full(n_steps, rate, REAL), np.full(n_steps, structure_rate)
-    return train.Steps(np.asarray(order), uniform, *rates, decay.astype(REAL), *ADAM, temperature)
+    return train.Steps(
+        order=np.asarray(order),
+        uniform=uniform,
+        step_sizes=np.full(n_steps, rate, REAL),
+        structure_step_sizes=np.full(n_steps, structure_rate),
+        decay=decay.astype(REAL),
+        beta1=REAL(0.9),
+        beta2=REAL(0.999),
+        epsilon=REAL(1e-7),
+        temperature=temperature,
+    )
 
 
 @pytest.mark.parametrize("arborescence", [False, True])
@@ -110,7 +116,7 @@ def test_an_epoch_lowers_the_loss_and_keeps_tables_normalised(arborescence, choi
     assert totals[0] > totals[1] > totals[2]
     assert parameters.phi.any() == choice
     np.testing.assert_allclose(np.exp(parameters.theta[:2]).sum(), 1, rtol=1e-6)
-    for first, last in zip(problem.offset[:-1], problem.offset[1:], strict=True):
+    for first, last in zip(problem.families.offset[:-1], problem.families.offset[1:], strict=True):
         np.testing.assert_allclose(np.exp(parameters.theta[first:last]).reshape(2, -1).sum(axis=0), 1, rtol=1e-6)
 
 
@@ -135,12 +141,12 @@ def test_what_an_undrawn_table_moves_is_pending_until_it_is_looked_at():
     train.step_tables(0, 0, 2, 0, *arguments)
     assert parameters.n_undrawn.tolist() == [0, 31, 0, 3]
     assert parameters.pending.tolist() == [0, 0, 0, steps.step_sizes[0] * steps.decay[3]]  # 31 steps: nothing is left
-    first, last = problem.offset[3:5]
+    first, last = problem.families.offset[3:5]
     assert np.array_equal(parameters.theta[first:last], before[first:last])
     assert scratch.d_choice[1] == scratch.d_choice[3] == 0
     assert scratch.d_choice[2] != 0
     moving = parameters.direction, parameters.theta, parameters.pending, scratch.shares[0]
-    train.catch_up(3, 2, problem.offset, *moving)
+    train.catch_up(3, 2, problem.families.offset, *moving)
     assert not parameters.pending.any()
     moved = before[first:last].astype(float) - 0.1 * float(steps.step_sizes[0] * steps.decay[3])
     expected = naive.normalize(moved.reshape(2, 2))
@@ -150,12 +156,12 @@ def test_what_an_undrawn_table_moves_is_pending_until_it_is_looked_at():
 def test_a_table_in_the_race_catches_up_before_its_gradient_is_taken():
     problem, parameters, scratch = hopeless_problem()
     parameters.pending[3] = 0.5
-    parameters.direction[problem.offset[3] :] = np.arange(4 + 16)
+    parameters.direction[problem.families.offset[3] :] = np.arange(4 + 16)
     parameters.phi[:] = [0, 0, 3, 0]
     steps = make_steps([[0, 1, 2, 3]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
     train.begin_step(0, problem, parameters, steps, scratch)
     train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
-    table = parameters.theta[problem.offset[3] : problem.offset[4]].reshape(2, 2)
+    table = parameters.theta[problem.families.offset[3] : problem.families.offset[4]].reshape(2, 2)
     x = scratch.batch_codes[1]
     expected = sum(scratch.d_scores[k, c] * table[x[k], c] for k in range(4) for c in range(2))
     assert scratch.d_choice[3] == pytest.approx(expected, rel=1e-5)

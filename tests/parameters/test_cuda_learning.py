@@ -25,7 +25,6 @@ from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, RandomTree
 from tanlearn.kernels.cuda import twins as gpu
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.learner import check_learner_device
-from tanlearn.training.cuda_objective import DeviceObjective
 from tanlearn.training.objectives import Objective
 
 LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=3, gamma=2)]
@@ -92,23 +91,23 @@ def test_objectives_agree(backend, monkeypatch, loss, structure, weight):
     layout = layout_of(structure, here)
     rho = np.random.default_rng(5).normal(size=layout.n_cells)
     value, gradient = Objective(layout, here, loss)(rho)
-    objective = DeviceObjective(layout, there, loss)
-    found, device_gradient = objective(rho)
+    objective = Objective(layout, there, loss)
+    found, cuda_gradient = objective(rho)
     # Sums of 60 rows and 5 numbers, and an eta of 10 that magnifies what the scores differ by.
     tolerance = 2000 * np.finfo(np.float64).eps
     assert found == pytest.approx(value, rel=tolerance)
-    np.testing.assert_allclose(device_gradient, gradient, rtol=0, atol=tolerance * np.abs(gradient).max())
+    np.testing.assert_allclose(cuda_gradient, gradient, rtol=0, atol=tolerance * np.abs(gradient).max())
     np.testing.assert_allclose(objective.theta(rho), Objective(layout, here, loss).theta(rho), rtol=tolerance)
     again, same_gradient = objective(rho)
     assert again == found
-    assert same_gradient.tobytes() == device_gradient.tobytes()
+    assert same_gradient.tobytes() == cuda_gradient.tobytes()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_gradient_on_a_device_equals_finite_differences(backend, loss):
     _, data = both(random_data(6, "integer"))
     layout = layout_of(STRUCTURES[2], data)
-    objective = DeviceObjective(layout, data, loss)
+    objective = Objective(layout, data, loss)
     rho, direction = np.random.default_rng(7).normal(size=(2, layout.n_cells))
     _, gradient = objective(rho)
     slope = (objective(rho + 1e-6 * direction)[0] - objective(rho - 1e-6 * direction)[0]) / 2e-6

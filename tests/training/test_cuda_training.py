@@ -4,6 +4,7 @@ import copy
 import gc
 import sys
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,10 +28,10 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.kernels import cpu
 from tanlearn.kernels._cuda import cupy
 from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.search.runs import Part, Run, run_population
-from tanlearn.training.cuda_engines import UnfusedDeviceEngine
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.engines import UnfusedEngine
@@ -115,8 +116,8 @@ def test_unfused_engines_agree(backend, kind, options, dtype):
     states.append(copy.deepcopy(states[0]))
     weights = (data.weights / data.weights.mean()).astype(np.float32)
     engines = [
-        kind(state, data, weights, LOSSES[4])
-        for kind, state in zip((UnfusedEngine, UnfusedDeviceEngine), states, strict=True)
+        UnfusedEngine(state, replace(data, device=device), weights, LOSSES[4])
+        for device, state in zip(("cpu", "cuda"), states, strict=True)
     ]
     rng = np.random.default_rng(1)
     for _ in range(3):
@@ -299,7 +300,7 @@ def test_failures_keep_no_memory(backend, monkeypatch):
 def test_populations_follow_each_other(backend, monkeypatch):
     """Of two batch sizes and a loss of one's own, none is there while another is made."""
     made, alive = [], []
-    kinds = {CudaPopulation: CudaPopulation.__init__, UnfusedDeviceEngine: UnfusedDeviceEngine.__init__}
+    kinds = {CudaPopulation: CudaPopulation.__init__, UnfusedEngine: UnfusedEngine.__init__}
 
     def remember(self, *arguments):
         alive.append(sum(ref() is not None for ref in made))
@@ -372,6 +373,7 @@ CPU_KERNELS = {
     "tanlearn.kernels.aode": ["log_sum_joint"],
     "tanlearn.kernels.mathematics": ["normalize_adjoint"],
     "tanlearn.kernels.train": ["train_epoch"],
+    "tanlearn.kernels.cpu": [name for name in vars(cpu) if not name.startswith("_") and name != "normalize"],
 }
 
 

@@ -26,7 +26,7 @@ from tanlearn.training.losses import CompiledLoss, evaluate
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.state import Plan, State, plan_epoch
 
 
 def make_engine(kind, state, data, loss, n_threads=1):
@@ -240,8 +240,8 @@ def test_a_step_on_rows_with_gaps_follows_what_every_row_says_by_itself(kind, sh
     cells = state.theta.copy() * 5  # far from the uniform distribution
     Normalized(state.layout, "float64").forward(cells, out=state.theta)
     engine = make_engine(UnfusedEngine, state, data, Hybrid(trade_off=5, gamma=2))
-    rho, theta, phi = engine.rho.copy(), state.theta.copy(), state.phi.copy()
-    engine.rho[:] = theta
+    rho, theta, phi = engine.parameters.rho.copy(), state.theta.copy(), state.phi.copy()
+    engine.parameters.rho[:] = theta
     rho[:] = theta
     order, uniform = plan_epoch(data.n_samples, 40, sets.n_tables, np.random.default_rng(2))
     noise = np.empty_like(uniform[0])
@@ -266,7 +266,7 @@ def test_a_step_on_rows_with_gaps_follows_what_every_row_says_by_itself(kind, sh
     d_phi = np.empty_like(phi)
     trees.structure_gradient(perturbed, sets.group, 1.5, d_choice, d_phi)
     Adam(phi).step(phi, d_phi, 0.02)
-    loss = engine.epoch((order[:1], uniform[:1]), (0.01, 0.02), 1.5)
+    loss = engine.epoch(Plan(order[:1], uniform[:1]), (0.01, 0.02), 1.5)
     assert loss == pytest.approx((losses * engine.weights[batch]).sum() / 40, rel=1e-6)
     np.testing.assert_allclose(state.theta, Normalized(state.layout).forward(rho), atol=1e-6)
     np.testing.assert_allclose(state.phi, phi, atol=1e-6)

@@ -1,7 +1,8 @@
 """The CUDA twin of ``train.py``: whole epochs of gradient TAN for a population of runs, without a word to the host.
 
 Runs share the rows and differ in candidates, losses, rates and noise. What they have of each lies one run behind the
-other, so that three launches a step serve all of them (five where whole trees are drawn) (``cuda/train.cu``).
+other, so that three launches a step serve all of them (five where whole trees are drawn) (``train.cu``). What training
+changes is :class:`~tanlearn.kernels.train.Parameters` on both sides; problem, steps and scratch are of many runs here.
 """
 # Shapes: R runs, d features, F = R d of all runs, T tables of all runs, M cells of all runs, S steps of an epoch,
 # B samples of a batch, C classes, n samples; N = 2 d + 1 nodes of a graph. Arrays are int32 where nothing else is said.
@@ -42,19 +43,6 @@ class Problem(NamedTuple):
     has_price: Any  # (R,)
     price: Any  # (T,) float64
     place: Any  # (F + 1,) int64: where the gradient of a drawn table is written
-
-
-class Parameters(NamedTuple):
-    """What training changes: tables and structure logits, each with the state of Adam."""
-
-    theta: Any  # (M,) real, as the next two
-    direction: Any
-    v: Any
-    n_undrawn: Any  # (T,): steps since a table was last drawn
-    pending: Any  # (T,) real: way along the direction that a table has not gone yet
-    phi: Any  # (T,) float64, as the next two
-    phi_m: Any
-    phi_v: Any
 
 
 class Steps(NamedTuple):

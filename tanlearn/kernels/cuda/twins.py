@@ -155,6 +155,11 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
     return -1
 
 
+def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
+    """Multiply every row of gradients with the row's share of the mean, a thread a sample and class; float64."""
+    launch(("objective",), "weigh_rows", d_scores.size, share, d_scores.shape[1], d_scores)
+
+
 # Drawing structures, and steps: trees.cu, draws.cu, steps.cu
 
 _DRAWS, _STEPS = ("trees", "draws"), ("sweep", "steps")
