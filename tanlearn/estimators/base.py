@@ -79,9 +79,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ImportError, RuntimeError
             If the device is not there.
         """
-        self._validate_params()
-        check_device(self.device)
-        forget(self)
+        self._begin()
         fraction = getattr(self, "validation_fraction", None)
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
         return self._learn_all(data, held_out)
@@ -102,19 +100,34 @@ class Classifier(ClassifierMixin, BaseEstimator):
         object
             The estimator itself, with all that :meth:`fit` learns but the encoding.
         """
+        self._begin()
+        return self._learn_all(data, validation)
+
+    def _begin(self) -> None:
+        """Refuse wrong parameters and a device that is not there, and forget an earlier fit."""
         self._validate_params()
         check_device(self.device)
         forget(self)
-        return self._learn_all(data, validation)
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
-        """Learn, then replace the prior if the user knows better."""
-        log_prior = None if self.class_prior is None else read_prior(self.class_prior, data.n_classes)
-        data = replace(data, device=self.device)
+        """Learn from encoded rows."""
+        data, validation, rng = self._take_rows(data, validation)
+        self._learn(data, validation, rng)
+        return self._end(data.n_classes)
+
+    def _take_rows(
+        self, data: EncodedData, validation: EncodedData | None
+    ) -> tuple[EncodedData, EncodedData | None, np.random.Generator]:
+        """Return rows for the device, and random numbers; what is wrong with the user's prior is wrong now."""
+        if self.class_prior is not None:
+            read_prior(self.class_prior, data.n_classes)
         validation = None if validation is None else replace(validation, device=self.device)
-        self._learn(data, validation, generator(self.random_state))
-        if log_prior is not None:
-            self._set_log_prior(log_prior)
+        return replace(data, device=self.device), validation, generator(self.random_state)
+
+    def _end(self, n_classes: int) -> Any:
+        """Replace the prior that was learnt if the user knows better; the one place for every way of learning."""
+        if self.class_prior is not None:
+            self._set_log_prior(read_prior(self.class_prior, n_classes))
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.data.border import forget, generator, hold_out
-from tanlearn.data.class_weights import read_prior
+from tanlearn.data.border import hold_out
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import DeviceMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
-from tanlearn.kernels._cuda import check_device
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
@@ -283,15 +280,10 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         ImportError, RuntimeError
             If the device is not there.
         """
-        self._validate_params()
-        check_device(self.device)
-        forget(self)
+        self._begin()
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={self.checkpoint!r} is kept by fit and fit_encoded only: leave it out.")
-        if self.class_prior is not None:
-            read_prior(self.class_prior, data.n_classes)  # what is wrong with it is wrong now
-        rows = replace(data, device=self.device)
-        arguments, options = self._arguments(rows, None, generator(self.random_state))
+        arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
     def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
@@ -316,9 +308,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         """
         first = trainings[0]
         self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
-        if self.class_prior is not None:
-            self._set_log_prior(read_prior(self.class_prior, trainings[0].data.n_classes))
-        return self
+        return self._end(first.data.n_classes)
 
     def _arguments(
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.border import forget, number_classes
-from tanlearn.data.class_weights import read_prior, weigh_classes
+from tanlearn.data.class_weights import weigh_classes
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
@@ -168,7 +168,6 @@ class PartialFitMixin:
 
     encoder: Any
     class_weight: Any
-    class_prior: Any
     device: str
     n_jobs: int | None
     counts_: Any
@@ -220,8 +219,7 @@ class PartialFitMixin:
         twin.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else twin._new_counts(data)
         twin.counts_.update(data, n_jobs=self.n_jobs)
         twin._learn_counts(twin.counts_)
-        if self.class_prior is not None:
-            twin._set_log_prior(read_prior(self.class_prior, data.n_classes))  # type: ignore[attr-defined]
+        twin._end(data.n_classes)  # type: ignore[attr-defined]
         vars(self).clear()
         vars(self).update(vars(twin))
         return self

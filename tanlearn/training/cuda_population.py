@@ -9,8 +9,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels._backends import CUDA
 from tanlearn.kernels._cuda import cupy, row_packing, to_device
-from tanlearn.kernels.backends import CUDA
 from tanlearn.kernels.cuda import train as gpu_train
 from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine

@@ -19,8 +19,8 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.files.archive import fields
 from tanlearn.files.values import check_array
 from tanlearn.kernels import train
+from tanlearn.kernels._backends import CPU, Backend, backend_of
 from tanlearn.kernels._lanes import LANES, padded
-from tanlearn.kernels.backends import CPU, Backend, backend_of
 from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.network.elimination import Eliminator
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in

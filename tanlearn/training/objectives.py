@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.kernels.backends import backend_of
+from tanlearn.kernels._backends import backend_of
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout

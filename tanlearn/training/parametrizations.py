@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import IntArray
-from tanlearn.kernels.backends import CPU, Backend
+from tanlearn.kernels._backends import CPU, Backend
 from tanlearn.network.tables import TableLayout
 
 __all__ = ["Normalized"]

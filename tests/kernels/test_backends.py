@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tanlearn.kernels.backends import CPU, CUDA, backend_of
+from tanlearn.kernels._backends import CPU, CUDA, backend_of
 
 
 def test_a_device_has_its_backend():
