@@ -23,8 +23,8 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.border import deal_folds, hold_out
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import validation_masks
 from tanlearn.kernels import wrapper as kernels
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
@@ -142,8 +142,9 @@ class StructureScorer:
         self._smoothing = smoothing
         self._is_held_out = validation is not None
         self.parents: IntArray = initial.parents.copy()
-        everything = np.full(data.n_samples, True)
-        masks = [everything] if validation is None else _split(data, validation, rng)
+        masks = [np.full(data.n_samples, True)]
+        if validation is not None:
+            masks = validation_masks(data.y, data.n_classes, validation, rng)
         parts = [(rows, data if validation is None else data.take(rows)) for rows in masks]
         none = np.zeros((0, data.n_classes))
         self._parts = [_Part(rows, part, part.weights.astype(np.float64), none, []) for rows, part in parts]
@@ -365,14 +366,6 @@ def _join_wide_parents(data: EncodedData, parents: IntArray) -> tuple[EncodedDat
         n_states.append(len(seen))
     codes = np.concatenate([data.codes, columns]).astype(np.uint32)
     return replace(data, codes=codes, n_states=np.append(data.n_states, n_states)), joined
-
-
-def _split(data: EncodedData, validation: float, rng: np.random.Generator) -> list[AnyArray]:
-    """Return masks of the rows of the held-out share, or of every fold."""
-    if validation < 1:
-        return [hold_out(data.y, data.n_classes, validation, rng)]
-    fold = deal_folds(data.y, int(validation), rng)
-    return [fold == k for k in range(int(validation))]
 
 
 class WrapperSearch(BaseEstimator):

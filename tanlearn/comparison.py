@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tanlearn._typing import IntArray
 from tanlearn.baselines import Learner, find_learner
 from tanlearn.data.datasets import Dataset
+from tanlearn.data.splits import stratified_splits
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import read_classes
 
@@ -306,11 +306,7 @@ def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tu
                 f"folds. Leave n_folds out."
             )
         return list(dataset.folds)
-    rows = np.arange(len(codes))
-    if n_folds is not None:
-        return list(StratifiedKFold(n_folds, shuffle=True, random_state=random_state).split(rows, codes))
-    train, test = train_test_split(rows, test_size=1 / 3, stratify=codes, random_state=random_state)
-    return [(train, test)]
+    return stratified_splits(codes, n_folds, random_state)
 
 
 def _measure(

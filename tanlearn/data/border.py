@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -13,6 +12,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import weigh_classes
 from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import hold_out
 from tanlearn.data.table_encoder import TableEncoder, present_rows
 from tanlearn.data.validation import read_labels
 
@@ -159,77 +159,6 @@ def encode_held_out(encoder: TableEncoder, X: Any) -> Codes:
     ndarray of shape (n_features, n_samples), uint8 or uint16
     """
     return encoder._encode(read_columns(X), "missing")
-
-
-def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw the rows to hold out: a share of every class, to the nearest row, but never all of them.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_classes : int
-        Number of classes.
-    fraction : float
-        The share.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), bool
-
-    Raises
-    ------
-    ValueError
-        If the share is too small for a single row.
-    """
-    held_out = np.zeros(len(y), dtype=np.bool_)
-    for c in range(n_classes):
-        rows = rng.permutation(np.flatnonzero(y == c))
-        held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
-    if not held_out.any():
-        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is not one row. Raise the share.")
-    return held_out
-
-
-def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """Draw the fold of every row: of every class, and of all rows, folds get equally many to the nearest one.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_folds : int
-        Number of folds.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Numbers of folds from 0.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.border import deal_folds
-    >>> np.bincount(deal_folds(np.array([0, 0, 0, 1, 1]), 2, np.random.default_rng(0))).tolist()
-    [3, 2]
-    """
-    if len(y) < n_folds:
-        raise ValueError(
-            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Ask for fewer folds."
-        )
-    order = rng.permutation(len(y))
-    fold = np.empty(len(y), dtype=np.intp)
-    fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % n_folds
-    return fold
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.data.border import hold_out
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import hold_out
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import DeviceMixin

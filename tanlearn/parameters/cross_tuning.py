@@ -16,8 +16,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
-from tanlearn.data.border import deal_folds
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import validation_masks
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -152,8 +152,8 @@ class CrossTuned(BaseEstimator):
         # The values are cloned, too: a loss in the settings is shared by all runs that have it.
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]
         present = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
-        fold = deal_folds(present.y, self.cv, rng)
-        parts = [(present.take(fold != k), present.take(fold == k)) for k in range(self.cv)]
+        masks = validation_masks(present.y, present.n_classes, self.cv, rng)
+        parts = [(present.take(~held_out), present.take(held_out)) for held_out in masks]
         with warnings.catch_warnings():
             # SciPy hushes failed line searches one by one, in a way not made for threads: 3 of 30 fits in four threads
             # warned. So they are hushed throughout.

@@ -17,7 +17,8 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_held_out, encode_training, forget, hold_out
+from tanlearn.data.border import encode_held_out, encode_training, forget
+from tanlearn.data.splits import search_splits
 from tanlearn.data.validation import read_classes, read_weights
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.search.checkpoint import SearchCheckpoint, fingerprint
@@ -252,25 +253,13 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
         """Encode every split: categories and cuts come from its training rows only."""
-        from sklearn.model_selection import StratifiedKFold, check_cv
-
         (table,) = indexable(X)
         n_samples = _num_samples(table)
         weight = read_weights(sample_weight, n_samples)
         present = np.arange(n_samples) if weight is None else np.flatnonzero(weight)
         codes, classes = read_classes(y, n_samples)
-        if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
-            rng = np.random.default_rng(seed)
-            held_out = hold_out(codes[present], len(classes), float(self.cv), rng)
-            splits: Any = [(present[~held_out], present[held_out])]
-        elif isinstance(self.cv, Integral):
-            folds = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
-            splits = [(present[a], present[b]) for a, b in folds.split(present, codes[present])]
-        else:
-            splits = check_cv(self.cv, codes, classifier=True).split(table, codes)
         parts = []
-        for split in splits:
-            train, test = (rows[np.isin(rows, present)] for rows in map(np.asarray, split))
+        for train, test in search_splits(self.cv, table, codes, len(classes), present, seed):
             weights = [None if weight is None else weight[rows] for rows in (train, test)]
             carrier = clone(base)
             data, _ = encode_training(carrier, _safe_indexing(table, train), classes[codes[train]], weights[0])

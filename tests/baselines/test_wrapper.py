@@ -141,26 +141,6 @@ def test_weight_two_is_the_row_twice():
     assert GreedySearch().learn(plain, None) != ours.structure_
 
 
-@pytest.mark.parametrize("n_folds", [2, 5, 50])
-def test_folds_are_disjoint_and_of_every_class_nearly_the_same_share(n_folds):
-    data = random_data(5)
-    folds = wrapper._split(data, n_folds, np.random.default_rng(0))
-    np.testing.assert_array_equal(np.sum(folds, axis=0), np.ones(50))
-    per_class = np.array([np.bincount(data.y[rows], minlength=3) for rows in folds])
-    assert (per_class.max(axis=0) - per_class.min(axis=0) <= 1).all()
-    assert np.ptp(np.sum(folds, axis=1)) <= 1
-    again, other = (wrapper._split(data, n_folds, np.random.default_rng(seed)) for seed in (0, 1))
-    np.testing.assert_array_equal(folds, again)
-    assert np.not_equal(folds, other).any()
-
-
-def test_a_held_out_share_is_of_every_class():
-    data = random_data(6)
-    (held_out,) = wrapper._split(data, 0.3, np.random.default_rng(0))
-    expected = np.rint(0.3 * np.bincount(data.y))
-    np.testing.assert_array_equal(np.bincount(data.y[held_out]), expected)
-
-
 def test_a_copy_goes_its_own_way():
     scorer = scorer_of(random_data(7), validation=3)
     random_walk(scorer, 5)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from tanlearn import CategoryEncoder, MDLPDiscretizer, TableEncoder
-from tanlearn.data.border import encode_rows, encode_training, hold_out
+from tanlearn.data.border import encode_rows, encode_training
 from tanlearn.data.validation import read_classes, read_weights
 
 MISSING = 255
@@ -423,22 +423,6 @@ def test_training_data_classes_and_names_of_an_estimator():
     np.testing.assert_array_equal(data.y, y)
     np.testing.assert_array_equal(data.n_states, estimator.encoder_.n_states_)
     np.testing.assert_array_equal(data.codes, encode_rows(estimator, frame))
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("fraction", [0.25, 0.5, 0.9])
-def test_a_share_of_every_class_is_held_out_but_never_a_whole_class(fraction, seed):
-    y = np.repeat([0, 1, 2, 4], [20, 2, 1, 5])  # no row is of class 3
-    held_out = hold_out(y, 5, fraction, np.random.default_rng(seed))
-    n_held_out = np.bincount(y[held_out], minlength=5).tolist()
-    assert n_held_out == {0.25: [5, 0, 0, 0, 1], 0.5: [10, 1, 0, 0, 2], 0.9: [18, 1, 0, 0, 4]}[fraction]
-
-
-def test_rows_to_hold_out_are_drawn():
-    y = np.zeros(20, int)
-    first, again, other = (hold_out(y, 1, 0.5, np.random.default_rng(seed)) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
 
 
 def test_estimator_without_an_encoder_gets_one_with_its_threads():

@@ -44,7 +44,7 @@ HEAVY = {
     "sklearn.model_selection",
     "typer",
 }
-ALLOWED_HEAVY = {"cli": {"rich", "typer"}, "comparison": {"sklearn.model_selection"}}
+ALLOWED_HEAVY = {"cli": {"rich", "typer"}}
 
 
 def module_sources() -> dict[str, Path]:

@@ -20,7 +20,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.data.border import deal_folds
+from tanlearn.data.splits import deal_folds
 
 CHAIN = Structure([-1, 0, 1])
 GRID = {"loss__scale": [0.05, 0.5], "loss__kappa": [0.1, 0.5]}
@@ -142,15 +142,6 @@ def test_weight_zero_is_an_absent_row():
     with_zeros = clone(learner).fit(CHAIN, data, np.random.default_rng(0))
     without = clone(learner).fit(CHAIN, data.take(weight > 0), np.random.default_rng(0))
     np.testing.assert_allclose(with_zeros.cells, without.cells, rtol=1e-9)
-
-
-def test_folds_are_stratified_and_seeded():
-    y = np.repeat([0, 1, 2], [50, 13, 4])
-    fold = deal_folds(y, 5, np.random.default_rng(0))
-    counts = np.array([np.bincount(fold[y == c], minlength=5) for c in range(3)])
-    assert np.ptp(counts, axis=1).max() <= 1
-    assert np.ptp(counts.sum(axis=0)) <= 1
-    assert (fold != deal_folds(y, 5, np.random.default_rng(1))).any()
 
 
 def test_default_grids():

@@ -5,8 +5,8 @@ import pytest
 from oracles import wrapper as naive_wrapper
 
 from tanlearn import EncodedData, MaximumLikelihood, Structure
-from tanlearn.baselines import wrapper
 from tanlearn.baselines.wrapper import StructureScorer
+from tanlearn.data.splits import validation_masks
 
 SCORES = ("accuracy", "margin", "conditional-likelihood")
 VALIDATIONS = (None, 0.3, 3)
@@ -41,7 +41,8 @@ def fold_rows(data, validation, seed=0):
     """The rows that a search with this seed holds out, fold by fold; None for the training rows themselves."""
     if validation is None:
         return None
-    return [np.flatnonzero(rows).tolist() for rows in wrapper._split(data, validation, np.random.default_rng(seed))]
+    rng = np.random.default_rng(seed)
+    return [np.flatnonzero(rows).tolist() for rows in validation_masks(data.y, data.n_classes, validation, rng)]
 
 
 def naive_score(data, score, validation=None, smoothing=SMOOTHINGS[0], gamma=1.25):

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import DATA
 from tanlearn import EncodedData, MDLPDiscretizer
-from tanlearn.data.border import hold_out
+from tanlearn.data.splits import hold_out
 from tanlearn.search.runs import Part
 
 from .mnist import bicubic, load_mnist
