@@ -171,7 +171,7 @@ def sources(arguments, folder):
     x, y, x_test, y_test = load(arguments.data)
     make = base("order-free", arguments.epochs).set_params(**CHOSEN["order-free"], random_state=0)
     integers = make.set_params(bits=BITS).fit(x, y)
-    codes = integers.encoder_.transform(x_test).T
+    codes = integers.encoder_.encode(x_test).T
     labels = np.searchsorted(integers.classes_, y_test)
     for name, packed in (("packed", True), ("bytes", False)):
         integers.export_c(Path(folder, f"{name}.h"), packed=packed)
@@ -181,7 +181,7 @@ def sources(arguments, folder):
     yield "TAN, 32-bit floats", float_source(make.set_params(bits=None).fit(x, y)), codes, labels
     n_states = integers.tables_.layout.n_states
     encoder = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False, dtype=np.uint8)
-    ones = encoder.fit_transform(integers.encoder_.transform(x).T)
+    ones = encoder.fit_transform(integers.encoder_.encode(x).T)
     regression = LogisticRegression(max_iter=1000).fit(ones, np.searchsorted(integers.classes_, y))
     yield "logistic regression, one-hot, 32-bit floats", linear_source(regression, n_states), codes, labels
     if find_spec("m2cgen") is None:

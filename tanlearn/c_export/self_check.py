@@ -104,7 +104,7 @@ def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: An
     validate_data(model, X, reset=False, skip_check_array=True)
     held = [_held(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     rounded = [_rounded(*found) for found in zip(columns, kinds, held, strict=True)]
-    codes: Codes = model.encoder_._encode(rounded, "missing")
+    codes: Codes = model.encoder_.encode_columns(rounded, handle_unknown="missing")
     missing = (codes == missing_code(codes.dtype)).any(axis=0)
     tables: IntegerTables = model.tables_
     scores = np.zeros((codes.shape[1], tables.layout.n_classes))

@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import weigh_classes
-from tanlearn.data.columns import read_columns
+from tanlearn.data.columns import Column, read_columns
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
-from tanlearn.data.table_encoder import TableEncoder, present_rows
-from tanlearn.data.validation import read_labels
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import present_rows
 
-__all__ = ["encode_rows", "encode_training"]
+__all__ = ["encode_chunk", "encode_rows", "encode_training"]
 
 
 def encode_training(
@@ -72,63 +72,85 @@ def encode_training(
     validate_data(estimator, X, y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
-    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
-    encoder._validate_params()
-    validate_data(encoder, X, skip_check_array=True)
-    estimator.encoder_ = encoder
     estimator.classes_ = classes
     held_out = None
     if validation_fraction is None:
-        table = encoder._learn(columns, codes, weights)
+        table = _fit_encoder(estimator, columns, codes, weights)
     else:
         held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
         rest = ~held_out
-        encoder._learn(
-            [column.take(rest) for column in columns], codes[rest], None if weights is None else weights[rest]
-        )
-        table = encoder._encode(columns, "missing")
+        rest_weights = None if weights is None else weights[rest]
+        _fit_encoder(estimator, [column.take(rest) for column in columns], codes[rest], rest_weights)
+        table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
     places = tuple(column.place for column in columns)
-    data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers)
+    data = EncodedData(table, estimator.encoder_.n_states_, codes, len(classes), weights, places, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 
-def number_classes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
-    """Return the numbers of known classes.
+def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
+    """Check a chunk of rows that an estimator's ``partial_fit`` was given, and encode it as the first one decided.
 
     Parameters
     ----------
+    estimator : estimator
+        As for :func:`encode_training`, which sets the same; with the ``encoder_`` of the first chunk in later ones.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        The chunk.
     y : array-like of shape (n_samples,)
-        Classes of rows.
-    n_samples : int
-        Number of rows.
+        Classes.
     classes : ndarray of shape (n_classes,)
-        The known ones.
+        All that will ever come, sorted.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights.
 
     Returns
     -------
-    ndarray of shape (n_samples,), intp
+    EncodedData
+        The rows of the chunk whose weight is not zero. In the first chunk, ``class_weight`` has no say in cuts.
 
     Raises
     ------
     ValueError
-        If the length is wrong, or a row has another class.
+        As by :func:`encode_training`, and if a class is unknown, or the first chunk holds one only.
+    TypeError
+        If a column mixes strings and numbers, holds something else, or is continuous and no number.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.data.border import number_classes
-    >>> number_classes(["yes", "no"], 2, np.array(["no", "yes"]))
-    array([1, 0])
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.data.border import encode_chunk
+    >>> estimator, classes = NaiveBayesClassifier(), np.array(["no", "yes"])
+    >>> chunks = [["a"], ["b"]], [["b"], ["c"]]
+    >>> [encode_chunk(estimator, X, ["no", "yes"], classes).codes.tolist() for X in chunks]
+    [[[0, 1]], [[1, 255]]]
     """
-    number = {label: code for code, label in enumerate(classes.tolist())}
-    labels = read_labels(y, n_samples).tolist()
-    codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
-    if (codes < 0).any():
-        row = int((codes < 0).argmax())
-        raise ValueError(
-            f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
-            f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
-        )
+    is_first = not hasattr(estimator, "encoder_")
+    columns = read_columns(X)
+    validate_data(estimator, X, y, reset=is_first, skip_check_array=True)
+    columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
+    if is_first:
+        if len(np.unique(codes)) < 2:
+            raise ValueError(
+                f"the first chunk holds one class only, {classes.tolist()[codes[0]]!r}, but decides on categories and "
+                f"cuts. Begin with a chunk of several classes."
+            )
+        estimator.classes_ = classes
+        table = _fit_encoder(estimator, columns, codes, weights)
+    else:
+        table = estimator.encoder_.encode_columns(columns)
+    weights = weigh_classes(estimator.class_weight, codes, classes, weights)
+    places = tuple(column.place for column in columns)
+    states = estimator.encoder_.n_states_
+    return EncodedData(table, states, codes, len(classes), weights, places, numbers, estimator.device)
+
+
+def _fit_encoder(estimator: Any, columns: list[Column], y: IntArray, weights: AnyArray | None) -> Codes:
+    """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
+    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    estimator.encoder_ = encoder
+    names = getattr(estimator, "feature_names_in_", None)
+    codes: Codes = encoder.fit_columns(columns, y, weights, names=names)
     return codes
 
 
@@ -142,23 +164,6 @@ def forget(estimator: Any) -> None:
     """
     for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, learnt)
-
-
-def encode_held_out(encoder: TableEncoder, X: Any) -> Codes:
-    """Encode rows to score on: categories that the training rows lack are missing, whatever ``handle_unknown``.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted to the training rows.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        Rows of the table that the training rows came from.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_samples), uint8 or uint16
-    """
-    return encoder._encode(read_columns(X), "missing")
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -193,7 +198,7 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     Returns
     -------
     ndarray of shape (n_features, n_samples), uint8 or uint16
-        As :meth:`TableEncoder.transform` returns it.
+        As :meth:`TableEncoder.encode` returns it.
 
     Raises
     ------
@@ -216,5 +221,5 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     check_is_fitted(estimator)
     columns = read_columns(X)
     validate_data(estimator, X, reset=False, skip_check_array=True)
-    codes: Codes = estimator.encoder_._encode(columns)
+    codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes

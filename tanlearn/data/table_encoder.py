@@ -16,9 +16,9 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.data.categories import CategoryIndex, distinct, encode_categories, find_categories, warn_of_unseen
 from tanlearn.data.columns import Column, read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.validation import read_classes, read_weights
+from tanlearn.data.validation import present_rows
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder", "present_rows"]
+__all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
@@ -81,7 +81,7 @@ class TableEncoder(BaseEstimator):
     >>> encoder = TableEncoder().fit(X, [0, 0, 0, 1, 1, 1])
     >>> encoder.is_discrete_, encoder.n_states_
     (array([ True, False]), array([2, 2]))
-    >>> encoder.transform(X)
+    >>> encoder.encode(X)
     array([[  1,   0,   1,   0,   1, 255],
            [  0,   0,   0,   1,   1,   1]], dtype=uint8)
     """
@@ -136,20 +136,21 @@ class TableEncoder(BaseEstimator):
             Once, if the discretizer leaves columns with one state whose values differ. Columns of which one value takes
             nine tenths of the rows are no reason.
         """
-        self._validate_params()
         columns = read_columns(X)
         validate_data(self, X, y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
-        self._learn(columns, codes, weights)
+        self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
         return self
 
-    def transform(self, X: Any) -> Codes:
-        """Return the codes of a table.
+    def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
+        """Return the codes of a table as learners take them.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             A table with the columns of ``fit``.
+        handle_unknown : {"missing", "error"}, optional
+            What to do with unseen categories; by default what the parameter of this name says.
 
         Returns
         -------
@@ -170,19 +171,27 @@ class TableEncoder(BaseEstimator):
         -----
         UserWarning
             Once, if columns have ten values or more, and none of them was there in ``fit``.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
+        >>> encoder.encode([["b", 7.7], [None, 0.0]])
+        array([[  1, 255],
+               [  1,   0]], dtype=uint8)
         """
         check_is_fitted(self)
         columns = read_columns(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self._encode(columns)
+        return self.encode_columns(columns, handle_unknown=handle_unknown)
 
-    def inverse_transform(self, X: Codes) -> AnyArray:
+    def decode(self, codes: Codes) -> AnyArray:
         """Return what codes stand for: categories, and of intervals the mean of the training values in them.
 
         Parameters
         ----------
-        X : ndarray of shape (n_features, n_samples), integer
-            Codes as :meth:`transform` returns them.
+        codes : ndarray of shape (n_features, n_samples), integer
+            As :meth:`encode` returns them.
 
         Returns
         -------
@@ -198,17 +207,142 @@ class TableEncoder(BaseEstimator):
         --------
         >>> from tanlearn import TableEncoder
         >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
-        >>> encoder.inverse_transform(encoder.transform([["b", 7.7], [None, 0.0]])).tolist()
+        >>> encoder.decode(encoder.encode([["b", 7.7], [None, 0.0]])).tolist()
         [['b', 9.25], [None, 0.2]]
         """
         check_is_fitted(self)
-        codes = np.asarray(X)
-        missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
+        codes = np.asarray(codes)
         if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"X must hold integers in {len(self.n_states_)} rows, one a feature, as transform returns them; got "
+                f"codes must hold integers in {len(self.n_states_)} rows, one a feature, as encode returns them; got "
                 f"shape {codes.shape} of dtype {codes.dtype}."
             )
+        return self._values(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
+
+    def fit_columns(
+        self,
+        columns: list[Column],
+        y: IntArray,
+        sample_weight: AnyArray | None = None,
+        *,
+        names: AnyArray | None = None,
+    ) -> Codes:
+        """Fit to columns that are read already, and return their codes; for estimators that read a table themselves.
+
+        Parameters
+        ----------
+        columns : list of Column
+            The table, as :func:`tanlearn.data.columns.read_columns` reads it.
+        y : ndarray of shape (n_samples,)
+            Class codes.
+        sample_weight : ndarray of shape (n_samples,), optional
+            Positive weights.
+        names : ndarray of shape (n_features,), optional
+            Names of the columns, if the table has names.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            As :meth:`encode` returns them.
+
+        Raises
+        ------
+        ValueError
+            If a parameter breaks a rule, or a column has too many categories.
+        TypeError
+            If a column that is to be continuous holds no numbers.
+        """
+        self._validate_params()
+        if names is not None:
+            self.feature_names_in_ = names
+        is_discrete = _is_discrete(self.discrete_features, columns, names)
+        categories = [
+            find_categories(column) if discrete else None for column, discrete in zip(columns, is_discrete, strict=True)
+        ]
+        discretizer = None
+        if not is_discrete.all():
+            unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
+            discretizer = clone(unfitted).fit(_side_by_side(columns, ~is_discrete), y, sample_weight)
+        self.restore(categories, [None] * len(columns), discretizer)
+        self._warn_of_lost_columns(columns, sample_weight)
+        codes = self.encode_columns(columns)
+        self.typical_values_ = self._typical_values(columns, codes, sample_weight)
+        return codes
+
+    def encode_columns(self, columns: list[Column], *, handle_unknown: str | None = None) -> Codes:
+        """Return the codes of columns that are read already.
+
+        Parameters
+        ----------
+        columns : list of Column
+            The table, as :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit``.
+        handle_unknown : {"missing", "error"}, optional
+            As for :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            As :meth:`encode` returns them.
+        """
+        unknown = self.handle_unknown if handle_unknown is None else handle_unknown
+        dtype = codes_dtype(int(self.n_states_.max()))
+        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
+        for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
+            if index is not None:
+                codes[i] = encode_categories(column, index, unknown)
+        warn_of_unseen(columns, self._indexes, codes)
+        if self.discretizer_ is not None:
+            # Whatever set_output asks of transformers: of this one, codes are wanted.
+            found = np.asarray(self.discretizer_.transform(_side_by_side(columns, ~self.is_discrete_))).T
+            missing = found == missing_code(found.dtype)
+            codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
+        return codes
+
+    def restore(
+        self, categories: list[AnyArray | None], typical_values: list[AnyArray | None], discretizer: Any
+    ) -> TableEncoder:
+        """Become an encoder of which everything is known, as from a file.
+
+        Parameters
+        ----------
+        categories, typical_values : list of (ndarray or None)
+            What is to become ``categories_`` and ``typical_values_``.
+        discretizer : object or None
+            Fitted to the columns that have no categories; ``None`` if all have.
+
+        Returns
+        -------
+        TableEncoder
+            Itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tanlearn import TableEncoder
+        >>> TableEncoder().restore([np.array([3, 7])], [None], None).encode([[7], [3]])
+        array([[1, 0]], dtype=uint8)
+        """
+        self.categories_, self.typical_values_, self.discretizer_ = categories, typical_values, discretizer
+        self.n_features_in_ = len(categories)
+        self.is_discrete_ = np.array([known is not None for known in categories])
+        self.n_states_: IntArray = np.array(
+            [1 if known is None else max(len(known), 1) for known in categories], np.intp
+        )
+        if discretizer is not None:
+            self.n_states_[~self.is_discrete_] = discretizer.n_states_
+        dtype = codes_dtype(int(self.n_states_.max()))
+        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
+        """Return what feature-major codes stand for."""
         wrong = ~missing & ((codes < 0) | (codes >= self.n_states_[:, np.newaxis]))
         if wrong.any():
             i, row = np.argwhere(wrong)[0]
@@ -222,49 +356,6 @@ class TableEncoder(BaseEstimator):
                 known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
             values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
         return values
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
-
-    def _learn(self, columns: list[Column], y: IntArray, sample_weight: AnyArray | None) -> Codes:
-        """Fit to columns that are read already, after the names are known, and return their codes."""
-        names = getattr(self, "feature_names_in_", None)
-        self.is_discrete_ = _is_discrete(self.discrete_features, columns, names)
-        pairs = list(zip(columns, self.is_discrete_, strict=True))
-        self.categories_ = [find_categories(column) if discrete else None for column, discrete in pairs]
-        n_categories = [0 if known is None else len(known) for known in self.categories_]
-        self.n_states_: IntArray = np.maximum(np.array(n_categories, dtype=np.intp), 1)
-        self.discretizer_: Any = None
-        if not self.is_discrete_.all():
-            unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
-            self.discretizer_ = clone(unfitted).fit(self._continuous(columns), y, sample_weight)
-            self.n_states_[~self.is_discrete_] = self.discretizer_.n_states_
-            self._warn_of_lost_columns(columns, sample_weight)
-        dtype = codes_dtype(int(self.n_states_.max()))
-        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in self.categories_]
-        codes = self._encode(columns)
-        self.typical_values_ = self._typical_values(columns, codes, sample_weight)
-        return codes
-
-    def _encode(self, columns: list[Column], handle_unknown: str | None = None) -> Codes:
-        """Encode columns read already; held-out rows take unknown categories for missing whatever the user wants."""
-        unknown = self.handle_unknown if handle_unknown is None else handle_unknown
-        dtype = codes_dtype(int(self.n_states_.max()))
-        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
-        for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
-            if index is not None:
-                codes[i] = encode_categories(column, index, unknown)
-        warn_of_unseen(columns, self._indexes, codes)
-        if self.discretizer_ is not None:
-            # Whatever set_output asks of transformers: of this one, codes are wanted.
-            found = np.asarray(self.discretizer_.transform(self._continuous(columns))).T
-            missing = found == missing_code(found.dtype)
-            codes[~self.is_discrete_] = np.where(missing, dtype(missing_code(dtype)), found)
-        return codes
 
     def _warn_of_lost_columns(self, columns: list[Column], sample_weight: AnyArray | None) -> None:
         """Warn of columns that are constant to every learner from here on, though their values differ."""
@@ -308,39 +399,10 @@ class TableEncoder(BaseEstimator):
             typical[i] = np.where(total > 0, means, np.nan)
         return typical
 
-    def _continuous(self, columns: list[Column]) -> AnyArray:
-        """Return the continuous columns side by side, in Fortran order."""
-        chosen = np.flatnonzero(~self.is_discrete_)
-        return np.stack([columns[i].numbers() for i in chosen]).T
 
-
-def present_rows(
-    columns: list[Column], y: Any, sample_weight: Any
-) -> tuple[list[Column], IntArray, AnyArray, AnyArray | None, IntArray]:
-    """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
-
-    Parameters
-    ----------
-    columns : list of Column
-        The table.
-    y : array-like of shape (n_samples,)
-        Classes.
-    sample_weight : array-like of shape (n_samples,) or None
-        Non-negative weights.
-
-    Returns
-    -------
-    tuple
-        The columns, the codes of the classes, the classes, the weights or None, and the numbers of the rows.
-    """
-    n_samples = len(columns[0].values)
-    weights = read_weights(sample_weight, n_samples)
-    if weights is None or weights.all():
-        codes, classes = read_classes(y, n_samples)
-        return columns, codes, classes, weights, np.arange(n_samples)
-    rows = weights > 0
-    codes, classes = read_classes(y, n_samples, rows)
-    return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
+def _side_by_side(columns: list[Column], chosen: NDArray[np.bool_]) -> AnyArray:
+    """Return some columns of numbers as a table, in Fortran order."""
+    return np.stack([columns[i].numbers() for i in np.flatnonzero(chosen)]).T
 
 
 def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:

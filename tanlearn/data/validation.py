@@ -1,4 +1,4 @@
-"""Reading what a user passes in beside a table: the classes, the weights."""
+"""Reading what a user passes in beside a table: the classes, the weights, and so the rows that count."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from tanlearn.data.columns import from_array, from_objects, plain, shorten
+from tanlearn.data.columns import Column, from_array, from_objects, plain, shorten
 
-__all__ = ["LARGEST_TOTAL", "read_classes", "read_labels", "read_weights"]
+__all__ = ["LARGEST_TOTAL", "number_classes", "present_rows", "read_classes", "read_labels", "read_weights"]
 
 # Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
 # learners take them, are then neither infinite nor zero. With weights of 1e300 line searches failed, with 1e305 trees.
@@ -67,6 +67,46 @@ def read_classes(
             f"and a classifier needs at least two classes. Add rows of another class."
         )
     return codes.astype(np.intp, copy=False), classes
+
+
+def number_classes(y: Any, n_samples: int, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the numbers of known classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes of rows.
+    n_samples : int
+        Number of rows.
+    classes : ndarray of shape (n_classes,)
+        The known ones.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), intp
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, or a row has another class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.validation import number_classes
+    >>> number_classes(["yes", "no"], 2, np.array(["no", "yes"]))
+    array([1, 0])
+    """
+    number = {label: code for code, label in enumerate(classes.tolist())}
+    labels = read_labels(y, n_samples).tolist()
+    codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+    if (codes < 0).any():
+        row = int((codes < 0).argmax())
+        raise ValueError(
+            f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
+        )
+    return codes
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
@@ -166,6 +206,40 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
         raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
     _check_total(weights)
     return weights if weights.dtype.kind == "f" else weights.astype(np.int64)
+
+
+def present_rows(
+    columns: list[Column], y: Any, sample_weight: Any, classes: NDArray[Any] | None = None
+) -> tuple[list[Column], NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
+    """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
+
+    Parameters
+    ----------
+    columns : list of Column
+        The table.
+    y : array-like of shape (n_samples,)
+        Classes.
+    sample_weight : array-like of shape (n_samples,) or None
+        Non-negative weights.
+    classes : ndarray of shape (n_classes,), optional
+        The classes, if they are known; by default those of the rows that count.
+
+    Returns
+    -------
+    tuple
+        The columns, the codes of the classes, the classes, the weights or None, and the numbers of the rows.
+    """
+    n_samples = len(columns[0].values)
+    weights = read_weights(sample_weight, n_samples)
+    rows = None if weights is None or weights.all() else weights > 0
+    if classes is None:
+        codes, classes = read_classes(y, n_samples, rows)
+    else:
+        codes = number_classes(y, n_samples, classes)
+        codes = codes if rows is None else codes[rows]
+    if weights is None or rows is None:
+        return columns, codes, classes, weights, np.arange(n_samples)
+    return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
 
 
 def _check_length(name: str, length: int, n_samples: int) -> None:

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.header import export_c
-from tanlearn.data.border import encode_rows, number_classes
+from tanlearn.data.border import encode_rows
+from tanlearn.data.validation import number_classes
 from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import IntegerTables, round_tables
 from tanlearn.network.structures import Structure

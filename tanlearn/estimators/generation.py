@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_rows, generator, number_classes
+from tanlearn.data.border import encode_rows, generator
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import number_classes
 from tanlearn.files.description import describe, feature_names
 from tanlearn.network.queries import explain, log_odds, most_probable_completion, sample
 from tanlearn.network.structures import Structure
@@ -73,7 +74,7 @@ class GenerativeMixin:
         rng = generator(self.random_state if random_state is None else random_state)
         given = None if y is None else number_classes(y, len(y), self.classes_)
         codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
-        return self.encoder_.inverse_transform(codes), self.classes_[drawn]
+        return self.encoder_.decode(codes), self.classes_[drawn]
 
     def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
         """Fill in what rows miss, all of a row together, with the most probable values.
@@ -119,7 +120,7 @@ class GenerativeMixin:
                 absent[:, i] = column.values < 0
             elif column.missing is not None:
                 absent[:, i] = column.missing
-        return _filled(X, absent, self.encoder_.inverse_transform(completed)), self.classes_[found]
+        return _filled(X, absent, self.encoder_.decode(completed)), self.classes_[found]
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
         """Split every prediction into what each feature says.

@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.border import forget, number_classes
-from tanlearn.data.class_weights import weigh_classes
-from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.border import encode_chunk, forget
+from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import read_labels, read_weights
+from tanlearn.data.validation import read_labels
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.counts import CountState, type_with_room
 from tanlearn.network.structures import Structure
@@ -215,7 +212,7 @@ class PartialFitMixin:
         check_device(self.device)
         # All is done to a copy, with counts of its own, so that a chunk that breaks a rule changes nothing.
         twin = copy(self)
-        data = _encode_chunk(twin, X, y, classes, sample_weight)
+        data = _read_chunk(twin, X, y, classes, sample_weight)
         twin.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else twin._new_counts(data)
         twin.counts_.update(data, n_jobs=self.n_jobs)
         twin._learn_counts(twin.counts_)
@@ -265,8 +262,8 @@ def _read_all_classes(classes: Any) -> AnyArray:
         ) from error
 
 
-def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
-    """Check what ``partial_fit`` was given, and encode it."""
+def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
+    """Check whether ``partial_fit`` can go on, and encode what it was given."""
     is_first = not hasattr(estimator, "counts_")
     if is_first and hasattr(estimator, "encoder_"):
         raise ValueError(
@@ -279,35 +276,9 @@ def _encode_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: A
         raise ValueError(
             "class_weight='balanced' needs all rows at once. Pass weights by class, or class_prior with equal ones."
         )
-    columns = read_columns(X)
-    n_samples = len(columns[0].values)
     known = estimator.classes_ if classes is None else _read_all_classes(classes)
-    if not is_first and not np.array_equal(known, estimator.classes_):
-        raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
-    codes = number_classes(y, n_samples, known)
-    weights = read_weights(sample_weight, n_samples)
     if is_first:
         forget(estimator)
-    validate_data(estimator, X, reset=is_first, skip_check_array=True)
-    rows = np.arange(n_samples)
-    if weights is not None and not weights.all():
-        is_present = weights > 0
-        rows, codes, weights = rows[is_present], codes[is_present], weights[is_present]
-        columns = [column.take(is_present) for column in columns]
-    if is_first:
-        encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
-        encoder._validate_params()
-        validate_data(encoder, X, skip_check_array=True)
-        if len(np.unique(codes)) < 2:
-            raise ValueError(
-                f"the first chunk holds one class only, {known.tolist()[codes[0]]!r}, but decides on categories and "
-                f"cuts. Begin with a chunk of several classes."
-            )
-        table = encoder._learn(columns, codes, weights)
-        estimator.encoder_, estimator.classes_ = encoder, known
-    else:
-        table = estimator.encoder_._encode(columns)
-    places = tuple(column.place for column in columns)
-    weights = weigh_classes(estimator.class_weight, codes, known, weights)
-    states = estimator.encoder_.n_states_
-    return EncodedData(table, states, codes, len(known), weights, places, rows, estimator.device)
+    elif not np.array_equal(known, estimator.classes_):
+        raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
+    return encode_chunk(estimator, X, y, known, sample_weight)

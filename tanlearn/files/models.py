@@ -78,8 +78,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn._typing import AnyArray, codes_dtype
-from tanlearn.data.categories import LARGEST_N_STATES, CategoryIndex
+from tanlearn._typing import AnyArray
+from tanlearn.data.categories import LARGEST_N_STATES
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack, write_file
@@ -309,32 +309,26 @@ def restore_encoder(
     >>> import numpy as np
     >>> from tanlearn import TableEncoder
     >>> from tanlearn.files.models import restore_encoder
-    >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).transform([[7], [3]])
+    >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).encode([[7], [3]])
     array([[1, 0]], dtype=uint8)
     """
-    encoder.is_discrete_ = np.array([column.keys() == {"categories"} for column in columns])
-    encoder.categories_, encoder.typical_values_, cut_points = [], [], []
+    categories: list[AnyArray | None] = []
+    typical_values: list[AnyArray | None] = []
+    cut_points = []
     for i, column in enumerate(columns):
-        if encoder.is_discrete_[i]:
-            encoder.categories_.append(_check_categories(i, column["categories"]))
-            encoder.typical_values_.append(None)
+        if column.keys() == {"categories"}:
+            categories.append(_check_categories(i, column["categories"]))
+            typical_values.append(None)
         else:
-            encoder.categories_.append(None)
+            categories.append(None)
             cuts, typical = fields(column, "cut_points", "typical_values")
             cut_points.append(_check_cuts(i, cuts))
-            encoder.typical_values_.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
-    encoder.n_states_ = np.array([1 if known is None else max(len(known), 1) for known in encoder.categories_], np.intp)
-    encoder.discretizer_ = None
+            typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
         discretizer.cut_points_ = cut_points
         discretizer.n_features_in_ = len(cut_points)
         discretizer.n_states_ = np.array([len(cuts) + 1 for cuts in cut_points], np.intp)
-        encoder.n_states_[~encoder.is_discrete_] = discretizer.n_states_
-        encoder.discretizer_ = discretizer
-    dtype = codes_dtype(int(encoder.n_states_.max()))
-    encoder._indexes = [None if known is None else CategoryIndex(known, dtype) for known in encoder.categories_]
-    encoder.n_features_in_ = len(columns)
-    return encoder
+    return encoder.restore(categories, typical_values, discretizer)
 
 
 def _check_categories(column: int, categories: Any) -> AnyArray:

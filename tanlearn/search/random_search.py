@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_held_out, encode_training, forget
+from tanlearn.data.border import encode_training, forget
 from tanlearn.data.splits import search_splits
 from tanlearn.data.validation import read_classes, read_weights
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -265,7 +265,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             data, _ = encode_training(carrier, _safe_indexing(table, train), classes[codes[train]], weights[0])
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             known_codes = np.array([known.get(label, -1) for label in classes[codes[test]].tolist()])
-            held_out_codes = encode_held_out(carrier.encoder_, _safe_indexing(table, test))
+            held_out_codes = carrier.encoder_.encode(_safe_indexing(table, test), handle_unknown="missing")
             numbered = replace(data, row_numbers=train[data.row_numbers])  # messages name rows of the user's table
             parts.append(Part(numbered, held_out_codes, known_codes, weights[1]))
         return parts

@@ -22,7 +22,7 @@ def test_programs_make_the_errors_of_python(tmp_path):
     floats = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X[:1200], y[:1200])
     integers = floats.with_bits((2, 1))
     integers.export_c(tmp_path / "small.h")
-    codes = floats.encoder_.transform(X[1200:]).T
+    codes = floats.encoder_.encode(X[1200:]).T
     sources = {floats: command.float_source(floats), integers: command.INTEGERS.format(name="small", n_features=64)}
     for model, source in sources.items():
         error, nanoseconds = command.timing(source, codes, y[1200:], "-Os", tmp_path, repeats=1)
@@ -37,7 +37,7 @@ def test_programs_make_the_errors_of_python(tmp_path):
 def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(tmp_path):
     X, y = load_digits(return_X_y=True)
     encoder = TableEncoder(discrete_features=False).fit(X[:1200], y[:1200])
-    codes, codes_test = (encoder.transform(part).T for part in (X[:1200], X[1200:]))
+    codes, codes_test = (encoder.encode(part).T for part in (X[:1200], X[1200:]))
     n_states = codes.max(axis=0).astype(int) + 1
     ones = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False)
     regression = LogisticRegression(max_iter=1000).fit(ones.fit_transform(codes), y[:1200])

@@ -66,7 +66,7 @@ def test_mixed_frame_becomes_what_the_two_encoders_make_of_its_parts():
     encoder = TableEncoder().fit(frame, y)
     discrete, continuous = ["town", "rooms", "owner", "grade"], ["income"]
     assert encoder.feature_names_in_[encoder.is_discrete_].tolist() == discrete
-    codes = encoder.transform(frame)
+    codes = encoder.encode(frame)
     assert codes.shape == (5, 60)
     assert codes.flags.c_contiguous
     categories = CategoryEncoder().fit(frame[discrete])
@@ -81,9 +81,9 @@ def test_mixed_frame_becomes_what_the_two_encoders_make_of_its_parts():
 def test_polars_frame_and_object_array_give_the_codes_of_the_pandas_frame():
     frame, y = mixed_frame()
     frame = frame.drop(columns="grade")
-    expected = TableEncoder().fit(frame, y).transform(frame)
+    expected = TableEncoder().fit(frame, y).encode(frame)
     for table in (pl.from_pandas(frame), frame.to_numpy(dtype=object), frame.to_numpy(dtype=object).tolist()):
-        np.testing.assert_array_equal(TableEncoder(n_jobs=2).fit(table, y).transform(table), expected)
+        np.testing.assert_array_equal(TableEncoder(n_jobs=2).fit(table, y).encode(table), expected)
 
 
 @pytest.mark.filterwarnings("ignore:discretisation left")
@@ -127,7 +127,7 @@ def test_a_gap_in_a_column_of_integers_changes_no_category():
     assert gapped.n_states_.tolist() == whole.n_states_.tolist() == [5]
     expected = np.where(np.arange(20) == 7, MISSING, values)
     for table in (gap, gap.to_numpy(), pl.DataFrame({"rooms": gap["rooms"].to_numpy()})):
-        assert TableEncoder().fit(table, y).transform(table).tolist() == [expected.tolist()]
+        assert TableEncoder().fit(table, y).encode(table).tolist() == [expected.tolist()]
 
 
 @pytest.mark.filterwarnings("ignore:discretisation left")
@@ -188,23 +188,23 @@ def test_own_discretizer_is_cloned_and_its_codes_are_taken_over():
     X = [[0.5, "a"], [3.5, "b"], [np.nan, "a"]]
     own = Halves()
     encoder = TableEncoder(discretizer=own).fit(X, [0, 1, 1])
-    assert encoder.transform(X).tolist() == [[0, 1, MISSING], [0, 1, 0]]
+    assert encoder.encode(X).tolist() == [[0, 1, MISSING], [0, 1, 0]]
     assert not hasattr(own, "mean_")
     assert encoder.discretizer_.mean_.tolist() == [2]
 
 
 def test_missing_values_survive_where_one_feature_needs_two_bytes():
     X = pd.DataFrame({"x": [np.nan] + [1.5] * 299, "text": np.arange(300).astype(str)})
-    codes = TableEncoder().fit(X, [0, 1] * 150).transform(X)
+    codes = TableEncoder().fit(X, [0, 1] * 150).encode(X)
     assert codes.dtype == np.uint16
     assert codes[0].tolist() == [65535] + [0] * 299
 
 
 def test_unseen_category_is_missing_or_an_error():
     X, y = [["a"], ["b"]], [0, 1]
-    assert TableEncoder().fit(X, y).transform([["c"]]).tolist() == [[MISSING]]
+    assert TableEncoder().fit(X, y).encode([["c"]]).tolist() == [[MISSING]]
     with pytest.raises(ValueError, match="column 0 holds 'c' in row 0"):
-        TableEncoder(handle_unknown="error").fit(X, y).transform([["c"]])
+        TableEncoder(handle_unknown="error").fit(X, y).encode([["c"]])
 
 
 def test_encoder_can_be_cloned_and_printed():
@@ -261,7 +261,7 @@ def test_hostile_table_is_an_error_that_says_why(table, error, words):
     with pytest.raises(error, match=words):
         TableEncoder().fit(table, [0, 1])
     with pytest.raises(error, match=words):
-        TableEncoder().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).transform(table)
+        TableEncoder().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).encode(table)
 
 
 def test_too_many_categories_are_an_error():
@@ -273,31 +273,31 @@ def test_too_many_categories_are_an_error():
 def test_strings_in_a_continuous_column_are_an_error():
     encoder = TableEncoder().fit([[0.5], [1.5]], [0, 1])
     with pytest.raises(TypeError, match="column 0 holds str, but only numbers can be discretised"):
-        encoder.transform([["a"]])
+        encoder.encode([["a"]])
     with pytest.raises(TypeError, match="column 0 holds str"):
         TableEncoder(discrete_features=False).fit([["a"], ["b"]], [0, 1])
-    assert encoder.transform([[None]]).tolist() == [[MISSING]]
+    assert encoder.encode([[None]]).tolist() == [[MISSING]]
 
 
 def test_constant_and_empty_columns_have_one_state():
     X = [["a", 1.5, None, np.nan]] * 4
     encoder = TableEncoder().fit(np.array(X, dtype=object), [0, 1, 0, 1])
     assert encoder.n_states_.tolist() == [1, 1, 1, 1]
-    assert encoder.transform(np.array(X[:1], dtype=object)).tolist() == [[0], [0], [MISSING], [MISSING]]
+    assert encoder.encode(np.array(X[:1], dtype=object)).tolist() == [[0], [0], [MISSING], [MISSING]]
 
 
 def test_wrong_columns_at_transform_are_an_error():
     frame, y = mixed_frame()
     encoder = TableEncoder().fit(frame, y)
     with pytest.raises(ValueError, match=r"unseen at fit time:\n- other\n.*now missing:\n- town"):
-        encoder.transform(frame.rename(columns={"town": "other"}))
+        encoder.encode(frame.rename(columns={"town": "other"}))
     with pytest.raises(ValueError, match="same order as they were in fit"):
-        encoder.transform(frame[frame.columns[::-1]])
+        encoder.encode(frame[frame.columns[::-1]])
     unnamed = TableEncoder().fit([[1, 2], [2, 1]], [0, 1])
     with pytest.raises(ValueError, match="X has 1 features, but TableEncoder is expecting 2 features"):
-        unnamed.transform([[1], [2]])
+        unnamed.encode([[1], [2]])
     with pytest.raises(NotFittedError):
-        TableEncoder().transform([[1]])
+        TableEncoder().encode([[1]])
 
 
 # Classes -------------------------------------------------------------------------------------------------------

@@ -242,18 +242,18 @@ def test_any_container_gives_the_same_codes_and_values(columns, y):
     array = np.empty((10, len(columns)), dtype=object)
     array[:] = rows
     encoder = TableEncoder().fit(rows, y)
-    codes = encoder.transform(rows)
+    codes = encoder.encode(rows)
     for table in (array, pd.DataFrame(named), pd.DataFrame(named).astype(object),
                   pl.DataFrame(named)):  # fmt: skip
         other = TableEncoder().fit(table, y)
         assert other.is_discrete_.tolist() == encoder.is_discrete_.tolist()
-        np.testing.assert_array_equal(other.transform(table), codes)
-    back = encoder.inverse_transform(codes)
-    np.testing.assert_array_equal(encoder.transform(back), codes)
+        np.testing.assert_array_equal(other.encode(table), codes)
+    back = encoder.decode(codes)
+    np.testing.assert_array_equal(encoder.encode(back), codes)
     assert back[:, encoder.is_discrete_].tolist() == array[:, encoder.is_discrete_].tolist()
     unseen = [[None if value is None else "zzz" if isinstance(value, str) else value for value in row] for row in rows]
     gone = [[None if isinstance(value, str) else value for value in row] for row in rows]
-    np.testing.assert_array_equal(encoder.transform(unseen), encoder.transform(gone))
+    np.testing.assert_array_equal(encoder.encode(unseen), encoder.encode(gone))
 
 
 def test_inverse_transform_refuses_what_are_no_codes():

@@ -170,7 +170,7 @@ def test_table_keeps_strings_numbers_and_gaps(tmp_path, suffix):
     assert (data.name, data.feature_names, data.y.tolist()) == ("weather", ["sky", "degrees"], list("bhhb"))
     encoder = TableEncoder().fit(data.X, data.y)
     assert encoder.is_discrete_.tolist() == [True, False]
-    assert encoder.transform(data.X)[0].tolist() == [1, 0, 255, 1]
+    assert encoder.encode(data.X)[0].tolist() == [1, 0, 255, 1]
 
 
 def test_table_without_the_target_is_refused_with_its_columns(tmp_path):

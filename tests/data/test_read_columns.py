@@ -46,10 +46,10 @@ def test_masks_mean_missing_in_arrays_of_every_type_and_in_lists_of_their_rows(d
     masked = np.ma.array(values, mask=[[0, has_gaps], [0, has_gaps], [0, 0]])
     rows = [[None if value is np.ma.masked else value for value in row] for row in masked]
     expected = TableEncoder(discrete_features=True).fit(rows, [0, 1, 1])
-    assert expected.transform(rows)[1].tolist() == ([255, 255, 0] if has_gaps else [0, 1, 1])
+    assert expected.encode(rows)[1].tolist() == ([255, 255, 0] if has_gaps else [0, 1, 1])
     for X in (masked, list(masked), tuple(map(list, masked))):
         encoder = TableEncoder(discrete_features=True).fit(X, [0, 1, 1])
-        np.testing.assert_array_equal(encoder.transform(X), expected.transform(rows))
+        np.testing.assert_array_equal(encoder.encode(X), expected.encode(rows))
         assert [found.tolist() for found in encoder.categories_] == [found.tolist() for found in expected.categories_]
 
 

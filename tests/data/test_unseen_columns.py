@@ -28,7 +28,7 @@ def no_warning(call, *arguments):
         MODEL.predict,
         MODEL.predict_proba,
         MODEL.score_samples,
-        MODEL.encoder_.transform,
+        MODEL.encoder_.encode,
         AODEClassifier().fit(FRAME, Y).predict,
         TANClassifier(n_epochs=1, random_state=0).fit(FRAME, Y).predict,
         lambda X: NaiveBayesClassifier().partial_fit(FRAME, Y, [0, 1]).partial_fit(X, Y),

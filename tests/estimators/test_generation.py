@@ -101,16 +101,14 @@ def test_explanations_add_up(model, missing):
         model.explain(gappy, against="maybe")
 
 
-def test_inverse_transform_gives_values_with_the_same_codes():
+def test_decoding_gives_values_with_the_same_codes():
     encoder = NaiveBayesClassifier().fit(X, Y).encoder_
-    codes = encoder.transform(X)
-    np.testing.assert_array_equal(
-        encoder.transform(pd.DataFrame(encoder.inverse_transform(codes), columns=X.columns)), codes
-    )
+    codes = encoder.encode(X)
+    np.testing.assert_array_equal(encoder.encode(pd.DataFrame(encoder.decode(codes), columns=X.columns)), codes)
     with pytest.raises(ValueError, match="code 9 of feature 0, sample 0, is none of its 3"):
-        encoder.inverse_transform(np.array([[9], [0], [0]]))
-    with pytest.raises(ValueError, match="X must hold integers in 3 rows"):
-        encoder.inverse_transform(codes[:2])
+        encoder.decode(np.array([[9], [0], [0]]))
+    with pytest.raises(ValueError, match="codes must hold integers in 3 rows"):
+        encoder.decode(codes[:2])
 
 
 def test_means_of_huge_values_do_not_overflow():

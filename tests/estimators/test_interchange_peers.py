@@ -122,7 +122,7 @@ def test_peer_reads_our_file_and_finds_the_same_posteriors(peer, tmp_path, endin
     target, *features = list(states)
     assert target == "the_class"
     rows = rows[model.score_samples(rows) > -np.inf]  # of impossible rows, each program says something else
-    codes = model.encoder_.transform(rows)
+    codes = model.encoder_.encode(rows)
     expected = model.predict_proba(rows)
     assert len(rows) > 3
     for row, posterior in zip(codes.T.tolist(), expected, strict=True):
@@ -174,7 +174,7 @@ def test_our_file_comes_back_from_a_peer(peer, tmp_path, ending):
         assert found.feature_names_in_.tolist() == model.feature_names_in_.tolist()
         assert found.encoder_.is_discrete_.tolist() == model.encoder_.is_discrete_.tolist()
     else:
-        states, codes = peer.states(network), dict(zip(rows, model.encoder_.transform(rows), strict=True))
+        states, codes = peer.states(network), dict(zip(rows, model.encoder_.encode(rows), strict=True))
         rows = pd.DataFrame({name: [states[name][code] for code in codes[name]] for name in found.feature_names_in_})
     written = (
         {"rtol": 1e-4, "atol": 1e-6} if isinstance(peer, PyAgrum) else peer.tolerance(ending)

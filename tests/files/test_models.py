@@ -247,7 +247,7 @@ def test_any_model_of_any_table_answers_as_before(tmp_path_factory, table, seed,
     model.fit(frame.head(8), y[:8])
     again = round_trip(model, folder)
     assert_same_encoder(again.encoder_, model.encoder_)
-    np.testing.assert_array_equal(again.encoder_.transform(frame), model.encoder_.transform(frame))
+    np.testing.assert_array_equal(again.encoder_.encode(frame), model.encoder_.encode(frame))
     np.testing.assert_array_equal(again.predict_joint_log_proba(frame), model.predict_joint_log_proba(frame))
 
 
