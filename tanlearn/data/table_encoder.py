@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,11 +32,13 @@ _FIRST_ROWS = 256
 _N_NAMED = 10
 
 
-class TableEncoder(BaseEstimator):
+class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn a table of categorical and continuous columns into codes.
 
     Categorical columns are numbered as :class:`~tanlearn.data.categories.CategoryEncoder` does, continuous ones are
-    discretised. It is what classifiers use inside ``fit``.
+    discretised. Classifiers use it inside ``fit``: :meth:`encode` gives learners small integers, feature by feature. In
+    a pipeline of scikit-learn, :meth:`transform` gives other estimators floating numbers, NaN where a value is missing
+    or unseen, as ``OrdinalEncoder`` can.
 
     Parameters
     ----------
@@ -84,6 +87,9 @@ class TableEncoder(BaseEstimator):
     >>> encoder.encode(X)
     array([[  1,   0,   1,   0,   1, 255],
            [  0,   0,   0,   1,   1,   1]], dtype=uint8)
+    >>> encoder.transform([["blue", 10.5], ["green", None]])
+    array([[ 0.,  1.],
+           [nan, nan]])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -142,6 +148,58 @@ class TableEncoder(BaseEstimator):
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
         return self
 
+    def transform(self, X: Any) -> FloatArray:
+        """Return the codes of a table as scikit-learn's estimators take them.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+            ``0..n_states_[j] - 1`` in column ``j``, or NaN for "missing", which imputers, one-hot encoders and trees
+            know, and whatever does not refuses. A frame after ``set_output``. Errors and warnings are those of
+            :meth:`encode`.
+        """
+        codes = self.encode(X).T
+        return np.where(codes == missing_code(codes.dtype), np.nan, codes)
+
+    def inverse_transform(self, X: Any) -> AnyArray:
+        """Return what codes stand for: categories, and of intervals the mean of the training values in them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Codes as :meth:`transform` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+            ``None`` where a code is missing or stands for nothing that was seen.
+
+        Raises
+        ------
+        ValueError
+            If the shape or a code does not fit.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
+        >>> encoder.inverse_transform(encoder.transform([["b", 7.7], [None, 0.0]])).tolist()
+        [['b', 9.25], [None, 0.2]]
+        """
+        check_is_fitted(self)
+        codes = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X").T
+        if len(codes) != self.n_features_in_:
+            raise ValueError(
+                f"X must hold codes in {self.n_features_in_} columns, one a feature, as transform returns them; got "
+                f"{len(codes)}."
+            )
+        return self._values(codes, np.isnan(codes))
+
     def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
         """Return the codes of a table as learners take them.
 
@@ -186,7 +244,7 @@ class TableEncoder(BaseEstimator):
         return self.encode_columns(columns, handle_unknown=handle_unknown)
 
     def decode(self, codes: Codes) -> AnyArray:
-        """Return what codes stand for: categories, and of intervals the mean of the training values in them.
+        """Return what the codes of learners stand for, as :meth:`inverse_transform` does.
 
         Parameters
         ----------
@@ -196,19 +254,11 @@ class TableEncoder(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            ``None`` where a code is missing or stands for nothing that was seen.
 
         Raises
         ------
         ValueError
             If the shape or a code does not fit.
-
-        Examples
-        --------
-        >>> from tanlearn import TableEncoder
-        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
-        >>> encoder.decode(encoder.encode([["b", 7.7], [None, 0.0]])).tolist()
-        [['b', 9.25], [None, 0.2]]
         """
         check_is_fitted(self)
         codes = np.asarray(codes)
@@ -339,22 +389,28 @@ class TableEncoder(BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.string = True
         return tags
 
     def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
         """Return what feature-major codes stand for."""
-        wrong = ~missing & ((codes < 0) | (codes >= self.n_states_[:, np.newaxis]))
+        n_states = self.n_states_[:, np.newaxis]
+        wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes % 1 != 0))
         if wrong.any():
             i, row = np.argwhere(wrong)[0]
-            raise ValueError(f"code {codes[i, row]} of feature {i}, sample {row}, is none of its {self.n_states_[i]}.")
+            raise ValueError(
+                f"code {codes[i, row]} of feature {i}, sample {row}, is none of its {self.n_states_[i]} states, which "
+                f"are numbered from 0."
+            )
         values = np.full(codes.T.shape, None, dtype=object)
         for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
-            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last is what missing codes find
+            known = np.full(int(self.n_states_[i]), None, dtype=object)
             if categories is not None:
                 known[: len(categories)] = categories
             elif typical is not None:
-                known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
-            values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
+                known[:] = [None if np.isnan(value) else value for value in typical.tolist()]
+            present = ~missing[i]
+            values[present, i] = known[codes[i, present].astype(np.intp)]
         return values
 
     def _warn_of_lost_columns(self, columns: list[Column], sample_weight: AnyArray | None) -> None:
