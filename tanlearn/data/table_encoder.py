@@ -198,7 +198,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X must hold codes in {self.n_features_in_} columns, one a feature, as transform returns them; got "
                 f"{len(codes)}."
             )
-        return self._values(codes, np.isnan(codes))
+        missing = np.isnan(codes)
+        return self._values(np.where(missing, 0, codes), missing)
 
     def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
         """Return the codes of a table as learners take them.
@@ -395,7 +396,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
         """Return what feature-major codes stand for."""
         n_states = self.n_states_[:, np.newaxis]
-        wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes % 1 != 0))
+        wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes != np.floor(codes)))
         if wrong.any():
             i, row = np.argwhere(wrong)[0]
             raise ValueError(
@@ -404,13 +405,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         values = np.full(codes.T.shape, None, dtype=object)
         for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
-            known = np.full(int(self.n_states_[i]), None, dtype=object)
+            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last is what missing codes find
             if categories is not None:
                 known[: len(categories)] = categories
             elif typical is not None:
-                known[:] = [None if np.isnan(value) else value for value in typical.tolist()]
-            present = ~missing[i]
-            values[present, i] = known[codes[i, present].astype(np.intp)]
+                known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
+            values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
         return values
 
     def _warn_of_lost_columns(self, columns: list[Column], sample_weight: AnyArray | None) -> None:

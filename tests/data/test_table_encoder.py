@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -245,8 +246,8 @@ def test_inverse_transform_gives_values_with_the_same_codes(library, table):
 
 def test_inverse_transform_refuses_what_are_no_codes():
     encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0]], [0, 0, 1])
-    for code in (2, -1, 0.5, 255):
-        with pytest.raises(ValueError, match=rf"code {float(code)} of feature 0, sample 1, is none of its 2 states"):
+    for code in (2, -1, 0.5, 255, 1e300):
+        with pytest.raises(ValueError, match=re.escape(f"code {float(code)} of feature 0, sample 1, is none of its 2")):
             encoder.inverse_transform([[0, 1], [code, 0]])
     with pytest.raises(
         ValueError, match="X must hold codes in 2 columns, one a feature, as transform returns them; got 1"
