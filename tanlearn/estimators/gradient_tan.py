@@ -145,6 +145,8 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         What there was to choose from.
     history_ : list of EpochReport
         One report an epoch.
+    n_iter_ : int
+        Epochs that were trained: fewer than ``n_epochs`` where ``patience`` or ``callback`` ended them.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -356,7 +358,7 @@ class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
-        self.history_ = outcome.history
+        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
         if self.warm_start:
             self._start = self._key, outcome.parameters
 

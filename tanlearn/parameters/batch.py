@@ -34,6 +34,11 @@ class BatchLearner(BaseEstimator):
     ----------
     loss, max_iter, tol, alpha : as for :class:`ConjugateGradient`
         The loss that None stands for is that of the subclass.
+
+    Attributes
+    ----------
+    n_iter_, converged_, history_ : as for :class:`ConjugateGradient`
+        Set by :meth:`improve`.
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
@@ -45,6 +50,10 @@ class BatchLearner(BaseEstimator):
     }
     #: The loss where ``loss`` is None.
     default_loss: ClassVar[Callable[[], Loss]] = Margin
+
+    n_iter_: int
+    converged_: bool
+    history_: list[float]
 
     def __init__(self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0) -> None:
         self.loss = loss
@@ -134,6 +143,8 @@ class BatchLearner(BaseEstimator):
 
         minimize = self._minimizer(layout)
         outcome = minimize(sum_of_losses, tables.cells, max_iter=self.max_iter, tol=total * self.tol, callback=report)
+        self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
+        self.history_ = [value / total for value in outcome.history]
         return Tables(layout, objective.theta(outcome.x))
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
@@ -156,11 +167,20 @@ class ConjugateGradient(BatchLearner):
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, default=100
-        Most iterations; few of them regularise.
+        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations that were done.
+    converged_ : bool
+        Whether they ended because of ``tol``.
+    history_ : list of float
+        Mean loss of a row at the start and after every iteration, weighted as in the search.
 
     Examples
     --------
@@ -187,11 +207,20 @@ class LBFGS(BatchLearner):
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, default=100
-        Most iterations; few of them regularise.
+        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations that were done.
+    converged_ : bool
+        Whether they ended because of ``tol``.
+    history_ : list of float
+        Mean loss of a row at the start and after every iteration, weighted as in the search.
 
     References
     ----------

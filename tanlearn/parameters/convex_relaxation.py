@@ -55,6 +55,11 @@ class ConvexRelaxation(BaseEstimator):
         The value of eq. 9 that was reached.
     margin_ : float
         gamma, in nats.
+    n_iter_ : int or None
+        Iterations as the solver counts them, None if it does not tell. Values on the way it tells to nobody, so there
+        is no ``history_``.
+    converged_ : bool
+        Whether the solver is sure of the optimum; if not, it warned.
 
     Notes
     -----
@@ -83,6 +88,8 @@ class ConvexRelaxation(BaseEstimator):
 
     objective_: float
     margin_: float
+    n_iter_: int | None
+    converged_: bool
 
     def __init__(self, *, slack: float = 1e-3, epsilon: float | None = 1e-5, solver: str | None = None) -> None:
         self.slack = slack
@@ -170,6 +177,7 @@ class ConvexRelaxation(BaseEstimator):
                 f"about 1 nat suits solvers), or name another solver."
             )
         self.objective_, self.margin_ = float(problem.value) * unit, float(gamma.value)
+        self.n_iter_, self.converged_ = problem.solver_stats.num_iters, status == cvxpy.OPTIMAL
         return np.asarray(w.value)
 
 

@@ -36,7 +36,7 @@ class ExpectationMaximization(BaseEstimator):
     alpha : float, default=1.0
         Count added to every cell, as in :class:`~tanlearn.MaximumLikelihood`.
     max_iter : int, default=100
-        Most iterations.
+        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when the mean log-likelihood of a row grows by less, in nats.
     n_jobs : int, optional
@@ -46,11 +46,14 @@ class ExpectationMaximization(BaseEstimator):
 
     Attributes
     ----------
-    history_ : list of float
-        Before every iteration, the mean log-likelihood of a row (its class and what is observed of it) plus the
-        logarithm of the Dirichlet prior, ``alpha`` times the sum of all log-probabilities, over the weight of the rows.
+    n_iter_ : int
+        How often the tables were estimated anew; 0 if no row that counts misses anything.
     converged_ : bool
-        Whether it stopped because of ``tol``.
+        Whether it stopped because of ``tol``; true also if there was nothing to iterate for.
+    history_ : list of float
+        At the start and after every iteration, the mean log-likelihood of a row (its class and what is observed of it)
+        plus the logarithm of the Dirichlet prior, ``alpha`` times the sum of all log-probabilities, over the weight of
+        the rows. An iteration computes that of the one before, so after ``max_iter`` of them the last value is missing.
 
     References
     ----------
@@ -75,8 +78,9 @@ class ExpectationMaximization(BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    history_: list[float]
+    n_iter_: int
     converged_: bool
+    history_: list[float]
 
     def __init__(
         self,
@@ -118,7 +122,7 @@ class ExpectationMaximization(BaseEstimator):
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         layout.check_memory(data.n_samples)
-        self.history_, self.converged_ = [], True
+        self.n_iter_, self.converged_, self.history_ = 0, True, []
         is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))
         if not len(rows):
@@ -142,6 +146,7 @@ class ExpectationMaximization(BaseEstimator):
                 break
             expected = eliminator.log_joint_adjoint(data.codes, rows, tables.cells, indicators, n_jobs=self.n_jobs)
             tables = learner.from_counts(layout, known + expected)
+            self.n_iter_ = iteration
         return tables
 
     def _likelihood(self, cells: FloatArray, known: FloatArray, scores: FloatArray, indicators: FloatArray) -> float:

@@ -41,11 +41,20 @@ class ExtendedBaumWelch(BatchLearner):
     loss : Loss, optional
         Any loss; ``ConditionalNLL()`` by default, for which the method was made.
     max_iter : int, default=100
-        Most iterations; few of them regularise.
+        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations that were done.
+    converged_ : bool
+        Whether they ended because of ``tol``.
+    history_ : list of float
+        Mean loss of a row at the start and after every iteration, weighted as in the search.
 
     References
     ----------
@@ -103,6 +112,7 @@ def minimize_ebw(
     distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)
     value, gradient = fun(x)
+    history = [float(value)]
     multiple, n_iter, stopped = 2.0, 0, False
     while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
         # The gradient by x is theta (g - sum theta g). Its quotient by theta differs from g by one number in each
@@ -122,6 +132,7 @@ def minimize_ebw(
             break
         x, value, gradient = candidate, new_value, new_gradient
         n_iter += 1
+        history.append(float(value))
         stopped = callback is not None and bool(callback(x))
     grad_norm = float(np.abs(gradient).max())
     if stopped:
@@ -132,4 +143,4 @@ def minimize_ebw(
         message = "A probability is next to zero."
     else:
         message = "Reached max_iter." if n_iter == max_iter else "No multiple of D lowers the loss."
-    return OptimizeOutcome(x, value, grad_norm, n_iter, not stopped and grad_norm <= tol, message)
+    return OptimizeOutcome(x, history[-1], grad_norm, n_iter, not stopped and grad_norm <= tol, message, history)

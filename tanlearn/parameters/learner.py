@@ -14,7 +14,13 @@ __all__ = ["ParameterLearner", "check_learner_device"]
 
 
 class ParameterLearner(Protocol):
-    """What an estimator asks of an object that learns tables."""
+    """What an estimator asks of an object that learns tables.
+
+    Learners that iterate keep after ``fit`` what they know, where they know it: ``n_iter_``, the iterations that were
+    done; ``converged_``, whether they ended by themselves; ``history_``, a list of float, the objective after 0, 1, ...
+    iterations, as far as it was computed anyway. (What trains by mini-batches keeps a list of
+    :class:`~tanlearn.EpochReport`.) Reaching the last iteration is no ConvergenceWarning: few iterations regularise.
+    """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.

@@ -15,7 +15,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
-from tanlearn.training.settings import TrainingSettings
+from tanlearn.training.settings import EpochReport, TrainingSettings
 
 __all__ = ["StochasticGradient"]
 
@@ -41,6 +41,14 @@ class StochasticGradient(BaseEstimator):
         Train for tables of so few bits a number (resource-efficient BNs, III), as for
         :class:`~tanlearn.TANClassifier`.
 
+    Attributes
+    ----------
+    n_iter_ : int
+        Epochs that were trained.
+    history_ : list of EpochReport
+        One report an epoch, as for :class:`~tanlearn.TANClassifier`, whose training this is: its ``loss`` is the mean
+        over an epoch's steps, each measured before it is taken, and no value at one point as in other learners.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -61,6 +69,9 @@ class StochasticGradient(BaseEstimator):
         "dtype": [StrOptions({"float32", "float64"})],
         "bits": "no_validation",  # type: ignore[dict-item]
     }
+
+    n_iter_: int
+    history_: list[EpochReport]
 
     def __init__(
         self,
@@ -113,4 +124,6 @@ class StochasticGradient(BaseEstimator):
             dtype=self.dtype,
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
-        return train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng).tables
+        outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
+        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
+        return outcome.tables

@@ -147,6 +147,8 @@ class OptimizeOutcome(NamedTuple):
         Whether the minimiser ended by itself with ``grad_norm`` at most ``tol``.
     message : str
         Why it ended.
+    history : list of float
+        The value at the start and after every iteration.
     """
 
     x: FloatArray
@@ -155,6 +157,7 @@ class OptimizeOutcome(NamedTuple):
     n_iter: int
     converged: bool
     message: str
+    history: list[float]
 
 
 def minimize_cg(
@@ -264,20 +267,21 @@ def _minimize(
         raise ValueError(f"x0 must be a vector, got shape {start.shape}. Flatten it with ravel().")
     if max_iter < 1 or not tol >= 0:
         raise ValueError(f"max_iter must be at least 1 and tol at least 0, got {max_iter} and {tol}.")
-    first, stopped = True, False
+    history: list[float] = []
+    stopped = False
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal first
         value, gradient = fun(x)
-        if first:
+        if not history:
             _require_finite(value, gradient)
-            first = False
+            history.append(float(value))
         # A copy, because SciPy keeps the last gradient while fun may reuse its array.
         return float(value), np.array(gradient, dtype=np.float64)
 
-    def halt(xk: FloatArray) -> None:
+    def halt(intermediate_result: Any) -> None:  # SciPy tells the value, too, to a parameter of this name
         nonlocal stopped
-        stopped = callback is not None and bool(callback(xk))
+        history.append(float(intermediate_result.fun))
+        stopped = callback is not None and bool(callback(intermediate_result.x.copy()))
         if stopped:
             raise StopIteration
 
@@ -286,7 +290,7 @@ def _minimize(
     grad_norm = float(np.abs(result.jac).max(initial=0.0))
     message = "Stopped by the callback." if stopped else str(result.message)
     converged = not stopped and grad_norm <= tol
-    return OptimizeOutcome(result.x, float(result.fun), grad_norm, int(result.nit), converged, message)
+    return OptimizeOutcome(result.x, float(result.fun), grad_norm, int(result.nit), converged, message, history)
 
 
 def _require_finite(value: float, gradient: FloatArray) -> None:

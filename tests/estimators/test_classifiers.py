@@ -152,13 +152,13 @@ def test_learnt_structure_comes_out_as_a_graph_with_its_distribution():
     assert set(model.structure_.to_networkx(names).nodes) == {"C", *names}
     assert all(sum(shares.values()) == pytest.approx(1) for shares in model.structure_probabilities_)
     assert model.tables_.n_parameters == model.n_parameters_
-    assert len(model.history_) == 10
+    assert len(model.history_) == model.n_iter_ == 10
 
 
 def test_validation_fraction_keeps_the_best_epoch():
     model = TANClassifier(validation_fraction=0.3, patience=3, n_epochs=200, random_state=0).fit(X_IRIS, Y_IRIS)
     errors = [report.validation_error for report in model.history_]
-    assert len(errors) < 200
+    assert len(errors) == model.n_iter_ < 200
     assert errors.index(min(errors)) == len(errors) - 4
 
 
@@ -173,8 +173,9 @@ def test_progress_is_printed(capsys):
 
 def test_callback_of_the_users_own():
     seen = []
-    TANClassifier(callback=lambda report: seen.append(report) or len(seen) == 3, **QUICK).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(callback=lambda report: seen.append(report) or len(seen) == 3, **QUICK).fit(X_IRIS, Y_IRIS)
     assert [report.epoch for report in seen] == [1, 2, 3]
+    assert model.n_iter_ == 3
 
 
 def test_explicit_candidates():

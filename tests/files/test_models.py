@@ -99,7 +99,8 @@ def test_loaded_classifier_is_the_one_that_was_saved(name, tmp_path):
             warnings.simplefilter("ignore", UserWarning)  # of an array without names
             np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
             assert_same(again.predict(X), model.predict(X))
-    assert not any(hasattr(again, lost) for lost in ("parameters_", "structure_learner_", "candidates_", "history_"))
+    found_on_the_way = ("parameters_", "structure_learner_", "candidates_", "history_", "n_iter_")
+    assert not any(hasattr(again, lost) for lost in found_on_the_way)
 
 
 def test_tables_of_impossible_values_survive(tmp_path):

@@ -124,6 +124,16 @@ def test_the_optimum_is_that_of_another_solver(parents, epsilon):
     value, gamma = scipy_optimum(data, structure.parents, 0.01, epsilon)
     assert learner.objective_ == pytest.approx(value, rel=1e-4)
     assert learner.margin_ == pytest.approx(gamma, rel=1e-3)
+    assert learner.n_iter_ > 0
+    assert learner.converged_
+
+
+def test_an_inaccurate_optimum_is_no_convergence(monkeypatch):
+    cvxpy = pytest.importorskip("cvxpy")
+    monkeypatch.setattr(cvxpy.Problem, "status", cvxpy.OPTIMAL_INACCURATE)
+    learner = ConvexRelaxation()
+    learner.fit(Structure([-1, -1]), noisy_data(), RNG)
+    assert not learner.converged_
 
 
 def test_the_lower_bound_binds_in_that_comparison():

@@ -72,12 +72,26 @@ def test_likelihood_is_that_of_what_is_observed():
     assert learner.history_[0] == pytest.approx((sum(scores) + start.cells.sum()) / 30, rel=1e-12)
 
 
+def test_every_estimate_but_the_last_has_its_likelihood():
+    """An iteration computes the likelihood of the tables that it starts from, and needs none of its own."""
+    data = gappy_data(0.4)
+    ended = ExpectationMaximization(max_iter=3, tol=0)
+    last = ended.fit(STRUCTURES[1], data, RNG)
+    assert (ended.n_iter_, ended.converged_, len(ended.history_)) == (3, False, 3)
+    longer = ExpectationMaximization(max_iter=4, tol=0)
+    longer.fit(STRUCTURES[1], data, RNG)
+    assert longer.history_[:3] == ended.history_
+    converged = ExpectationMaximization(tol=1.01 * (longer.history_[3] - longer.history_[2]))
+    np.testing.assert_array_equal(converged.fit(STRUCTURES[1], data, RNG).cells, last.cells)
+    assert (converged.n_iter_, converged.converged_, converged.history_) == (3, True, longer.history_)
+
+
 def test_complete_rows_give_the_frequencies():
     data = gappy_data(0.0)
     learner = ExpectationMaximization(alpha=0.3)
     expected = MaximumLikelihood(alpha=0.3).fit(STRUCTURES[1], data, RNG)
     np.testing.assert_array_equal(learner.fit(STRUCTURES[1], data, RNG).cells, expected.cells)
-    assert (learner.history_, learner.converged_) == ([], True)
+    assert (learner.n_iter_, learner.converged_, learner.history_) == (0, True, [])
 
 
 def test_what_is_missing_may_depend_on_what_is_observed():

@@ -144,6 +144,34 @@ def test_iterates_are_those_of_shorter_searches(learner):
     np.testing.assert_array_equal(stopped.cells, seen[0].cells)
 
 
+@pytest.mark.parametrize("weight", [None, np.arange(80) % 3, np.full(80, 0.1)], ids=["plain", "weighted", "light"])
+@pytest.mark.parametrize("method", [ConjugateGradient, LBFGS, ExtendedBaumWelch])
+def test_batch_learners_keep_the_mean_loss_of_every_iterate(method, weight):
+    data, seen = random_data(weight=weight), []
+    learner = method(loss=ConditionalNLL(), max_iter=4)
+    start = learner.start(CHAIN, data, RNG)
+    learner.improve(start, data, seen.append)
+    objective = Objective(start.layout, data, ConditionalNLL())
+    expected = [objective(tables.cells)[0] for tables in (start, *seen)]
+    assert learner.history_ == pytest.approx(expected, rel=1e-12)
+    assert all(type(value) is float for value in learner.history_)
+    assert (learner.n_iter_, learner.converged_) == (4, False)
+    tol = 1.01 * np.abs(objective(seen[1].cells)[1]).max()
+    converged = method(loss=ConditionalNLL(), max_iter=4, tol=tol)
+    converged.fit(CHAIN, data, RNG)
+    assert converged.converged_
+    assert converged.n_iter_ <= 2
+    assert converged.history_ == learner.history_[: converged.n_iter_ + 1]
+
+
+def test_stochastic_gradient_keeps_a_report_of_every_epoch():
+    learner = StochasticGradient(loss=Hybrid(trade_off=10), n_epochs=7, batch_size=20)
+    learner.fit(CHAIN, random_data(), RNG)
+    assert learner.n_iter_ == 7
+    assert [report.epoch for report in learner.history_] == [1, 2, 3, 4, 5, 6, 7]
+    assert learner.history_[-1].loss < learner.history_[0].loss
+
+
 @pytest.mark.parametrize("weight", [None, np.full(80, 10)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
 def test_the_search_ends_where_the_gradient_of_the_mean_loss_is_small(learner, weight):

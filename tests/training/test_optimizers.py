@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from oracles import losses as naive_losses
+from scipy.optimize import minimize as scipy_minimize
 
 from tanlearn.training.optimizers import Adam, minimize_cg, minimize_lbfgs
 
@@ -42,12 +43,15 @@ def test_known_minimum_is_found(minimize, fun, x0, minimum):
     assert outcome.grad_norm <= 1e-8
     assert outcome.grad_norm == np.abs(fun(outcome.x)[1]).max()
     assert 1 <= outcome.n_iter < 200
+    assert len(outcome.history) == 1 + outcome.n_iter
+    assert outcome.history[-1] == outcome.fun
     assert outcome.message
 
 
 def test_start_at_the_minimum_converges_at_once(minimize):
     outcome = minimize(quadratic, CENTRE)
     assert (outcome.fun, outcome.grad_norm, outcome.n_iter, outcome.converged) == (0, 0, 0, True)
+    assert outcome.history == [0]
 
 
 @pytest.mark.parametrize("max_iter", [1, 3])
@@ -57,6 +61,20 @@ def test_max_iter_ends_the_search_and_is_not_convergence(minimize, max_iter):
     assert not outcome.converged
     assert "iterations" in outcome.message.lower()
     assert outcome.fun < rosenbrock([-1.2, 1.0])[0]
+
+
+@pytest.mark.parametrize("max_iter", [4, 200])
+def test_the_history_costs_no_evaluation(minimize, max_iter):
+    calls = []
+
+    def counted(x):
+        calls.append(None)
+        return rosenbrock(x)
+
+    minimize(counted, [-1.2, 1.0], max_iter=max_iter)
+    method, options = ("CG", {}) if minimize is minimize_cg else ("L-BFGS-B", {"ftol": 0.0})
+    options |= {"maxiter": max_iter, "gtol": 1e-5}
+    assert len(calls) == scipy_minimize(rosenbrock, [-1.2, 1.0], method=method, jac=True, options=options).nfev
 
 
 def test_callback_sees_every_iterate_and_can_end_the_search(minimize):
@@ -70,6 +88,7 @@ def test_callback_sees_every_iterate_and_can_end_the_search(minimize):
     assert outcome.n_iter == len(seen) == 3
     np.testing.assert_array_equal(outcome.x, seen[-1])
     assert outcome.fun == rosenbrock(seen[-1])[0]
+    assert outcome.history == [rosenbrock(x)[0] for x in ([-1.2, 1.0], *seen)]
     assert not outcome.converged
     assert outcome.message == "Stopped by the callback."
 
