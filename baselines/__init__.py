@@ -10,6 +10,7 @@ from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
 from .greedy import GreedySearch
+from .history import Edge
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -20,6 +21,7 @@ __all__ = [
     "LEARNERS",
     "AODEClassifier",
     "ChowLiu",
+    "Edge",
     "GreedySearch",
     "KDependence",
     "Learner",

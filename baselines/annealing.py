@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,12 +20,10 @@ from tanlearn.kernels.mathematics import exp, exp_all, log
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
+from .history import Edge
 from .wrapper import StructureScorer, WrapperSearch, first_best
 
 __all__ = ["SimulatedAnnealing"]
-
-#: Step, child, parent and score.
-Record: TypeAlias = tuple[int, int, int, float]
 
 
 class SimulatedAnnealing(WrapperSearch):
@@ -64,9 +62,9 @@ class SimulatedAnnealing(WrapperSearch):
         The best structure.
     score_ : float
         Its score.
-    history_ : list of (int, int, int, float)
-        Step, child, parent (-1 for none) and score, whenever the chain that won saw a structure better than all
-        before.
+    history_ : list of Edge
+        Every change by which the chain that won became better than ever before, and at which of its ``n_steps``
+        temperatures; changes in between, for better or worse, are not told.
 
     Notes
     -----
@@ -149,7 +147,7 @@ class SimulatedAnnealing(WrapperSearch):
         scorer = self._start(data, rng, self.initial)
         temperatures = self._schedule()
 
-        def search(number: int, own: np.random.Generator) -> tuple[StructureScorer, list[Record]]:
+        def search(number: int, own: np.random.Generator) -> tuple[StructureScorer, list[Edge]]:
             best, history = _anneal(scorer.copy(), temperatures, own)
             self._tell(f"chain {number + 1} of {self.n_chains}", best)
             return best, history
@@ -176,11 +174,11 @@ class SimulatedAnnealing(WrapperSearch):
 
 def _anneal(
     scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator
-) -> tuple[StructureScorer, list[Record]]:
+) -> tuple[StructureScorer, list[Edge]]:
     """Walk through the forests from the current one; return the best and how it was found."""
     parent = scorer.parents[:, 0]  # a view: it changes with every step
     best, history = scorer.copy(), []
-    for step, temperature in enumerate(temperatures.tolist()):
+    for step, temperature in enumerate(temperatures.tolist(), start=1):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
         if chosen == parent[child] or _is_below(parent, chosen, child):
             continue
@@ -190,7 +188,7 @@ def _anneal(
             scorer.take(families, 0, value)
             if value > best.value:
                 best = scorer.copy()
-                history.append((step, child, chosen, value))
+                history.append(Edge(child, () if chosen < 0 else (chosen,), value, step))
     return best, history
 
 

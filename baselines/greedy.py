@@ -15,6 +15,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
+from .history import Edge
 from .wrapper import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
 
 __all__ = ["GreedySearch"]
@@ -49,8 +50,8 @@ class GreedySearch(WrapperSearch):
         ``structure_learner_.structure_``).
     score_ : float
         Its score.
-    history_ : list of (int, int, float)
-        Child, parent and score after every edge.
+    history_ : list of Edge
+        The edges that were added, in this order: a step each.
 
     Notes
     -----
@@ -72,7 +73,7 @@ class GreedySearch(WrapperSearch):
     >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
     >>> search = GreedySearch()
     >>> search.learn(data, rng).parent.tolist(), search.history_
-    ([2, -1, -1], [(0, 2, 1.0)])
+    ([2, -1, -1], [Edge(child=0, parents=(2,), score=1.0, step=1)])
     """
 
     def __init__(
@@ -118,15 +119,15 @@ class GreedySearch(WrapperSearch):
         """
         scorer = self._start(data, rng, self.initial)
         self._keep(scorer)
-        self.history_: list[tuple[int, int, float]] = []
-        for families, number, value in self._best_edges(scorer):
+        self.history_ = []
+        for step, (families, number, value) in enumerate(self._best_edges(scorer), start=1):
             if not value > scorer.value + ROUNDING:
                 break
             scorer.take(families, number, value)
             child, parent = families.child, int(families.parents[number, 0])
-            self.history_.append((child, parent, value))
+            self.history_.append(Edge(child, (parent,), value, step))
             self._keep(scorer)
-            self._tell(f"edge {len(self.history_)}, {parent} -> {child}", scorer)
+            self._tell(f"edge {step}, {parent} -> {child}", scorer)
         return self.structure_
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:

@@ -25,6 +25,7 @@ from tanlearn.network.tables import MAX_PARENTS, TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .class_orderings import all_parents_ordering, single_parent_ordering
+from .history import Edge
 from .wrapper import ROUNDING, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
@@ -68,8 +69,8 @@ class OrderSearch(WrapperSearch):
         estimator, as ``structure_learner_.structure_``).
     score_ : float
         Its score.
-    history_ : list of (int, list of int, float)
-        Child, parents and score, for every feature that got parents.
+    history_ : list of Edge
+        One a feature that got parents; ``ordering_[step]`` is this feature.
 
     References
     ----------
@@ -140,7 +141,7 @@ class OrderSearch(WrapperSearch):
         """
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)
-        self.history_: list[tuple[int, list[int], float]] = []
+        self.history_ = []
         self._keep(scorer)
         n_threads = effective_n_jobs(self.n_jobs)
 
@@ -159,7 +160,7 @@ class OrderSearch(WrapperSearch):
             if values[number] > scorer.value + ROUNDING:
                 scorer.take(scorer.families(child, candidates[number : number + 1]), 0, float(values[number]))
                 parents = [j for j in candidates[number].tolist() if j >= 0]
-                self.history_.append((child, parents, scorer.value))
+                self.history_.append(Edge(child, tuple(parents), scorer.value, place))
                 self._keep(scorer)
                 self._tell(f"feature {place + 1} of {data.n_features}, {parents} -> {child}", scorer)
         return self.structure_

@@ -52,8 +52,8 @@ class SuperParent(GreedySearch):
         ``structure_learner_.structure_``).
     score_ : float
         Its score.
-    history_ : list of (int, int, float)
-        Child, parent and score after every edge.
+    history_ : list of Edge
+        The edges that were added, in this order: a step each.
 
     References
     ----------
@@ -70,7 +70,7 @@ class SuperParent(GreedySearch):
     >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
     >>> search = SuperParent()
     >>> search.learn(data, rng).parent.tolist(), search.history_
-    ([-1, -1, 0], [(2, 0, 1.0)])
+    ([-1, -1, 0], [Edge(child=2, parents=(0,), score=1.0, step=1)])
     """
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:

@@ -30,6 +30,8 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
+from .history import Edge
+
 KINDS = {"accuracy": kernels.ACCURACY, "margin": kernels.MARGIN, "conditional-likelihood": kernels.LIKELIHOOD}
 _QUANTUM = 2.0**-32
 #: A gain has to be larger: sums of the same real weights in different order differ by less.
@@ -393,6 +395,7 @@ class WrapperSearch(BaseEstimator):
     verbose: int
     structure_: Structure
     score_: float
+    history_: list[Edge]
 
     def _start(self, data: EncodedData, rng: np.random.Generator, initial: Structure | None = None) -> StructureScorer:
         """Return the scorer of a search after checking the parameters."""

@@ -66,11 +66,24 @@ def test_history_is_that_of_the_best_forests_on_the_way():
     scores = {forest: rng.normal() for forest in naive.all_forests(3)}
     start = min(scores, key=scores.get)
     best, history = _anneal(TableOfScores(scores, start), np.full(400, 0.5), rng)
-    values = [scores[start]] + [value for *_, value in history]
+    values = [scores[start]] + [edge.score for edge in history]
     assert values == sorted(set(values))
     assert best.value == values[-1] == max(scores.values())
-    assert [step for step, *_ in history] == sorted({step for step, *_ in history})
-    assert all(best.parents[child, 0] == parent for _, child, parent, _ in history[-1:])
+    assert [edge.step for edge in history] == sorted({edge.step for edge in history})
+    assert all(best.parents[edge.child, 0] == (edge.parents or (-1,))[0] for edge in history[-1:])
+
+
+def test_history_tells_a_lost_parent_and_the_step():
+    """Where naive Bayes alone scores, the last change takes the last parent away."""
+    scores = {forest: -sum(j >= 0 for j in forest) for forest in naive.all_forests(3)}
+
+    def history_of(n_steps):
+        start = TableOfScores(scores, (-1, 0, -1))
+        return _anneal(start, np.full(n_steps, 1e-9), np.random.default_rng(0))[1]
+
+    (edge,) = history_of(100)
+    assert edge[:3] == (1, (), 0)
+    assert [history_of(edge.step - 1), history_of(edge.step)] == [[], [edge]]  # it takes so many, and no fewer
 
 
 def test_without_temperature_it_climbs():
@@ -89,7 +102,7 @@ def test_the_best_forest_of_three_features_is_found(score, validation):
     search = learn(data, score=score, validation=validation, temperature=(1.0, 1e-3), n_steps=200)
     best = max(expected([(j,) for j in forest]) for forest in naive.all_forests(3))
     assert expected(search.structure_.parents.tolist()) == pytest.approx(best, rel=1e-12)
-    assert search.score_ == search.history_[-1][-1] == pytest.approx(best, rel=1e-12)
+    assert search.score_ == search.history_[-1].score == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("score", SCORES)

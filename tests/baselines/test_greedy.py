@@ -60,11 +60,11 @@ def test_an_interrupted_search_leaves_its_structure_to_go_on_from(monkeypatch):
         interrupted.learn(data, None)
     assert interrupted.history_ == whole.history_[:2]
     assert interrupted.structure_.n_edges == 2
-    assert interrupted.score_ == whole.history_[1][2] < whole.score_
+    assert interrupted.score_ == whole.history_[1].score < whole.score_
     monkeypatch.undo()
     rest = GreedySearch(initial=interrupted.structure_)
     assert rest.learn(data, None) == whole.structure_
-    assert rest.history_ == whole.history_[2:]
+    assert [edge._replace(step=edge.step + 2) for edge in rest.history_] == whole.history_[2:]
     assert rest.history_
 
 
@@ -72,7 +72,7 @@ def test_every_edge_improves_the_score_of_the_one_before():
     data = varied_data(3)
     search = GreedySearch(score="conditional-likelihood")
     search.learn(data, None)
-    values = [naive_score(data, "conditional-likelihood")([()] * 5)] + [edge[2] for edge in search.history_]
+    values = [naive_score(data, "conditional-likelihood")([()] * 5)] + [edge.score for edge in search.history_]
     assert len(values) > 2
     assert (np.diff(values) > 1e-12).all()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import wrapper as naive_wrapper
-from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, varied_data
+from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, nearly, random_data, varied_data
 
 from tanlearn import CountState, EncodedData, Structure
 from tanlearn.baselines import OrderSearch, order_search
@@ -22,7 +22,7 @@ def naive_learn(search, data, score, validation=None, **options):
     ordering = search.ordering_.tolist()
     score_of = naive_score(data, score, validation, **options)
     found, history = naive_wrapper.order_search(ordering, search.max_parents, score_of)
-    return found, [(child, parents, pytest.approx(value, rel=1e-12)) for child, parents, value in history]
+    return found, nearly(history, 1e-12)
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -73,7 +73,8 @@ def test_parents_come_before_their_children_in_the_given_ordering():
     position = np.argsort(ordering)
     assert search.ordering_.tolist() == ordering
     assert all(position[j] < position[i] for i, own in enumerate(parents) for j in own)
-    assert {child: parents for child, parents, _ in history} == {i: list(own) for i, own in enumerate(parents) if own}
+    assert {edge.child: edge.parents for edge in history} == {i: own for i, own in enumerate(parents) if own}
+    assert [ordering[edge.step] for edge in history] == [edge.child for edge in history]
     assert any(len(own) == 2 for own in parents)
 
 
@@ -95,9 +96,9 @@ def test_two_parents_learn_what_one_cannot():
     data = EncodedData.from_codes(X, X.sum(axis=1) % 2)
     two, one = (OrderSearch(max_parents=k) for k in (2, 1))
     assert two.learn(data, None).n_edges == 2
-    assert two.history_[-1][2] == 1
+    assert two.history_[-1].score == 1
     one.learn(data, None)
-    assert all(score < 0.8 for *_, score in one.history_)
+    assert all(edge.score < 0.8 for edge in one.history_)
 
 
 def test_of_equal_families_the_one_with_fewer_and_earlier_parents_is_taken():
@@ -117,7 +118,7 @@ def test_threads_change_nothing(max_parents, seed):
     data = random_data(seed, 12, (2, 3, 2, 3, 2), weight="real")
     one, two, three = (learn(OrderSearch(n_jobs=k, max_parents=max_parents), data) for k in (1, 2, 3))
     assert one[0] == two[0] == three[0]
-    assert one[1] == [(child, parents, pytest.approx(value, rel=1e-14)) for child, parents, value in two[1]]
+    assert one[1] == nearly(two[1], 1e-14)
 
 
 def test_tables_beyond_the_memory_limit_are_tried_in_turns(monkeypatch):

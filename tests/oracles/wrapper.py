@@ -98,7 +98,7 @@ def add_best(parents, edges, score, history):
     if not edges or not max(values) > score(parents) + ROUNDING:
         return parents, False
     (i, j), value = edges[first_best(values)], values[first_best(values)]
-    history.append((i, j, value))
+    history.append((i, (j,), value, len(history) + 1))
     return with_parent(parents, i, j), True
 
 
@@ -109,7 +109,7 @@ def orphan_edges(parents):
 
 
 def greedy(parents, score):
-    """Always the best edge, as long as one is better; the structure and (child, parent, score) of every edge."""
+    """Always the best edge, as long as one is better; the structure and (child, parents, score, step) of every edge."""
     history, grows = [], True
     while grows:
         parents, grows = add_best(parents, orphan_edges(parents), score, history)
@@ -142,7 +142,7 @@ def order_search(ordering, max_parents, score):
         if values and max(values) > score(parents) + ROUNDING:
             own, value = families[first_best(values)], values[first_best(values)]
             parents = with_parent(parents, i, *own)
-            history.append((i, list(own), value))
+            history.append((i, tuple(own), value, place))
     return parents, history
 
 
