@@ -16,12 +16,14 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import BatchLearner, ConjugateGradient
+from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.training.losses import Margin
 
@@ -57,14 +59,27 @@ class CrossTuned(BaseEstimator):
 
     Attributes
     ----------
-    choice_ : dict
+    best_params_ : dict
         The setting chosen.
-    n_iter_ : int
+    best_n_iter_ : int
         The number of iterations chosen; 0 is the maximum-likelihood start.
-    results_ : dict
-        ``params``, a list of the settings; ``mean_rate``, an ndarray of shape (n_settings, 1 + most iterations), the
-        held-out classification rate after 0, 1, ... iterations; ``n_iter``, an ndarray of shape (n_settings, cv), the
-        iterations that were run.
+    best_score_ : float
+        Their held-out classification rate, the mean of all rows.
+    best_index_ : int
+        Row of the setting in ``cv_results_``.
+    cv_results_ : dict of ndarrays
+        As in scikit-learn, for every setting at its best number of iterations: ``params``, ``param_<name>``,
+        ``split<k>_test_score``, ``mean_test_score`` (of all rows), ``std_test_score``, ``rank_test_score``; and
+        ``best_n_iter``, this number, and ``split<k>_n_iter``, the iterations that were run on a fold.
+        ``pandas.DataFrame(cv_results_)`` is a table to look at.
+    score_path_ : ndarray of shape (n_settings, 1 + most iterations)
+        Held-out classification rate, the mean of all rows, after 0, 1, ... iterations.
+    n_iter_ : int
+        Iterations of the chosen setting on all rows: those chosen, or fewer if it converged before.
+    converged_ : bool
+        Whether these ended because of the learner's ``tol``.
+    history_ : list of float
+        Mean loss of a row at the start and after each of them; empty where the start itself was chosen.
 
     Notes
     -----
@@ -81,7 +96,7 @@ class CrossTuned(BaseEstimator):
     >>> learner = ConjugateGradient(loss=Margin(), max_iter=20)
     >>> tuned = CrossTuned(learner=learner, param_grid={"loss__scale": [0.05, 0.5]})
     >>> model = NaiveBayesClassifier(parameters=tuned, random_state=0).fit(X, y)
-    >>> sorted(model.parameters_.choice_), model.parameters_.n_iter_ <= 20
+    >>> sorted(model.parameters_.best_params_), model.parameters_.best_n_iter_ <= 20
     (['loss__scale'], True)
     """
 
@@ -95,9 +110,15 @@ class CrossTuned(BaseEstimator):
         "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
-    choice_: dict[str, Any]
+    best_params_: dict[str, Any]
+    best_n_iter_: int
+    best_score_: float
+    best_index_: int
+    cv_results_: dict[str, Any]
+    score_path_: FloatArray
     n_iter_: int
-    results_: dict[str, Any]
+    converged_: bool
+    history_: list[float]
 
     def __init__(
         self,
@@ -166,15 +187,28 @@ class CrossTuned(BaseEstimator):
         longest = max(map(len, runs))
         # A run that converged stays where it is. One out of patience is on a plateau, of which its last rate is a fair
         # sample and its best a lucky one. To cut all folds at the shortest would let an easy one end the others.
-        rates = np.array([run + run[-1:] * (longest - len(run)) for run in runs]).reshape(len(settings), self.cv, -1)
+        right = np.array([run + run[-1:] * (longest - len(run)) for run in runs]).reshape(len(settings), self.cv, -1)
         # Folds count as much as their rows: where weights are integers, rates that are equal are then equal numbers.
-        mean_rate = rates.sum(axis=1) / present.weights.sum()
-        n_iter, best = np.unravel_index(mean_rate.T.argmax(), mean_rate.T.shape)
-        self.choice_, self.n_iter_ = settings[best], int(n_iter)
-        ran = np.array([len(run) - 1 for run in runs]).reshape(len(settings), self.cv)
-        self.results_ = {"params": settings, "mean_rate": mean_rate, "n_iter": ran}
-        tables = learners[best].start(structure, data, rng)
-        return learners[best].set_params(max_iter=self.n_iter_).improve(tables, data) if self.n_iter_ else tables
+        self.score_path_ = right.sum(axis=1) / present.weights.sum()
+        every, best_n_iter = np.arange(len(settings)), self.score_path_.argmax(axis=1)
+        mean_score, ran = self.score_path_[every, best_n_iter], np.array([len(run) - 1 for run in runs])
+        split_scores = right[every, :, best_n_iter] / [held_out.weights.sum() for _, held_out in parts]
+        self.cv_results_ = {
+            **cv_results(settings, split_scores.T, mean_score),
+            "best_n_iter": best_n_iter,
+            **{f"split{k}_n_iter": ran[k :: self.cv] for k in range(self.cv)},
+        }
+        best = self.best_index_ = int(np.lexsort((best_n_iter, -mean_score))[0])
+        self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
+        self.best_score_ = float(mean_score[best])
+        self.n_iter_, self.converged_, self.history_ = 0, False, []
+        learner = learners[best]
+        tables = learner.start(structure, data, rng)
+        if not self.best_n_iter_:
+            return tables
+        tables = learner.set_params(max_iter=self.best_n_iter_).improve(tables, data)
+        self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
+        return tables
 
     def _run(
         self,

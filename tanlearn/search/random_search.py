@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import loguniform, rankdata
+from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -21,6 +22,7 @@ from tanlearn.data.border import encode_training, forget
 from tanlearn.data.splits import search_splits
 from tanlearn.data.validation import read_classes, read_weights
 from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.parameters.cv_results import cv_results
 from tanlearn.search.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.search.runs import Part, Run, RunResult, run_population
 from tanlearn.training.losses import Hybrid
@@ -112,9 +114,12 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in scikit-learn: ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_fit_time``, and ``mean_n_parameters``, ``mean_size_bits`` and
-        ``mean_n_operations``. Settings that were not trained on every split have nan scores and the last rank.
+        As in scikit-learn: ``params``, ``param_<name>``, ``split<k>_test_score``, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``, and ``mean_n_parameters``,
+        ``mean_size_bits`` and ``mean_n_operations``; ``pandas.DataFrame(cv_results_)`` is a table to look at. Settings
+        that were not trained on every split have nan scores and the last rank.
+    n_splits_ : int
+        Number of splits.
     best_index_ : int
         Row of the best settings: highest mean score; of equals, fewest parameters, then first drawn.
     best_params_ : dict
@@ -123,6 +128,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Their mean held-out accuracy.
     best_estimator_ : TANClassifier
         Trained on all rows, if ``refit``.
+    refit_time_ : float
+        Seconds that this took, if ``refit``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order, if ``refit``.
 
@@ -247,7 +254,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = whole.feature_names_in_
         if self.refit:
             parameters = {"random_state": seed + self.best_index_, **clone(self.best_params_, safe=False)}
+            started = time.perf_counter()
             self.best_estimator_ = clone(base).set_params(**parameters).fit(X, y, sample_weight)
+            self.refit_time_ = time.perf_counter() - started
             self.classes_ = self.best_estimator_.classes_
         return self
 
@@ -309,22 +318,14 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if np.isnan(mean).all():
             failures = {result.failure for result in finished if result.failure}
             raise ValueError(f"no settings were trained on every split. Failures: {sorted(failures) or 'none'}.")
-        rank = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(int)
         self.cv_results_: dict[str, Any] = {
-            "params": settings,
-            **{f"split{k}_test_score": scores[k] for k in range(n_parts)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=0),
-            "rank_test_score": rank,
+            **cv_results(settings, scores, mean),
             "mean_fit_time": seconds.mean(axis=0),
+            "std_fit_time": seconds.std(axis=0),
             **{f"mean_{name}": values.mean(axis=0) for name, values in costs.items()},
         }
-        for name in sorted({name for setting in settings for name in setting}):
-            values = np.ma.masked_all(len(settings), dtype=object)
-            for i, setting in enumerate(settings):
-                if name in setting:
-                    values[i] = setting[name]
-            self.cv_results_[f"param_{name}"] = values
+        self.n_splits_ = n_parts
+        rank = self.cv_results_["rank_test_score"]
         self.best_index_ = int(np.lexsort((np.arange(len(settings)), sizes.mean(axis=0), rank))[0])
         self.best_params_ = settings[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -48,7 +49,7 @@ def test_the_choice_is_that_of_an_exhaustive_search(method, weighted):
     fold = deal_folds(data.y, 3, rng)
     share = [data.weights[fold == k].sum() / data.weights.sum() for k in range(3)]
     best = (-1.0,)
-    for i, setting in enumerate(tuned.results_["params"]):
+    for i, setting in enumerate(tuned.cv_results_["params"]):
         for n_iter in range(6):
             mean = 0.0
             for k in range(3):
@@ -56,12 +57,15 @@ def test_the_choice_is_that_of_an_exhaustive_search(method, weighted):
                 train = data.take(fold != k)
                 fitted = learner.fit(CHAIN, train, rng) if n_iter else MaximumLikelihood().fit(CHAIN, train, rng)
                 mean += share[k] * rate(fitted, data.take(fold == k))
-            assert tuned.results_["mean_rate"][i, n_iter] == pytest.approx(mean, abs=1e-12)
+            assert tuned.score_path_[i, n_iter] == pytest.approx(mean, abs=1e-12)
             best = max(best, (round(mean, 9), -n_iter, -i))
-    assert (tuned.n_iter_, tuned.choice_) == (-best[1], tuned.results_["params"][-best[2]])
-    assert len({tuple(setting.items()) for setting in tuned.results_["params"]}) == 4
-    if tuned.n_iter_:
-        expected = method(loss=Margin(), max_iter=tuned.n_iter_).set_params(**tuned.choice_).fit(CHAIN, data, rng)
+    assert (tuned.best_n_iter_, tuned.best_params_) == (-best[1], tuned.cv_results_["params"][-best[2]])
+    assert len({tuple(setting.items()) for setting in tuned.cv_results_["params"]}) == 4
+    if tuned.best_n_iter_:
+        learner = method(loss=Margin(), max_iter=tuned.best_n_iter_).set_params(**tuned.best_params_)
+        expected = learner.fit(CHAIN, data, rng)
+        assert (tuned.n_iter_, tuned.converged_) == (learner.n_iter_, learner.converged_)
+        assert tuned.history_ == learner.history_
     else:
         expected = MaximumLikelihood().fit(CHAIN, data, rng)
     np.testing.assert_array_equal(tables.cells, expected.cells)
@@ -72,9 +76,10 @@ def test_nothing_is_gained_so_the_start_stays():
     data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
     tuned = CrossTuned(param_grid=GRID, cv=4)
     tables = tuned.fit(Structure([-1, 0]), data, np.random.default_rng(0))
-    assert tuned.n_iter_ == 0
-    assert tuned.choice_ == {"loss__kappa": 0.1, "loss__scale": 0.05}
-    assert tuned.results_["mean_rate"][0, 0] == 1
+    assert tuned.best_n_iter_ == 0
+    assert (tuned.n_iter_, tuned.converged_, tuned.history_) == (0, False, [])
+    assert tuned.best_params_ == {"loss__kappa": 0.1, "loss__scale": 0.05}
+    assert tuned.score_path_[0, 0] == 1
     np.testing.assert_array_equal(
         tables.cells, MaximumLikelihood().fit(Structure([-1, 0]), data, np.random.default_rng(0)).cells
     )
@@ -83,25 +88,58 @@ def test_nothing_is_gained_so_the_start_stays():
 def test_patience_ends_runs_and_the_last_rate_stands_for_the_rest():
     data = noisy_data()
     grid = {"loss__scale": [0.5]}
-    results = {}
+    paths, ran = {}, {}
     for patience in (3, None):
         tuned = CrossTuned(learner=LBFGS(max_iter=40), param_grid=grid, cv=3, patience=patience)
         tuned.fit(CHAIN, data, np.random.default_rng(0))
-        results[patience] = tuned.results_
-    short, full = results[3], results[None]
-    assert (short["n_iter"] < full["n_iter"]).all()
-    first = short["n_iter"].min()
+        paths[patience] = tuned.score_path_
+        ran[patience] = np.array([tuned.cv_results_[f"split{k}_n_iter"][0] for k in range(3)])
+    short, full = paths[3], paths[None]
+    assert (ran[3] < ran[None]).all()
+    first = ran[3].min()
     assert first >= 3
-    np.testing.assert_array_equal(short["mean_rate"][0, : first + 1], full["mean_rate"][0, : first + 1])
-    assert short["mean_rate"].shape == (1, 1 + short["n_iter"].max())
+    np.testing.assert_array_equal(short[0, : first + 1], full[0, : first + 1])
+    assert short.shape == (1, 1 + ran[3].max())
     fold = deal_folds(data.y, 3, np.random.default_rng(0))
     last = 0.0
-    for k, n_iter in enumerate(short["n_iter"][0]):
+    for k, n_iter in enumerate(ran[3]):
         fitted = LBFGS(loss=Margin(scale=0.5), max_iter=n_iter).fit(
             CHAIN, data.take(fold != k), np.random.default_rng(0)
         )
         last += rate(fitted, data.take(fold == k)) * (fold == k).mean()
-    assert short["mean_rate"][0, -1] == pytest.approx(last)
+    assert short[0, -1] == pytest.approx(last)
+
+
+def test_the_table_of_results_is_scikit_learns():
+    data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90))
+    grid = [{"loss__scale": [0.05, 0.5]}, {"loss__kappa": [0.1, 0.5], "alpha": [0.5]}]
+    tuned = CrossTuned(learner=ConjugateGradient(max_iter=6), param_grid=grid, cv=3)
+    tuned.fit(CHAIN, data, np.random.default_rng(0))
+    table = pd.DataFrame(tuned.cv_results_)
+    assert table["params"].tolist() == tuned.cv_results_["params"]
+    given = table.filter(like="param_").notna()
+    assert given.columns.tolist() == ["param_alpha", "param_loss__kappa", "param_loss__scale"]
+    assert given.to_numpy().tolist() == [[False, False, True]] * 2 + [[True, True, False]] * 2
+    fold = deal_folds(data.y, 3, np.random.default_rng(0))
+    for i, row in table.iterrows():
+        assert all(row[f"param_{name}"] == value for name, value in row["params"].items())
+        learner = ConjugateGradient(loss=Margin(), max_iter=max(1, row["best_n_iter"])).set_params(**row["params"])
+        for k in range(3):
+            train = data.take(fold != k)
+            start = learner.start(CHAIN, train, np.random.default_rng(0))
+            tables = learner.improve(start, train) if row["best_n_iter"] else start
+            assert row[f"split{k}_test_score"] == pytest.approx(rate(tables, data.take(fold == k)))
+            assert row["best_n_iter"] <= row[[f"split{j}_n_iter" for j in range(3)]].max() <= 6
+        scores = row[[f"split{k}_test_score" for k in range(3)]].astype(float)
+        share = [data.weights[fold == k].sum() for k in range(3)]
+        assert row["mean_test_score"] == pytest.approx(np.average(scores, weights=share))
+        assert row["std_test_score"] == pytest.approx(scores.std(ddof=0))
+        assert row["rank_test_score"] == 1 + (table["mean_test_score"] > row["mean_test_score"]).sum()
+        assert row["mean_test_score"] == tuned.score_path_[i].max()
+    best = table.iloc[tuned.best_index_]
+    assert best["rank_test_score"] == 1
+    assert (best["params"], best["best_n_iter"]) == (tuned.best_params_, tuned.best_n_iter_)
+    assert best["mean_test_score"] == tuned.best_score_
 
 
 def test_results_do_not_depend_on_threads():
@@ -111,8 +149,8 @@ def test_results_do_not_depend_on_threads():
         tuned = CrossTuned(learner=ConjugateGradient(max_iter=15), n_jobs=n_jobs, cv=4)
         models.append((tuned.fit(CHAIN, data, np.random.default_rng(7)), tuned))
     np.testing.assert_array_equal(models[0][0].cells, models[1][0].cells)
-    np.testing.assert_array_equal(models[0][1].results_["mean_rate"], models[1][1].results_["mean_rate"])
-    assert models[0][1].choice_ == models[1][1].choice_
+    np.testing.assert_array_equal(models[0][1].score_path_, models[1][1].score_path_)
+    assert models[0][1].best_params_ == models[1][1].best_params_
 
 
 class WarningLoss:
@@ -128,10 +166,10 @@ def test_failed_line_searches_on_folds_are_no_news():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tuned.fit(CHAIN, noisy_data(n=60), np.random.default_rng(0))
-    assert tuned.results_["n_iter"].min() > 0
+    assert min(tuned.cv_results_[f"split{k}_n_iter"].min() for k in range(4)) > 0
     with warnings.catch_warnings(record=True) as of_one_fit:
         warnings.simplefilter("always")
-        LBFGS(loss=WarningLoss(), max_iter=tuned.n_iter_).fit(CHAIN, noisy_data(n=60), np.random.default_rng(0))
+        LBFGS(loss=WarningLoss(), max_iter=tuned.best_n_iter_).fit(CHAIN, noisy_data(n=60), np.random.default_rng(0))
     assert 0 < len(caught) == len(of_one_fit)  # those of the fit on all rows
 
 
@@ -152,9 +190,9 @@ def test_default_grids():
     )
     for tuned in (margin, likelihood):
         tuned.fit(CHAIN, data, np.random.default_rng(0))
-    assert [set(setting) for setting in margin.results_["params"]] == [{"loss__scale", "loss__kappa"}] * 6
-    assert likelihood.results_["params"] == [{}]
-    assert likelihood.choice_ == {}
+    assert [set(setting) for setting in margin.cv_results_["params"]] == [{"loss__scale", "loss__kappa"}] * 6
+    assert likelihood.cv_results_["params"] == [{}]
+    assert likelihood.best_params_ == {}
 
 
 def test_what_the_user_passed_stays_as_it_was():
@@ -165,10 +203,10 @@ def test_what_the_user_passed_stays_as_it_was():
     model = BayesNetClassifier(structure=structure, parameters=tuned, random_state=0).fit(X, y)
     assert loss.scale == 0.3
     assert tuned.learner.max_iter == 4
-    assert not hasattr(tuned, "choice_")
+    assert not hasattr(tuned, "best_params_")
     assert model.parameters_ is not tuned
-    assert set(model.parameters_.choice_) == set(GRID)
-    assert 0 <= model.parameters_.n_iter_ <= 4
+    assert set(model.parameters_.best_params_) == set(GRID)
+    assert 0 <= model.parameters_.best_n_iter_ <= 4
     assert isinstance(model.structure_learner_, ChowLiu)
     assert model.structure_learner_ is not structure
 
@@ -210,6 +248,6 @@ def test_features_that_are_always_missing_change_nothing():
         learner.fit(structure, some, np.random.default_rng(0))
         for learner, structure, some in zip(tuned, (CHAIN, pair), (blind, without), strict=True)
     ]
-    assert (tuned[0].choice_, tuned[0].n_iter_) == (tuned[1].choice_, tuned[1].n_iter_)
-    np.testing.assert_allclose(tuned[0].results_["mean_rate"], tuned[1].results_["mean_rate"])
+    assert (tuned[0].best_params_, tuned[0].best_n_iter_) == (tuned[1].best_params_, tuned[1].best_n_iter_)
+    np.testing.assert_allclose(tuned[0].score_path_, tuned[1].score_path_)
     np.testing.assert_allclose(tables[0].cells[: len(tables[1].cells)], tables[1].cells, atol=1e-6)

@@ -4,12 +4,13 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, RandomizedSearchCV, StratifiedKFold
 
 from tanlearn import (
     BayesNetClassifier,
@@ -68,13 +69,32 @@ def test_a_score_is_that_of_the_estimator_by_hand():
     assert found.cv_results_["rank_test_score"][found.best_index_] == 1
 
 
+def test_the_table_of_results_is_scikit_learns():
+    theirs = RandomizedSearchCV(BASE, SPACE, n_iter=3, cv=2, random_state=0).fit(X, Y)
+    ours = search(n_iter=3, cv=2).fit(X, Y)
+    scoring = {"mean_score_time", "std_score_time"}  # ours does not measure it
+    costs = {"mean_n_parameters", "mean_size_bits", "mean_n_operations"}
+    assert set(ours.cv_results_) == set(theirs.cv_results_) - scoring | costs
+    assert ours.cv_results_["params"] == theirs.cv_results_["params"]
+    for name in SPACE:
+        column = ours.cv_results_[f"param_{name}"]
+        assert isinstance(column, np.ma.MaskedArray)
+        assert column.tolist() == theirs.cv_results_[f"param_{name}"].tolist()
+    table = pd.DataFrame(ours.cv_results_)
+    assert table.shape == (3, len(ours.cv_results_))
+    assert (table["std_fit_time"] >= 0).all()
+    assert ours.n_splits_ == theirs.n_splits_ == 2
+    assert ours.refit_time_ > 0
+
+
 def test_best_settings_are_refitted_on_all_rows():
     found = search(cv=3).fit(X, Y)
     again = clone(BASE).set_params(random_state=found.best_index_, **found.best_params_).fit(X, Y)
     np.testing.assert_array_equal(found.predict_proba(X), again.predict_proba(X))
     np.testing.assert_array_equal(found.predict_log_proba(X), again.predict_log_proba(X))
     assert found.score(X, Y) > 0.9
-    assert not hasattr(search(refit=False).fit(X, Y), "best_estimator_")
+    without = search(refit=False).fit(X, Y)
+    assert not any(hasattr(without, name) for name in ("best_estimator_", "refit_time_", "classes_"))
 
 
 def test_interrupted_search_goes_on_where_it_ended(tmp_path):

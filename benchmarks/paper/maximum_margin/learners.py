@@ -83,13 +83,17 @@ class CrossTunedGradient:
         tuning = CrossTuned(learner=learner, param_grid=grid, n_jobs=options.n_jobs, verbose=options.verbose)
         if grid and data.n_samples > options.tune_rows:
             tuning.fit(structure, sample(data, options.tune_rows, rng), rng)
-            tuning.set_params(param_grid={name: [value] for name, value in tuning.choice_.items()})
+            tuning.set_params(param_grid={name: [value] for name, value in tuning.best_params_.items()})
         tuning.fit(structure, data, rng)
-        if tuning.n_iter_:
-            learner.set_params(**tuning.choice_, max_iter=tuning.n_iter_)
+        if tuning.best_n_iter_:
+            learner.set_params(**tuning.best_params_, max_iter=tuning.best_n_iter_)
         else:
             learner = MaximumLikelihood(alpha=learner.alpha)  # where the search starts
-        found = {"tuning_seconds": time.process_time() - started, "choice": tuning.choice_, "n_iter": tuning.n_iter_}
+        found = {
+            "tuning_seconds": time.process_time() - started,
+            "choice": tuning.best_params_,
+            "n_iter": tuning.best_n_iter_,
+        }
         return {**measure(learner, part, structure, rng), **found}
 
 
