@@ -23,9 +23,6 @@ from tanlearn.training.losses import Hybrid
 
 __all__ = ["ParetoFront", "not_dominated", "pareto_search"]
 
-#: What a classifier should have little of.
-_COSTS = ("error", "size_bits", "n_operations")
-
 
 def not_dominated(costs: Any) -> IntArray:
     """Return the points that no other is at least as good as: a Pareto front.
@@ -59,17 +56,17 @@ class ParetoFront:
 
     Parameters
     ----------
-    results : list of dict
-        For every combination its settings, held-out ``error`` (nan if a training failed), ``size_bits``,
-        ``n_operations`` and ``seconds``, means over the splits. The smallest first; ``pandas.DataFrame(results)`` is a
-        table of them.
+    cv_results : dict of ndarrays
+        ``cv_results_`` of :class:`~tanlearn.TANSearchCV`, the smallest combination first. ``mean_test_score`` (nan if a
+        training failed), ``mean_size_bits`` and ``mean_n_operations`` decide on the front;
+        ``pandas.DataFrame(cv_results)`` is a table to look at.
     front : ndarray of shape (n_estimators,), intp
-        Which of the results are not dominated.
+        Rows of those that are not dominated.
     estimators : list of TANClassifier
         The classifiers of the front, trained on all rows.
     """
 
-    results: list[dict[str, Any]]
+    cv_results: dict[str, Any]
     front: IntArray
     estimators: list[TANClassifier]
 
@@ -104,7 +101,8 @@ class ParetoFront:
                 f"has {smallest} bits, the fastest {fewest} operations. Allow more, or search fewer bits and higher "
                 f"prices of size."
             )
-        return self.estimators[min(allowed, key=lambda i: (self.results[self.front[i]]["error"], sizes[i]))]
+        score = self.cv_results["mean_test_score"][self.front]
+        return self.estimators[min(allowed, key=lambda i: (-score[i], sizes[i]))]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw held-out errors over sizes.
@@ -129,7 +127,8 @@ class ParetoFront:
             except ImportError as error:
                 raise ImportError('plots need Matplotlib. Install it with: pip install "tanlearn[plot]"') from error
             ax = pyplot.subplots(layout="constrained")[1]
-        points = np.array([[line["size_bits"], 100 * line["error"]] for line in self.results])
+        errors = 100 * (1 - self.cv_results["mean_test_score"])
+        points = np.column_stack([self.cv_results["mean_size_bits"], errors])
         ax.scatter(*points.T, s=16, color="#999999", label="all")
         ax.plot(*points[self.front].T, color="#0072b2", marker="o", label="Pareto front")
         ax.set(xscale="log", xlabel="size of the tables [bits]", ylabel="held-out error [%]")
@@ -201,7 +200,7 @@ def pareto_search(
     >>> X, y = load_iris(return_X_y=True)
     >>> estimator = TANClassifier(n_epochs=30, batch_size=20)
     >>> found = pareto_search(estimator, X, y, bits=[None, (3, 1)], size_weight=[0, 0.01])
-    >>> len(found.results), len(found.front) < 4
+    >>> len(found.cv_results["params"]), len(found.front) < 4
     (4, True)
     >>> small = found.best_within(size_bits=400)
     >>> small.size_bits_ <= 400, small.score(X, y) > 0.9
@@ -226,25 +225,18 @@ def pareto_search(
         verbose=verbose,
     ).fit(X, y, sample_weight)
     table = search.cv_results_
-    columns = {
-        "error": 1 - table["mean_test_score"],
-        **{name: table[f"mean_{name}"] for name in ("size_bits", "n_operations")},
-        "seconds": table["mean_fit_time"],
-    }
-    results = [
-        {**params, **{name: float(values[i]) for name, values in columns.items()}}
-        for i, params in enumerate(table["params"])
-    ]
-    results.sort(key=lambda line: [np.nan_to_num(line[name], nan=np.inf) for name in ("size_bits", "error")])
-    front = not_dominated([[line[name] for name in _COSTS] for line in results])
+    order = np.lexsort((1 - table["mean_test_score"], table["mean_size_bits"]))  # nan last
+    params = [table["params"][i] for i in order]
+    table = {name: values[order] for name, values in table.items() if name != "params"} | {"params": params}
+    costs = 1 - table["mean_test_score"], table["mean_size_bits"], table["mean_n_operations"]
+    front = not_dominated(np.column_stack(costs))
     base = clone(estimator)
     if base.loss is None:
         base.set_params(loss=Hybrid())
 
-    def refit(line: dict[str, Any]) -> TANClassifier:
-        params = {name: line[name] for name in grid}
-        model: TANClassifier = clone(base).set_params(**clone(params, safe=False))
+    def refit(setting: dict[str, Any]) -> TANClassifier:
+        model: TANClassifier = clone(base).set_params(**clone(setting, safe=False))
         return model.fit(X, y, sample_weight)
 
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
-    return ParetoFront(results, front, parallel(delayed(refit)(results[i]) for i in front))
+    return ParetoFront(table, front, parallel(delayed(refit)(params[i]) for i in front))

@@ -18,7 +18,7 @@ X = np.random.default_rng(0).integers(0, 2, (300, 4))
 Y = X[:, 0] ^ X[:, 1]
 X[:, 2:] = np.where(np.random.default_rng(1).random((300, 2)) < 0.6, X[:, 2:], Y[:, np.newaxis])
 BASE = TANClassifier(candidates="all", n_epochs=12, batch_size=20, learning_rate=0.1, structure_learning_rate=0.1)
-COSTS = ["error", "size_bits", "n_operations"]
+COSTS = ["mean_test_score", "mean_size_bits", "mean_n_operations"]
 
 
 def search(**options):
@@ -45,37 +45,48 @@ def test_exactly_the_dominated_are_dropped(points):
 
 
 def test_no_result_beats_one_of_the_front(found):
-    table = pd.DataFrame(found.results)
+    table = pd.DataFrame(found.cv_results)
     assert len(table) == 6
-    assert table["size_bits"].is_monotonic_increasing
-    np.testing.assert_array_equal(found.front, not_dominated(table[COSTS]))
+    assert table["mean_size_bits"].is_monotonic_increasing
+    np.testing.assert_array_equal(found.front, not_dominated(table[COSTS] * [-1, 1, 1]))
     assert 1 < len(found.front) < 6
-    assert table["error"].min() == min(found.results[i]["error"] for i in found.front)
+    assert table["mean_test_score"].max() == table["mean_test_score"][found.front].max()
+
+
+def test_rows_of_the_table_belong_together(found):
+    table = pd.DataFrame(found.cv_results)
+    assert {row["bits"] for row in table["params"]} == {None, (1, 0), (3, 1)}
+    for name in ("bits", "size_weight"):
+        assert found.cv_results[f"param_{name}"].tolist() == [setting[name] for setting in table["params"]]
+    for row, model in zip(found.front, found.estimators, strict=True):
+        setting = found.cv_results["params"][row]
+        assert {name: model.get_params()[name] for name in setting} == setting
 
 
 def test_results_are_those_of_the_estimator_by_hand():
     splitter = StratifiedKFold(2, shuffle=True, random_state=1)
-    line = search(cv=splitter, bits=[2], size_weight=[0.1], random_state=3).results[0]
+    table = search(cv=splitter, bits=[2], size_weight=[0.1], random_state=3).cv_results
     models = []
     for train, test in splitter.split(X, Y):
         model = clone(BASE).set_params(bits=2, size_weight=0.1, random_state=3)
         models.append((model.fit(X[train], Y[train]), model.score(X[test], Y[test])))
-    assert line["error"] == pytest.approx(1 - np.mean([score for _, score in models]))
-    assert line["size_bits"] == np.mean([model.size_bits_ for model, _ in models])
-    assert line["n_operations"] == 8
+    assert table["mean_test_score"] == pytest.approx([np.mean([score for _, score in models])])
+    assert table["mean_size_bits"] == [np.mean([model.size_bits_ for model, _ in models])]
+    assert table["mean_n_operations"] == [8]
 
 
 def test_threads_change_nothing(found):
     other = search(n_jobs=2)
-    for line, twin in zip(found.results, other.results, strict=True):
-        assert {**line, "seconds": 0} == {**twin, "seconds": 0}
+    assert found.cv_results.keys() == other.cv_results.keys()
+    for name in found.cv_results.keys() - {"mean_fit_time", "std_fit_time"}:
+        np.testing.assert_array_equal(found.cv_results[name], other.cv_results[name])
     np.testing.assert_array_equal(found.front, other.front)
     for model, twin in zip(found.estimators, other.estimators, strict=True):
         np.testing.assert_array_equal(model.tables_.cells, twin.tables_.cells)
 
 
 def test_the_best_of_a_budget_is_of_the_front_and_within(found):
-    assert found.best_within() is found.estimators[np.argmin([found.results[i]["error"] for i in found.front])]
+    assert found.best_within() is found.estimators[found.cv_results["mean_test_score"][found.front].argmax()]
     sizes = [model.size_bits_ for model in found.estimators]
     for size in sizes:
         assert found.best_within(size_bits=size, n_operations=8).size_bits_ <= size
@@ -91,19 +102,19 @@ def test_the_best_of_a_budget_is_of_the_front_and_within(found):
 def test_further_parameters_reach_the_loss_and_files_are_gone_on_from(tmp_path, capsys):
     options = {"bits": [2], "size_weight": [0.1], "param_grid": {"loss__gamma": [1, 3]}, "verbose": 1}
     first = search(checkpoint=tmp_path / "search", **options)
-    assert {line["loss__gamma"] for line in first.results} == {1, 3}
-    assert first.estimators[0].loss.gamma == first.results[first.front[0]]["loss__gamma"]
+    assert set(first.cv_results["param_loss__gamma"]) == {1, 3}
+    assert first.estimators[0].loss.gamma == first.cv_results["param_loss__gamma"][first.front[0]]
     assert capsys.readouterr().out.count("accuracy") == 2
     again = search(checkpoint=tmp_path / "search", **options)
     assert capsys.readouterr().out == ""
-    assert again.results == first.results
+    for name, values in again.cv_results.items():
+        np.testing.assert_array_equal(values, first.cv_results[name])
 
 
 def test_trainings_that_fail_are_not_of_the_front():
     found = search(bits=[None], size_weight=[0], param_grid={"learning_rate": [0.01, 1e39]})
-    failed = [i for i, line in enumerate(found.results) if np.isnan(line["error"])]
-    assert len(failed) == 1
-    assert set(found.front) == {0, 1} - set(failed)
+    assert np.isnan(found.cv_results["mean_test_score"]).tolist() == [False, True]  # what has no size comes last
+    assert found.front.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +137,7 @@ def test_plot_shows_all_results_and_the_front(found):
     (points,) = axes.collections
     (line,) = axes.lines
     assert len(points.get_offsets()) == 6
-    assert sorted(line.get_xdata()) == [found.results[i]["size_bits"] for i in found.front]
+    assert line.get_xdata().tolist() == found.cv_results["mean_size_bits"][found.front].tolist()
     assert (np.diff(line.get_ydata()) <= 0).all()
     assert axes.get_ylabel() == "held-out error [%]"
 
