@@ -74,9 +74,10 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
     tables_ : Tables
         Log-probabilities of every feature given its parents and the class.
     structure_learner_ : StructureLearner
-        The copy of ``structure`` that learnt, unless that is a structure or None.
+        The copy of ``structure`` that learnt, with what it found on the way, such as ``history_``; not set if that is a
+        structure or None.
     parameters_ : ParameterLearner
-        The copy of ``parameters`` that learnt, with what it found on the way.
+        The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -175,7 +176,7 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classi
     tables_ : Tables
         Log-probabilities of every feature given the class.
     parameters_ : ParameterLearner
-        The copy of ``parameters`` that learnt, with what it found on the way.
+        The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder

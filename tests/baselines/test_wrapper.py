@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, scorer_of
+from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, scorer_of, varied_data
 
-from tanlearn import EncodedData, MaximumLikelihood, Structure
-from tanlearn.baselines import GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, wrapper
+from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, Structure
+from tanlearn.baselines import Edge, GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, wrapper
 from tanlearn.baselines.wrapper import first_best, single_parents
 
 
@@ -164,6 +164,24 @@ def test_single_parents_and_the_first_of_the_best():
 
 
 SEARCHES = [GreedySearch, OrderSearch, SuperParent, SimulatedAnnealing]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_histories_have_one_shape(search):
+    model = BayesNetClassifier(structure=search(score="margin"), random_state=0)
+    data = varied_data(3)
+    model.fit(data.codes.T, data.y)
+    learnt = model.structure_learner_
+    assert len(learnt.history_) > 1
+    for edge in learnt.history_:
+        assert type(edge) is Edge
+        assert [type(value) for value in edge] == [int, tuple, float, int]
+        assert {type(j) for j in edge.parents} <= {int}
+    assert learnt.history_[-1].score == learnt.score_
+    assert (np.diff([edge.step for edge in learnt.history_], prepend=0) > 0).all()
+    assert (np.diff([edge.score for edge in learnt.history_]) > 0).all()
+    given = [tuple(j for j in own if j >= 0) for own in learnt.structure_.parents.tolist()]
+    assert given[learnt.history_[-1].child] == learnt.history_[-1].parents
 
 
 def search_of(search, **parameters):

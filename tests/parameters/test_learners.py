@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
+from numpydoc.docscrape import ClassDoc
 from oracles import parameters as naive_parameters
 from sklearn.base import clone
 
 from tanlearn import (
     LBFGS,
+    BayesNetClassifier,
     ConditionalNLL,
     ConjugateGradient,
+    ConvexRelaxation,
+    CrossTuned,
     EncodedData,
+    EpochReport,
     ExpectationMaximization,
     ExtendedBaumWelch,
     Hybrid,
@@ -17,9 +22,11 @@ from tanlearn import (
     MaximumLikelihood,
     StochasticGradient,
     Structure,
+    parameters,
 )
 from tanlearn._typing import missing_code
 from tanlearn.network.inference import log_joint
+from tanlearn.parameters import BatchLearner, ParameterLearner
 from tanlearn.training.objectives import Objective
 
 RNG = np.random.default_rng(0)
@@ -192,6 +199,33 @@ LEARNERS = [
     StochasticGradient(n_epochs=5),
     ExpectationMaximization(),
 ]
+
+
+ITERATIVE = [*LEARNERS, ConvexRelaxation(), CrossTuned(cv=2), CrossTuned(learner=LBFGS(max_iter=3), cv=2)]
+
+
+@pytest.mark.parametrize("learner", ITERATIVE, ids=lambda learner: type(learner).__name__)
+def test_what_learners_know_has_one_shape(learner):
+    if isinstance(learner, ConvexRelaxation):
+        pytest.importorskip("cvxpy")
+    data = random_data(missing=not isinstance(learner, ConvexRelaxation))
+    codes = np.where(data.codes == missing_code(data.codes.dtype), np.nan, data.codes).T
+    model = BayesNetClassifier(structure=CHAIN, parameters=learner, random_state=0).fit(codes, data.y)
+    known, told = model.parameters_, vars(model.parameters_)
+    assert not vars(learner).keys() & {"n_iter_", "converged_", "history_"}
+    assert type(known.n_iter_) is int
+    convergence, entry = (type(None), EpochReport) if isinstance(learner, StochasticGradient) else (bool, float)
+    assert type(told.get("converged_")) is convergence
+    assert {type(value) for value in told.get("history_", [])} <= {entry}
+    assert isinstance(learner, ConvexRelaxation) == ("history_" not in told)
+    documented = {attribute.name for attribute in ClassDoc(type(learner))["Attributes"]}
+    assert {name for name in told if name.endswith("_")} <= documented
+
+
+def test_no_learner_is_forgotten():
+    learners = {getattr(parameters, name) for name in parameters.__all__} - {BatchLearner, ParameterLearner}
+    learners = {learner for learner in learners if hasattr(learner, "fit")}
+    assert learners == {MaximumLikelihood, *map(type, ITERATIVE)}  # the first has a closed form
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
