@@ -219,6 +219,14 @@ def test_progress_is_told(capsys):
     assert [line.split(":")[0] for line in lines] == ["setting 0, fold 0", "setting 0, fold 1"]
 
 
+def test_iterations_that_were_run_are_those_told(capsys):
+    learner = CrossTuned(learner=LBFGS(max_iter=40), param_grid={"alpha": [0.1, 1.0]}, cv=3, patience=2, verbose=1)
+    learner.fit(CHAIN, noisy_data(), np.random.default_rng(0))
+    told = [int(line.split()[-2]) for line in capsys.readouterr().out.splitlines()]
+    ran = np.transpose([learner.cv_results_[f"split{k}_n_iter"] for k in range(3)])
+    assert ran.ravel().tolist() == told
+
+
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
