@@ -75,7 +75,7 @@ class CrossTuned(BaseEstimator):
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
         Held-out classification rate, the mean of all rows, after 0, 1, ... iterations.
     n_iter_ : int
-        Iterations of the chosen setting on all rows: those chosen, or fewer if it converged before.
+        Iterations of the chosen setting on all rows: those chosen, or fewer if its search ended before.
     converged_ : bool
         Whether these ended because of the learner's ``tol``.
     history_ : list of float
