@@ -11,9 +11,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import exp, exp_all, log
@@ -147,14 +147,13 @@ class SimulatedAnnealing(WrapperSearch):
         scorer = self._start(data, rng, self.initial)
         temperatures = self._schedule()
 
-        def search(number: int, own: np.random.Generator) -> tuple[StructureScorer, list[Edge]]:
+        def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[Edge]]:
+            number, own = chain
             best, history = _anneal(scorer.copy(), temperatures, own)
             self._tell(f"chain {number + 1} of {self.n_chains}", best)
             return best, history
 
-        chains = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-            delayed(search)(number, own) for number, own in enumerate(rng.spawn(self.n_chains))
-        )
+        chains = in_threads(search, enumerate(rng.spawn(self.n_chains)), self.n_jobs)
         best, self.history_ = chains[first_best([own.value for own, _ in chains])]
         self._keep(best)
         return self.structure_

@@ -15,10 +15,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._memory import check_memory
+from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
@@ -359,13 +359,12 @@ class OneDependenceEnsemble:
                 scores[block] = found.get() - _log_number(n_parents.get())
             return scores
 
-        def score(block: slice) -> None:
-            found, n_parents = _score(kernels, np, self.n_classes, np.ascontiguousarray(codes[:, block]), *arrays)
-            scores[block] = found - _log_number(n_parents)
+        def score(first: int, last: int) -> None:
+            block = np.ascontiguousarray(codes[:, first:last])
+            found, n_parents = _score(kernels, np, self.n_classes, block, *arrays)
+            scores[first:last] = found - _log_number(n_parents)
 
-        blocks = [slice(first, first + _BLOCK) for first in range(0, len(scores), _BLOCK)]
-        n_threads = min(effective_n_jobs(n_jobs), len(blocks))
-        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(score)(block) for block in blocks)
+        in_blocks(score, len(scores), _BLOCK, n_jobs)
         return scores
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import conditional_mutual_information
@@ -66,10 +67,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
             return entropy
 
         n_threads = min(effective_n_jobs(n_jobs), len(remaining))
-        shares = np.array_split(remaining, n_threads)
-        parts = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
-            delayed(entropies)(share) for share in shares
-        )
+        parts = in_threads(entropies, np.array_split(remaining, n_threads), n_threads)
         place = int(round_information(np.concatenate(parts)).argmin())
         ordering.append(remaining[place])
         samples, group = _refine(data, samples, group, data.codes[remaining[place]])

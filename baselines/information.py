@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import sparse_information
@@ -130,10 +130,7 @@ class Information:
             others = np.concatenate([narrow, wide[:place]])
             _inform(data, int(wide[place]), others, of_pairs[wide[place]])
 
-        n_threads = min(effective_n_jobs(n_jobs), len(wide))
-        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
-            delayed(inform)(place) for place in range(len(wide))
-        )
+        in_threads(inform, range(len(wide)), n_jobs)
         of_class = [_counts(data, np.array([i]), None).mutual_information()[0] for i in range(data.n_features)]
         return cls(
             data.n_states,

@@ -8,14 +8,16 @@ feature, which may take the first as its parent; the papers start at the third (
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
@@ -152,10 +154,7 @@ class OrderSearch(WrapperSearch):
             child = int(self.ordering_[place])
             candidates = _candidates(self.ordering_[:place], self.max_parents)
             shares = _shares(data, child, candidates, n_threads)
-            found = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
-                delayed(score)(child, share) for share in shares
-            )
-            values = np.concatenate(found)
+            values = np.concatenate(in_threads(partial(score, child), shares, n_threads))
             number = first_best(values)
             if values[number] > scorer.value + ROUNDING:
                 scorer.take(scorer.families(child, candidates[number : number + 1]), 0, float(values[number]))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from joblib import Parallel, delayed
+
+from tanlearn._threads import in_threads
 
 from .greedy import GreedySearch, tree_labels
 from .wrapper import Families, StructureScorer, first_best, try_many
@@ -84,10 +85,7 @@ class SuperParent(GreedySearch):
                 parents = scorer.parents.copy()
                 parents[of_parent, 0] = number
                 adopted.append(parents)
-            scores = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-                delayed(scorer.score)(one) for one in adopted
-            )
-            best = first_best(scores)
+            best = first_best(in_threads(scorer.score, adopted, self.n_jobs))
             edge = np.array([[best, -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]
             values = np.concatenate(try_many(scorer, tasks, self.n_jobs))

@@ -17,11 +17,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from tanlearn._memory import check_memory
+from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
@@ -458,9 +458,7 @@ def try_many(
     list of ndarray
         The scores of every task.
     """
-    return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-        delayed(scorer.try_families)(*task) for task in tasks
-    )
+    return in_threads(lambda task: scorer.try_families(*task), tasks, n_jobs)
 
 
 def first_best(values: Any) -> int:

@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import Column, read_columns
 from tanlearn.data.validation import read_classes, read_weights
@@ -101,8 +101,9 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         weights = np.ones(n_samples) if weights is None else weights.astype(np.float64)
         rows = weights > 0
         codes, classes = read_classes(y, n_samples, rows)
-        self.cut_points_ = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-            delayed(_cut_points)(column.take(rows), codes, weights[rows], len(classes)) for column in columns
+        weights = weights[rows]
+        self.cut_points_ = in_threads(
+            lambda column: _cut_points(column.take(rows), codes, weights, len(classes)), columns, self.n_jobs
         )
         self.n_states_: IntArray = np.array([len(cuts) + 1 for cuts in self.cut_points_], dtype=np.intp)
         return self

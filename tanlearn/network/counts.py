@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from tanlearn._memory import check_memory
+from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
@@ -471,7 +472,7 @@ def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs:
         for i in children[first::n_threads]:
             work(i)
 
-    Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(share)(k) for k in range(n_threads))
+    in_threads(share, range(n_threads), n_threads)
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:

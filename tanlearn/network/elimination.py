@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import elimination as kernels
 from tanlearn.network.structures import Structure
@@ -102,10 +102,10 @@ class Eliminator:
         scores = np.empty((len(samples), self._layout.n_classes))
         tables = cells, self._network, self._is_normalized
 
-        def score(block: slice) -> None:
-            self._run(kernels.eliminate, codes, samples[block], tables, scores[block])
+        def score(first: int, last: int) -> None:
+            self._run(kernels.eliminate, codes, samples[first:last], tables, scores[first:last])
 
-        self._each_block(score, len(samples), n_jobs)
+        in_blocks(score, len(samples), _BLOCK, n_jobs)
         return scores
 
     def log_joint_adjoint(
@@ -154,8 +154,7 @@ class Eliminator:
             rows = parts[part]
             self._run(kernels.eliminate_adjoint, codes, samples[rows], tables, d_scores[rows], d_cells[part])
 
-        n_threads = n_jobs if len(parts) > 1 else 1
-        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(delayed(add)(k) for k in range(len(parts)))
+        in_threads(add, range(len(parts)), n_jobs)
         return d_cells.sum(axis=0)
 
     def complete(
@@ -188,10 +187,10 @@ class Eliminator:
         """
         completed = codes.copy()
 
-        def fill(block: slice) -> None:
-            self._run(kernels.most_probable, codes, samples[block], (cells, self._network), y, completed)
+        def fill(first: int, last: int) -> None:
+            self._run(kernels.most_probable, codes, samples[first:last], (cells, self._network), y, completed)
 
-        self._each_block(fill, len(samples), n_jobs)
+        in_blocks(fill, len(samples), _BLOCK, n_jobs)
         return completed
 
     def sample(self, codes: Codes, samples: IntArray, cells: FloatArray, rng: np.random.Generator) -> Codes:
@@ -222,13 +221,6 @@ class Eliminator:
         uniform = rng.random((len(samples), codes.shape[0]))
         self._run(kernels.sample_completions, codes, samples, (cells, self._network), uniform, drawn)
         return drawn
-
-    def _each_block(self, work: Callable[[slice], None], n_samples: int, n_jobs: int | None) -> None:
-        """Have all samples done, block by block."""
-        blocks = [slice(first, first + _BLOCK) for first in range(0, n_samples, _BLOCK)]
-        Parallel(n_jobs=n_jobs if len(blocks) > 1 else 1, prefer="threads", require="sharedmem")(
-            delayed(work)(block) for block in blocks
-        )
 
     def _run(
         self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
+from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as forests
@@ -135,10 +134,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
     arrays, missing = (cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
 
     def score(first: int, last: int) -> None:
-        rows = np.empty(_BLOCK, np.intp)
-        for start in range(first, last, _BLOCK):
-            stop = min(start + _BLOCK, last)
-            kernels.log_joint(codes, start, *arrays, missing, rows[: stop - start], scores[start:stop])
+        kernels.log_joint(codes, first, *arrays, missing, np.empty(last - first, np.intp), scores[first:last])
 
     if device == "cpu":
         _share(score, len(scores), n_jobs)
@@ -167,10 +163,8 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     def score(first: int, last: int) -> None:
         count = np.empty(sizes[0], np.intp)
         belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(place).max(), sizes[2]))
-        for start in range(first, last, _BLOCK):
-            stop = min(start + _BLOCK, last)
-            block = np.ascontiguousarray(codes[:, start:stop])
-            forests.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[start:stop])
+        block = np.ascontiguousarray(codes[:, first:last])
+        forests.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[first:last])
 
     if device == "cpu":
         _share(score, len(scores), n_jobs)
@@ -183,16 +177,9 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     return scores
 
 
-def _share(work: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:
-    """Have the samples done, first to last, in as many threads as it pays."""
-    n_threads = min(effective_n_jobs(n_jobs), max(1, n_samples // _BLOCK))
-    edges = np.linspace(0, n_samples, n_threads + 1).astype(int)
-    if n_threads == 1:
-        work(0, n_samples)
-    else:  # threads, whatever joblib is told outside: processes would fill copies
-        Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")(
-            delayed(work)(*edge) for edge in itertools.pairwise(edges)
-        )
+def _share(score: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:
+    """Have the samples scored, in threads if there is a full block for two."""
+    in_blocks(score, n_samples, _BLOCK, n_jobs if n_samples >= 2 * _BLOCK else 1)
 
 
 def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: Codes, scores: AnyArray) -> None:

@@ -12,10 +12,10 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
@@ -179,11 +179,12 @@ class CrossTuned(BaseEstimator):
             # SciPy hushes failed line searches one by one, in a way not made for threads: 3 of 30 fits in four threads
             # warned. So they are hushed throughout.
             warnings.filterwarnings("ignore", message="The line search algorithm")
-            runs = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._run)(clone(learner), f"setting {i}, fold {k}", structure, *part, rng)
+            tasks = [
+                (clone(learner), f"setting {i}, fold {k}", structure, *part, rng)
                 for i, learner in enumerate(learners)
                 for k, part in enumerate(parts)
-            )
+            ]
+            runs = in_threads(lambda task: self._run(*task), tasks, self.n_jobs)
         longest = max(map(len, runs))
         # A run that converged stays where it is. One out of patience is on a plateau, of which its last rate is a fair
         # sample and its best a lucky one. To cut all folds at the shortest would let an easy one end the others.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.search.random_search import TANSearchCV
@@ -238,5 +238,4 @@ def pareto_search(
         model: TANClassifier = clone(base).set_params(**clone(setting, safe=False))
         return model.fit(X, y, sample_weight)
 
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
-    return ParetoFront(table, front, parallel(delayed(refit)(params[i]) for i in front))
+    return ParetoFront(table, front, in_threads(refit, [params[i] for i in front], n_jobs))

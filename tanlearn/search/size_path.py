@@ -7,9 +7,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from tanlearn._threads import in_threads
 from tanlearn.estimators.gradient_tan import TANClassifier
 
 __all__ = ["size_path"]
@@ -91,5 +91,4 @@ def size_path(
             del found[-1]._start
         return found
 
-    paths = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(follow)(s) for s in seeds)
-    return [model for path in paths for model in path]
+    return [model for path in in_threads(follow, seeds, n_jobs) for model in path]

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import MAX_BITS, FixedPoint
@@ -127,14 +127,16 @@ def train_in_bits(
             f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
             f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
         )
-    trainings = trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)
+
+    def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:
+        chosen = replace(settings, fixed_point=fixed_point)
+        return train(data, candidates, loss, chosen, copy.deepcopy(rng), n_jobs=1, **options)
+
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
-        outcomes = train_together(list(trainings))
-    else:  # made one by one: each takes memory for all candidates' tables
-        outcomes = Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", prefer="threads", require="sharedmem")(
-            delayed(Training.run)(training, 1) for training in trainings
-        )
+        outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
+    else:  # each is made in its thread, since it takes memory for all candidates' tables
+        outcomes = in_threads(train_split, formats, n_jobs)
     return best_split(outcomes, data if validation is None else validation)
 
 

@@ -37,6 +37,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     TANClassifier,
 )
+from tanlearn._threads import in_blocks, in_threads
 from tanlearn.baselines import (
     AODEClassifier,
     ChowLiu,
@@ -238,12 +239,39 @@ def test_threads_stay_threads_where_joblib_is_told_to_use_processes(name, monkey
 
 def test_all_that_is_done_in_parallel_shares_memory():
     """A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it."""
-    folders = (tanlearn.__path__[0], tanlearn.baselines.__path__[0])
-    sources = {path.name: path.read_text(encoding="utf-8") for folder in folders for path in Path(folder).rglob("*.py")}
-    parallel = {name: re.findall(r"\bParallel\((.*?)\)\(", text) for name, text in sources.items()}
-    assert sum(map(len, parallel.values())) > 10
-    both = 'prefer="threads", require="sharedmem"'
-    assert [name for name, calls in parallel.items() if not all(call.endswith(both) for call in calls)] == []
+    folders = [Path(package.__path__[0]) for package in (tanlearn, tanlearn.baselines)]
+    sources = {str(path): path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py")}
+    assert len(sources) > 80
+    parallel = {name: re.findall(r"\bParallel\(.*", text) for name, text in sources.items()}
+    assert {Path(name).name: calls for name, calls in parallel.items() if calls} == {
+        "_threads.py": ['Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")']
+    }
+
+
+def test_results_come_in_the_order_of_the_items_whatever_ends_first():
+    last_began = threading.Event()
+
+    def wait(item):
+        """Let the first item wait for the last one."""
+        last_began.set() if item == 2 else last_began.wait(TIMEOUT)
+        return item
+
+    assert in_threads(wait, iter(range(3)), 3) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("n_items", "n_jobs"), [(0, 2), (1, 2), (5, None), (5, 1)])
+def test_nobody_is_asked_for_threads_that_one_does_without(n_items, n_jobs, monkeypatch):
+    monkeypatch.delattr("tanlearn._threads.Parallel")
+    assert in_threads(str, range(n_items), n_jobs) == [*map(str, range(n_items))]
+    in_blocks(lambda first, last: None, n_items, max(1, n_items if n_jobs == 2 else 1), n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 9])
+@pytest.mark.parametrize("n_rows", [0, 1, 3, 4, 11, 12])
+def test_blocks_are_those_of_one_thread(n_rows, n_jobs):
+    blocks = []
+    in_blocks(lambda *block: blocks.append(block), n_rows, 4, n_jobs)
+    assert sorted(blocks) == [(first, min(first + 4, n_rows)) for first in range(0, n_rows, 4)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""Work in threads of this process: item by item, or block of rows by block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+__all__ = ["in_blocks", "in_threads"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
+    """Call a function with every item; without joblib where one thread does all.
+
+    Parameters
+    ----------
+    function : callable
+        Of one item; what takes long in it releases the GIL.
+    items : iterable
+        All of them are made first.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    list
+        What the function returned, in the order of the items.
+
+    Examples
+    --------
+    >>> from tanlearn._threads import in_threads
+    >>> in_threads(len, ["threads", "share", "memory"], 2)
+    [7, 5, 6]
+    """
+    tasks = list(items)
+    n_threads = min(effective_n_jobs(n_jobs), len(tasks))
+    if n_threads <= 1:  # sparing 12 ms, nearly all of which joblib sleeps (20 µs where it is asked for one thread)
+        return [function(task) for task in tasks]
+    # A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it; and
+    # processes would fill copies of the arrays.
+    parallel = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")
+    results: list[Result] = parallel(delayed(function)(task) for task in tasks)
+    return results
+
+
+def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_jobs: int | None = None) -> None:
+    """Call a function with the first and past the last row of every block; blocks do not depend on the threads.
+
+    Parameters
+    ----------
+    function : callable
+        Of two row numbers.
+    n_rows : int
+        Number of rows.
+    size : int
+        Rows a block; the last one may have fewer.
+    n_jobs : int, optional
+        Threads, as in joblib. Every thread gets some blocks of all regions, so that rows that take longer are shared,
+        in one task: handing over block by block costs 60 µs each.
+
+    Examples
+    --------
+    >>> from tanlearn._threads import in_blocks
+    >>> in_blocks(lambda first, last: print(first, last), 5, 2)
+    0 2
+    2 4
+    4 5
+    """
+    n_threads = max(1, min(effective_n_jobs(n_jobs), -(-n_rows // size)))
+
+    def share(number: int) -> None:
+        for first in range(number * size, n_rows, n_threads * size):
+            function(first, min(first + size, n_rows))
+
+    in_threads(share, range(n_threads), n_threads)
