@@ -125,7 +125,7 @@ def export_c(
     """
     check_is_fitted(model)
     tables = getattr(model, "tables_", None)
-    if not isinstance(tables, IntegerTables):
+    if tables is None or tables.bits is None:
         raise ValueError(
             "C gets integers, and these tables are none: train with bits=..., or round by "
             "model.with_bits((integer_bits, fraction_bits)), and export that."

@@ -22,7 +22,7 @@ from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.network.inference import log_joint, log_posterior
-from tanlearn.network.quantization import FixedPoint, IntegerTables
+from tanlearn.network.quantization import FixedPoint
 from tanlearn.network.queries import log_evidence
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -205,7 +205,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         evidence = log_evidence(self.predict_joint_log_proba(X))
         tables = getattr(self, "tables_", None)
-        if isinstance(tables, IntegerTables):  # they are not normalised
+        if tables is not None and not tables.is_normalized:
             codes = codes_dtype(int(tables.layout.n_states.max()))
             nothing = np.full((len(tables), 1), missing_code(codes), codes)
             evidence -= log_evidence(log_joint(tables, self.structure_, nothing, device=self.device))
@@ -273,10 +273,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        if isinstance(self.tables_, IntegerTables):
-            bits = self.tables_.fixed_point.integer_bits, self.tables_.fixed_point.fraction_bits
-            return {"structure": self.structure_, "cells": self.tables_.packed, "bits": bits}
-        return {"structure": self.structure_, "cells": self.tables_.cells}
+        return {"structure": self.structure_, **self.tables_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""

@@ -38,7 +38,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn.files.models import encoder_columns
 from tanlearn.files.values import Writer
-from tanlearn.network.quantization import IntegerTables
 
 __all__ = ["describe", "feature_names"]
 
@@ -73,9 +72,6 @@ def describe(model: Any) -> dict[str, Any]:
     """
     check_is_fitted(model)
     names, structure, tables = feature_names(model), model.structure_, model.tables_
-    bits = None
-    if isinstance(tables, IntegerTables):
-        bits = {"integer": tables.fixed_point.integer_bits, "fraction": tables.fixed_point.fraction_bits}
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
         learnt = {key: _plain(values, key) for key, values in column.items()}
@@ -97,7 +93,7 @@ def describe(model: Any) -> dict[str, Any]:
         "class_probabilities": np.exp(tables.log_prior).tolist(),
         "n_parameters": tables.n_parameters,
         "normalized": tables.is_normalized,
-        "bits": bits,
+        "bits": tables.bits and dict(zip(("integer", "fraction"), tables.bits, strict=True)),
         "features": features,
     }
 

@@ -15,7 +15,6 @@ from tanlearn.kernels._cuda import check_device, cupy, to_device
 from tanlearn.kernels.cuda import twins as gpu
 from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.network.elimination import Eliminator
-from tanlearn.network.quantization import IntegerTables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
@@ -124,14 +123,8 @@ def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
     """Return the log joint of complete rows; where the tables hold integers, by adding these."""
-    cells: AnyArray
-    dtype: Any
-    if isinstance(tables, IntegerTables):
-        cells, dtype = tables.magnitudes, tables.sum_dtype
-    else:
-        cells, dtype = tables.cells, np.float64
-    scores = np.empty((codes.shape[1], tables.layout.n_classes), dtype)
-    arrays, missing = (cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
+    scores = np.empty((codes.shape[1], tables.layout.n_classes), tables.sum_dtype)
+    arrays, missing = (tables.scoring_cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
 
     def score(first: int, last: int) -> None:
         kernels.log_joint(codes, first, *arrays, missing, np.empty(last - first, np.intp), scores[first:last])
@@ -140,7 +133,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
         _share(score, len(scores), n_jobs)
     else:
         _hand_over(gpu.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
-    return tables.fixed_point.decode(scores) if isinstance(tables, IntegerTables) else scores
+    return tables.decode(scores)
 
 
 def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:

@@ -239,6 +239,11 @@ class IntegerTables(Tables):
         return self.fixed_point.unpack(self.packed, self.layout.n_cells)
 
     @property
+    def scoring_cells(self) -> AnyArray:
+        """The magnitudes."""
+        return self.magnitudes
+
+    @property
     def sum_dtype(self) -> Any:
         """Integers that the sum of one magnitude a table cannot overflow."""
         return np.int32 if (len(self) + 1) << self.fixed_point.n_bits < 2**31 else np.int64
@@ -254,9 +259,38 @@ class IntegerTables(Tables):
         return False
 
     @property
+    def bits(self) -> tuple[int, int]:
+        """Integer and fraction bits of a number."""
+        return self.fixed_point.integer_bits, self.fixed_point.fraction_bits
+
+    @property
     def bits_per_cell(self) -> int:
         """Bits of a number."""
         return self.fixed_point.n_bits
+
+    def decode(self, sums: AnyArray) -> FloatArray:
+        """Return the log joint that sums of magnitudes stand for.
+
+        Parameters
+        ----------
+        sums : ndarray of any shape, of :attr:`sum_dtype`
+            One magnitude a table, and one of the prior.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+        """
+        return self.fixed_point.decode(sums)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file keeps of the tables beside their structure.
+
+        Returns
+        -------
+        dict
+            ``cells``, the packed magnitudes, and ``bits``.
+        """
+        return {"cells": self.packed, "bits": self.bits}
 
     def with_log_prior(self, log_prior: FloatArray) -> IntegerTables:
         """Return tables with other class probabilities, rounded too.
@@ -291,9 +325,8 @@ class IntegerTables(Tables):
         return {name: getattr(self, name) for name in ("layout", "fixed_point", "packed")}
 
     def __repr__(self) -> str:
-        bits = self.fixed_point.integer_bits, self.fixed_point.fraction_bits
         shape = f"n_features={len(self)}, n_classes={self.layout.n_classes}"
-        return f"IntegerTables({shape}, bits={bits}, n_cells={self.layout.n_cells})"
+        return f"IntegerTables({shape}, bits={self.bits}, n_cells={self.layout.n_cells})"
 
 
 def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:

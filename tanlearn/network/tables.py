@@ -388,9 +388,47 @@ class Tables:
         return True
 
     @property
+    def bits(self) -> tuple[int, int] | None:
+        """Integer and fraction bits of a number that is rounded to so many; None of floating numbers."""
+        return None
+
+    @property
     def bits_per_cell(self) -> int:
-        """Bits that a device needs for a number: 32, a single-precision float."""
+        """Bits that a microcontroller needs for a number: 32, a single-precision float."""
         return 32
+
+    @property
+    def scoring_cells(self) -> AnyArray:
+        """What scores of complete rows are sums of, of all cells."""
+        return self.cells
+
+    @property
+    def sum_dtype(self) -> Any:
+        """The type of such a sum."""
+        return np.float64
+
+    def decode(self, sums: AnyArray) -> FloatArray:
+        """Return the log joint that sums of :attr:`scoring_cells` stand for.
+
+        Parameters
+        ----------
+        sums : ndarray of any shape, of :attr:`sum_dtype`
+            One summand a table, and one of the prior.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+        """
+        return sums
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file keeps of the tables beside their structure: ``cells``, and ``bits`` of rounded ones.
+
+        Returns
+        -------
+        dict
+        """
+        return {"cells": self.cells}
 
     @property
     def n_parameters(self) -> int:
