@@ -40,7 +40,7 @@ portable: $(VENV)/.dev
 sanitize: $(VENV)/.dev
 	LD_PRELOAD=$$(g++ -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 \
 	TANLEARN_HOST_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
-	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels -k "gpu"
+	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels -k "test_cuda_ and not text"
 
 format:
 	$(BIN)/ruff check --fix .

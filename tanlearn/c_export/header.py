@@ -1,4 +1,4 @@
-"""Classifiers of integers as headers of C99, for devices without floating point, multiplication or a file system.
+"""Classifiers of integers as headers of C99, for embedded use: no floating point, multiplication or file system.
 
 A header holds all of a classifier, and needs no library: ``name_predict(row)`` takes raw values,
 ``name_predict_codes(codes)`` the numbers of their states, and both return the number of a class. They add magnitudes
@@ -50,7 +50,7 @@ _HEAD = """/* @name@: a Bayesian-network classifier of @bits@-bit integers. Made
    Where constants have a memory of their own, define before this file is included (here as for AVR):
        #include <avr/pgmspace.h>
        #define MODEL_ATTRIBUTE PROGMEM
-@devices@*/
+@avr@*/
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -104,12 +104,12 @@ def export_c(
     model : classifier
         Fitted, with :class:`~tanlearn.IntegerTables`: a :class:`~tanlearn.TANClassifier`,
         :class:`~tanlearn.BayesNetClassifier` or :class:`~tanlearn.NaiveBayesClassifier`.
-    path, name, packed, number_type, test_rows : as for :meth:`tanlearn.estimators.embedded.DeviceMixin.export_c`
+    path, name, packed, number_type, test_rows : as for :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c`
 
     Raises
     ------
     NotFittedError, TypeError, ValueError, OSError
-        As :meth:`tanlearn.estimators.embedded.DeviceMixin.export_c` does.
+        As :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c` does.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
             f"       [{i}] {_describe(kind, name, is_union(kinds))}: {comment(names[i])}\n"
             for i, kind in enumerate(kinds)
         ),
-        devices="".join(head.rename(f"       #define MODEL_{r} {_AVR[r]}\n") for r in body.readers if r in _AVR),
+        avr="".join(head.rename(f"       #define MODEL_{r} {_AVR[r]}\n") for r in body.readers if r in _AVR),
         includes="#include <stdint.h>" + "\n#include <float.h>" * bool(floating) + _DOUBLE * ("DBL_MAX" in floating),
         readers="".join(head.rename(_READER, reader=reader) for reader in body.readers),
         code=f"{np.dtype(codes_dtype(int(tables.layout.n_states.max()))).name}_t",

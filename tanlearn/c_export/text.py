@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["CText", "comment", "signed_type", "spell", "spell_lines", "spell_string", "unsigned_type"]
 
 _LINE = 112
-#: What reads a constant, so that a device whose constants lie in another memory can say how.
+#: What reads a constant, so that a microcontroller whose constants lie in another memory can say how.
 _READERS = {
     "8": "READ_8",
     "16": "READ_16",

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.embedded import DeviceMixin
+from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin, check_structure
 from tanlearn.network.structures import Structure
@@ -41,7 +41,7 @@ class StructureLearner(Protocol):
         ...
 
 
-class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
+class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -146,7 +146,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifi
         self.structure_ = structure
 
 
-class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, DeviceMixin, Classifier):
+class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
     """Naive Bayes: features independent given the class (resource-efficient, eq. 4), any parameter learner.
 
     Parameters

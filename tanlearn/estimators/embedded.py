@@ -1,4 +1,4 @@
-"""What fitted models can do for small devices: say what they cost, round themselves, turn into C.
+"""What fitted models can do for embedded use: say what they cost, round themselves, turn into C.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -23,10 +23,10 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.few_bits import read_bits
 
-__all__ = ["DeviceMixin"]
+__all__ = ["EmbeddedMixin"]
 
 
-class DeviceMixin:
+class EmbeddedMixin:
     """Methods of classifiers of one structure and its tables."""
 
     structure_: Structure

@@ -14,7 +14,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.embedded import DeviceMixin
+from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
@@ -26,7 +26,7 @@ from tanlearn.training.training import Training
 __all__ = ["TANClassifier"]
 
 
-class TANClassifier(GenerativeMixin, DeviceMixin, Classifier):
+class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
 
     Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient

@@ -1,4 +1,4 @@
-"""The benchmark of small devices: what it compiles makes the errors of the classifiers that it was made of."""
+"""The benchmark of embedded classifiers: what it compiles makes the errors of the classifiers that it was made of."""
 
 import shutil
 
