@@ -68,10 +68,10 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
 
         n_threads = min(effective_n_jobs(n_jobs), len(remaining))
         parts = in_threads(entropies, np.array_split(remaining, n_threads), n_threads)
-        place = int(round_information(np.concatenate(parts)).argmin())
-        ordering.append(remaining[place])
-        samples, group = _refine(data, samples, group, data.codes[remaining[place]])
-        remaining = np.delete(remaining, place)
+        best = int(round_information(np.concatenate(parts)).argmin())
+        ordering.append(remaining[best])
+        samples, group = _refine(data, samples, group, data.codes[remaining[best]])
+        remaining = np.delete(remaining, best)
         if not len(samples):
             samples, group = _ungrouped(data)
     return np.array(ordering, dtype=np.intp)

@@ -140,11 +140,11 @@ class GreedySearch(WrapperSearch):
             tree = tree_labels(parent)
             tasks = [(own, np.flatnonzero(tree[own.parents[:, 0]] != tree[own.child])) for own in families]
             scores = try_many(scorer, tasks, self.n_jobs)
-            place = first_best([values.max() for values in scores])
-            number = first_best(scores[place])
-            chosen, candidates = tasks[place]
-            yield chosen, int(candidates[number]), float(scores[place][number])
-            del families[place]
+            best = first_best([values.max() for values in scores])
+            number = first_best(scores[best])
+            chosen, candidates = tasks[best]
+            yield chosen, int(candidates[number]), float(scores[best][number])
+            del families[best]
 
 
 def tree_labels(parent: IntArray) -> IntArray:

@@ -126,9 +126,9 @@ class Information:
             state = _counts(data, narrow, n_jobs)
             of_pairs[np.ix_(narrow, narrow)] = state.conditional_mutual_information(n_jobs=n_jobs)
 
-        def inform(place: int) -> None:
-            others = np.concatenate([narrow, wide[:place]])
-            _inform(data, int(wide[place]), others, of_pairs[wide[place]])
+        def inform(number: int) -> None:
+            others = np.concatenate([narrow, wide[:number]])
+            _inform(data, int(wide[number]), others, of_pairs[wide[number]])
 
         in_threads(inform, range(len(wide)), n_jobs)
         of_class = [_counts(data, np.array([i]), None).mutual_information()[0] for i in range(data.n_features)]

@@ -150,9 +150,9 @@ class OrderSearch(WrapperSearch):
         def score(child: int, parents: IntArray) -> FloatArray:
             return scorer.try_families(scorer.families(child, parents))
 
-        for place in range(1, data.n_features):
-            child = int(self.ordering_[place])
-            candidates = _candidates(self.ordering_[:place], self.max_parents)
+        for position in range(1, data.n_features):
+            child = int(self.ordering_[position])
+            candidates = _candidates(self.ordering_[:position], self.max_parents)
             shares = _shares(data, child, candidates, n_threads)
             values = np.concatenate(in_threads(partial(score, child), shares, n_threads))
             number = first_best(values)
@@ -161,7 +161,7 @@ class OrderSearch(WrapperSearch):
                 parents = [j for j in candidates[number].tolist() if j >= 0]
                 self.history_.append(Edge(child, tuple(parents), scorer.value, place))
                 self._keep(scorer)
-                self._tell(f"feature {place + 1} of {data.n_features}, {parents} -> {child}", scorer)
+                self._tell(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
         return self.structure_
 
     def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:

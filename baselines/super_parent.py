@@ -89,6 +89,6 @@ class SuperParent(GreedySearch):
             edge = np.array([[best, -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]
             values = np.concatenate(try_many(scorer, tasks, self.n_jobs))
-            place = first_best(values)
-            yield tasks[place][0], 0, float(values[place])
+            chosen = first_best(values)
+            yield tasks[chosen][0], 0, float(values[chosen])
             orphans = np.flatnonzero(parent < 0)

@@ -462,7 +462,7 @@ def try_many(
 
 
 def first_best(values: Any) -> int:
-    """Return the place of the first of the best: equal sums of real weights may differ by rounding.
+    """Return the position of the first of the best: equal sums of real weights may differ by rounding.
 
     Parameters
     ----------

@@ -329,15 +329,15 @@ def _missing(used: dict[str, ColumnKind]) -> str:
 
 def _add_values(text: CText, name: str, kinds: list[ColumnKind], start: list[int]) -> None:
     """Append the cuts or categories of all columns of a kind, equal ones once, and note where each column's begin."""
-    places: dict[tuple[Any, ...], int] = {}
+    begun: dict[tuple[Any, ...], int] = {}
     pool: list[Any] = []
     chosen = [i for i, kind in enumerate(kinds) if kind.name == name]
     for i in chosen:
         values = b"".join(value + b"\0" for value in kinds[i].values) if name == "strings" else kinds[i].values
-        if (key := tuple(values)) not in places:
-            places[key] = len(pool)
+        if (key := tuple(values)) not in begun:
+            begun[key] = len(pool)
             pool += values
-        start[i] = places[key]
+        start[i] = begun[key]
     c_type = kinds[chosen[0]].c_type
     smallest = "uint8_t" if name == "strings" else signed_type(pool) if c_type in _INTEGERS else c_type
     text.array(name, smallest, pool)

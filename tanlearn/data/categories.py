@@ -280,8 +280,8 @@ class CategoryIndex:
             index = self._by_value or self._numbered()
             found = (index.get(value, self.unseen) for value in values.tolist())
             return np.fromiter(found, self.dtype, len(values))
-        place = np.searchsorted(self.categories, values, sorter=self._order)
-        code = self._order[np.minimum(place, len(self.categories) - 1)]
+        position = np.searchsorted(self.categories, values, sorter=self._order)
+        code = self._order[np.minimum(position, len(self.categories) - 1)]
         return np.where(self.categories[code] == values, code, self.unseen).astype(self.dtype)
 
 

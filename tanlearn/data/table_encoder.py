@@ -473,8 +473,8 @@ def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> 
         return chosen.copy()
     numbers = chosen
     if chosen.dtype.kind in "UO" and names is not None:
-        place = {name: i for i, name in enumerate(names)}
-        numbers = np.array([place.get(name, -1) for name in chosen])
+        index = {name: i for i, name in enumerate(names)}
+        numbers = np.array([index.get(name, -1) for name in chosen])
     elif chosen.size == 0:
         numbers = chosen.astype(np.intp)
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or ((numbers < 0) | (numbers >= n_features)).any():

@@ -355,12 +355,12 @@ def _structure(network: Network, target: str, features: list[str]) -> Structure:
 def _cells(network: Network, target: str, name: str, parents: list[str], order: AnyArray) -> FloatArray:
     """Return the table of a feature as [state][state of 1st parent][state of 2nd parent][class]."""
     given, log_table = network.definitions[name]
-    places = [given.index(parent) for parent in parents]
+    axes = [given.index(parent) for parent in parents]
     if target in given:
-        return np.transpose(log_table, [len(given), *places, given.index(target)])[..., order]
+        return np.transpose(log_table, [len(given), *axes, given.index(target)])[..., order]
     if log_table.size * len(order) > LARGEST_NETWORK:
         raise ValueError(f"the table of {name!r}, repeated for every class, has more than {LARGEST_NETWORK} numbers.")
-    return np.repeat(np.transpose(log_table, [len(given), *places])[..., np.newaxis], len(order), axis=-1)
+    return np.repeat(np.transpose(log_table, [len(given), *axes])[..., np.newaxis], len(order), axis=-1)
 
 
 def _state_names(column: dict[str, Any]) -> tuple[str, ...]:

@@ -171,19 +171,19 @@ def format_bif(network: Network) -> str:
 
 def _tokenize(text: str) -> Iterator[_Token]:
     """Yield the tokens, and an end."""
-    place, line = 0, 1
-    while place < len(text):
-        found = _TOKEN.match(text, place)
+    position, line = 0, 1
+    while position < len(text):
+        found = _TOKEN.match(text, position)
         if found is None or (found["property"] is not None and found["end"] is None):
             what = "a comment, a quoted name or a property"
             raise ValueError(
-                f"line {line}: {what} begins with {text[place : place + 20]!r} and does not end. Close it."
+                f"line {line}: {what} begins with {text[position : position + 20]!r} and does not end. Close it."
             )
         for kind in ("quoted", "word", "mark", "property"):
             if found[kind] is not None:
                 yield _Token("word" if kind == "quoted" else kind, found[kind], line)
-        line += text.count("\n", place, found.end())
-        place = found.end()
+        line += text.count("\n", position, found.end())
+        position = found.end()
     yield _Token("end", "the end of the file", line)
 
 
@@ -331,18 +331,18 @@ def _table(block: _Block, child: str, parents: tuple[str, ...], variables: dict[
             default = row
             continue
         states = _joined(groups, len(parents))
-        place = tuple(known.get(state, -1) for known, state in zip(numbers, states, strict=False))
-        if len(states) != len(parents) or -1 in place or not parents:
+        index = tuple(known.get(state, -1) for known, state in zip(numbers, states, strict=False))
+        if len(states) != len(parents) or -1 in index or not parents:
             raise ValueError(f"line {line}: ({', '.join(states)[:80]}) must be one state each of {list(parents)}.")
-        if not np.isnan(table[place][0]):
+        if not np.isnan(table[index][0]):
             raise ValueError(f"line {line}: ({', '.join(states)}) stands twice: remove one.")
-        table[place] = row
+        table[index] = row
     absent = np.isnan(table[..., 0])
     if default is not None:
         table[absent] = default
     elif absent.any():
-        place = np.argwhere(absent)[0].tolist()
-        states = [variables[name].states[i] for name, i in zip(parents, place, strict=True)]
+        index = np.argwhere(absent)[0].tolist()
+        states = [variables[name].states[i] for name, i in zip(parents, index, strict=True)]
         raise ValueError(f"there are no numbers for ({', '.join(states)}): add them, or a default.")
     return normalize(table)
 

@@ -5,7 +5,7 @@ has vectors for it. The sets of all values lie side by side, word by word: the l
 are many, and not over the words of a class, which may be few.
 """
 # Shapes: n samples, d features, C classes, F packed features, V values that they have together, W words of 64 bits.
-# codes (d, n_all), read from sample `first` on; y (n,); place (n,): the bit of every sample; features (F,), ascending
+# codes (d, n_all), read from sample `first` on; y (n,); bit (n,): that of every sample; features (F,), ascending
 # start (F + 1,): values of packed feature p are columns start[p]:start[p + 1]; bits (W, V) uint64
 # class_word (C + 1,), even: words of class c are class_word[c]:class_word[c + 1]
 # shared (C, values of p, values before p): scratch; pair_offset and counts as in kernels/counts.py
@@ -36,22 +36,22 @@ def popcount(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def place_samples(y, next_bit, place):  # type: ignore[no-untyped-def]
+def number_samples(y, next_bit, bit):  # type: ignore[no-untyped-def]
     """Give every sample the next bit of its class; ``next_bit`` (C,) holds the first ones and moves on."""
     for k in range(y.shape[0]):
-        place[k] = next_bit[y[k]]
+        bit[k] = next_bit[y[k]]
         next_bit[y[k]] += 1
 
 
 @kernel
-def pack_values(codes, first, place, features, start, missing, bits):  # type: ignore[no-untyped-def]
+def pack_values(codes, first, bit, features, start, missing, bits):  # type: ignore[no-untyped-def]
     """Add every sample to the set of each of its values; a missing one is in none."""
     for p in range(features.shape[0]):
-        x = codes[features[p]][first : first + place.shape[0]]
+        x = codes[features[p]][first : first + bit.shape[0]]
         column = start[p]
-        for k in range(place.shape[0]):
+        for k in range(bit.shape[0]):
             if x[k] != missing:
-                bits[place[k] >> 6, column + x[k]] |= _ONE << np.uint64(place[k] & 63)
+                bits[bit[k] >> 6, column + x[k]] |= _ONE << np.uint64(bit[k] & 63)
 
 
 @kernel

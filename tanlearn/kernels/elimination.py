@@ -32,7 +32,7 @@ class Network(NamedTuple):
     n_states: Any  # (d,)
     offset: Any  # (d + 1,)
     order: Any  # (d,): features as they are eliminated
-    place: Any  # (d,): its inverse
+    rank: Any  # (d,): its inverse
     downward: Any  # (d,): parents before children
     belief: Any  # (d + 1,): where the belief of a feature starts in a workspace
 
@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
     is_needed: Any  # (d,): whether a child that is not barren asks for the feature
     scope: Any  # (F, W)
     stride: Any  # (F, W): of the features
-    slot: Any  # (F, W): places of the features in what is left when the first is eliminated
+    slot: Any  # (F, W): positions of the features in what is left when the first is eliminated
     width: Any  # (F,)
     start: Any  # (F,): of the cells, C wide
     in_space: Any  # (F,): whether they lie in space, or in the tables
@@ -223,7 +223,7 @@ def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untype
                 first += codes[j, n] * stride
             else:
                 k = width
-                while k > 0 and network.place[work.scope[f, k - 1]] > network.place[j]:
+                while k > 0 and network.rank[work.scope[f, k - 1]] > network.rank[j]:
                     work.scope[f, k] = work.scope[f, k - 1]
                     work.stride[f, k] = work.stride[f, k - 1]
                     k -= 1
@@ -321,7 +321,7 @@ def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no
 
 @kernel
 def _unite(v, network, work):  # type: ignore[no-untyped-def]
-    """Write what the factors of a feature leave, in the order of elimination, and the places of theirs in it.
+    """Write what the factors of a feature leave, in the order of elimination, and the positions of theirs in it.
 
     Returns the number of features, or -1 if they are too many.
     """
@@ -330,24 +330,24 @@ def _unite(v, network, work):  # type: ignore[no-untyped-def]
     while f >= 0:
         for k in range(1, work.width[f]):
             j = work.scope[f, k]
-            place = 0
-            while place < n_left and network.place[work.union[place]] < network.place[j]:
-                place += 1
-            if place == n_left or work.union[place] != j:
+            position = 0
+            while position < n_left and network.rank[work.union[position]] < network.rank[j]:
+                position += 1
+            if position == n_left or work.union[position] != j:
                 if n_left == work.union.shape[0]:
                     return -1
-                for later in range(n_left, place, -1):
+                for later in range(n_left, position, -1):
                     work.union[later] = work.union[later - 1]
-                work.union[place] = j
+                work.union[position] = j
                 n_left += 1
         f = work.following[f]
     f = work.head[v]
     while f >= 0:
-        place = 0
+        position = 0
         for k in range(1, work.width[f]):
-            while work.union[place] != work.scope[f, k]:
-                place += 1
-            work.slot[f, k] = place
+            while work.union[position] != work.scope[f, k]:
+                position += 1
+            work.slot[f, k] = position
         f = work.following[f]
     return n_left
 

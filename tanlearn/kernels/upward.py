@@ -7,8 +7,8 @@ into logarithms, for good: a hub may have a thousand children, and a value that 
 """
 # Shapes: n samples, d features, C classes, M cells
 # codes (d, n); cells, probabilities (M,): table i at offset[i], laid out [child value][parent value][class]
-# parent (d,), -1 for none; upward (d,), children before parents; n_states (d,); place (d + 1,): of the beliefs
-# count (d,): how many probabilities a belief is the product of, 0 for none yet, or IN_LOGS; belief (place[d],)
+# parent (d,), -1 for none; upward (d,), children before parents; n_states (d,); start (d + 1,): of the beliefs
+# count (d,): how many probabilities a belief is the product of, 0 for none yet, or IN_LOGS; belief (start[d],)
 # message (most values of a feature * C,), product (C,): scratch; scores (n, C)
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     upward,
     n_states,
     offset,
-    place,
+    start,
     is_normalized,
     most,
     missing,
@@ -62,7 +62,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
             if codes[i, k] != missing:
                 if to_parent:
                     first = offset[i] + codes[i, k] * width
-                    above = belief[place[j] : place[j + 1]]
+                    above = belief[start[j] : start[j + 1]]
                     if count[j] >= 0 and count[j] < most:
                         _multiply(probabilities[first : first + width], 1, above, j, count)
                     else:
@@ -70,7 +70,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
                         for a in range(width):
                             above[a] += cells[first + a]
                 continue
-            own = belief[place[i] : place[i + 1]]
+            own = belief[start[i] : start[i + 1]]
             if count[i] == 0:
                 if is_normalized:
                     continue
@@ -99,7 +99,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
                     product[c] *= message[first + c]
                 n_factors += used
                 continue
-            above = belief[place[j] : place[j + 1]]
+            above = belief[start[j] : start[j + 1]]
             if used != IN_LOGS and count[j] >= 0 and count[j] + used <= most:
                 _multiply(message[:width], used, above, j, count)
                 continue

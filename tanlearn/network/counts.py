@@ -403,11 +403,11 @@ class CountState:
         """Add the pair counts of some features in a block of rows."""
         # Every class starts at a word of its own, and two words are taken at a time.
         class_word = np.append(0, np.cumsum(2 * -(-np.bincount(y, minlength=self.n_classes) // 128)))
-        place = np.empty(len(y), np.intp)
-        bit_kernels.place_samples(y, 64 * class_word[:-1], place)
+        bit = np.empty(len(y), np.intp)
+        bit_kernels.number_samples(y, 64 * class_word[:-1], bit)
         start = np.append(0, np.cumsum(self.n_states[features]))
         bits = np.zeros((class_word[-1], start[-1]), np.uint64)
-        bit_kernels.pack_values(codes, first, place, features, start, missing_code(codes.dtype), bits)
+        bit_kernels.pack_values(codes, first, bit, features, start, missing_code(codes.dtype), bits)
 
         def count(p: int) -> None:
             shared = np.empty((self.n_classes, self.n_states[features[p]], start[p]), np.int64)

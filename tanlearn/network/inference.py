@@ -147,15 +147,15 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     # Of all tables, so that a row's score does not depend on what others miss. (Sums over values must not overflow.)
     lowest = tables.cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=tables.cells > -np.inf)
     most = int(_LOWEST_LOG / lowest)
-    place = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
+    start = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
     upward = np.ascontiguousarray(structure.order[::-1])
-    arrays = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, place
+    arrays = tables.cells, probabilities, parent, upward, layout.n_states, layout.offset, start
     rules = tables.is_normalized, most, missing
-    sizes = len(parent), int(place[-1]), layout.n_classes
+    sizes = len(parent), int(start[-1]), layout.n_classes
 
     def score(first: int, last: int) -> None:
         count = np.empty(sizes[0], np.intp)
-        belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(place).max(), sizes[2]))
+        belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(start).max(), sizes[2]))
         block = np.ascontiguousarray(codes[:, first:last])
         forests.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[first:last])
 

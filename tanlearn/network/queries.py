@@ -275,12 +275,12 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     if not lacks_parent.any():
         return contributions
     log_joint(tables, structure, codes, n_jobs=n_jobs)  # refuses what cannot be summed out, with the number of the row
-    place = np.argsort(structure.order)
+    rank = np.argsort(structure.order)
     samples, features = np.nonzero(lacks_parent)
     for start in range(0, len(samples), _PREFIXES):
         rows, last = samples[start : start + _PREFIXES], features[start : start + _PREFIXES]
         seen = np.ascontiguousarray(codes[:, rows])
-        seen[place[:, np.newaxis] > place[last]] = missing
+        seen[rank[:, np.newaxis] > rank[last]] = missing
         after = log_joint(tables, structure, seen, n_jobs=n_jobs)
         seen[last, np.arange(len(last))] = missing
         before = log_joint(tables, structure, seen, n_jobs=n_jobs)

@@ -234,15 +234,15 @@ def _make_problem(
         rounding=_there([(0, 0) if form is None else (form.step, 2**form.n_bits - 1) for form in forms], real),
         has_price=_there([state.price.size > 0 for state in states], np.int32),
         price=_there(np.concatenate([state.price if state.price.size else 0 * state.phi for state in states])),
-        place=_there(np.append(0, np.cumsum(longest)), np.int64),
+        drawn_offset=_there(np.append(0, np.cumsum(longest)), np.int64),
     )
 
 
 def _tables(run: int, state: State) -> AnyArray:
     """Return what the tables of a run are: feature of all runs, run, feature, and numbers of a row."""
     child, _, n_states, offset = state.layout.arrays()
-    place = run * state.candidates.n_features + child
-    return np.stack([place, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
+    group = run * state.candidates.n_features + child
+    return np.stack([group, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
 
 
 def _make_parameters(states: Sequence[State]) -> Parameters:
@@ -301,7 +301,7 @@ def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_tr
         start=empty((n_runs * d, size), np.int32),
         d_scores=zeros((n_runs, problem.batch_stride, n_classes), real),
         losses=empty((n_runs, size), np.float64),
-        d_tables=empty(int(problem.place[-1:].get()[0]), real),
+        d_tables=empty(int(problem.drawn_offset[-1:].get()[0]), real),
         total=empty(n_runs, np.float64),
         edges=empty((n_runs, nodes, nodes), np.float64),
         ends=empty((n_runs, 2, nodes, nodes), np.int32),

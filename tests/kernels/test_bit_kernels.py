@@ -24,9 +24,9 @@ def test_popcount_equals_counting_digits(x):
 
 
 def test_samples_of_a_class_stand_side_by_side():
-    place = np.empty(5, np.intp)
-    kernels.place_samples(np.array([1, 0, 1, 1, 0]), np.array([0, 128]), place)
-    assert place.tolist() == [128, 0, 129, 130, 1]
+    bit = np.empty(5, np.intp)
+    kernels.number_samples(np.array([1, 0, 1, 1, 0]), np.array([0, 128]), bit)
+    assert bit.tolist() == [128, 0, 129, 130, 1]
 
 
 @pytest.mark.parametrize("first", [0, 3])
@@ -39,10 +39,10 @@ def test_packed_pair_counts_equal_oracle(first):
     X, y = X[first:], y[first:]
     features, start = np.array([0, 1, 3]), np.array([0, 2, 5, 9])  # feature 2 is counted elsewhere
     class_word = np.array([0, 2, 6])
-    place = np.empty(140, np.intp)
-    kernels.place_samples(y, 64 * class_word[:-1], place)
+    bit = np.empty(140, np.intp)
+    kernels.number_samples(y, 64 * class_word[:-1], bit)
     bits = np.zeros((6, 9), np.uint64)
-    kernels.pack_values(codes, first, place, features, start, MISSING, bits)
+    kernels.pack_values(codes, first, bit, features, start, MISSING, bits)
     sizes = [N_STATES[i] * N_STATES[j] * N_CLASSES for i in range(4) for j in range(i)]
     pair_offset = np.append(0, np.cumsum(sizes))
     counts = np.full(pair_offset[-1], 5)

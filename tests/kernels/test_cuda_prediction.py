@@ -40,9 +40,9 @@ def forest(parent, cells, codes, n_classes, most, is_normalized):
     depth = [0 if j < 0 else 1 if parent[j] < 0 else 2 for j in parent]
     widths = np.where(np.array(parent) >= 0, N_STATES[parent], 1)
     offset = np.append(n_classes, n_classes + n_classes * np.cumsum(N_STATES * widths))
-    place = np.append(0, np.cumsum(N_STATES)) * n_classes
-    tables = np.exp(cells), np.array(parent), np.argsort(depth)[::-1].copy(), N_STATES, offset, place
-    return (codes, cells, *tables), (is_normalized, most, int(np.iinfo(codes.dtype).max)), place[-1]
+    start = np.append(0, np.cumsum(N_STATES)) * n_classes
+    tables = np.exp(cells), np.array(parent), np.argsort(depth)[::-1].copy(), N_STATES, offset, start
+    return (codes, cells, *tables), (is_normalized, most, int(np.iinfo(codes.dtype).max)), start[-1]
 
 
 def on_device(arrays, rules, n_beliefs, n_classes, n_workers):

@@ -55,9 +55,9 @@ def test_upward_pass_is_the_sum_over_all_completions(parent, most, is_normalized
         cells += rng.normal(size=len(cells))
     X, codes = patterns(rng)
     depth = [0 if j < 0 else 1 if parent[j] < 0 else 2 for j in parent]
-    place = np.append(0, np.cumsum(N_STATES)) * N_CLASSES
-    tables = cells, np.exp(cells), np.array(parent), np.argsort(depth)[::-1].copy(), N_STATES, offsets(parents), place
-    scratch = np.empty(5, np.intp), np.empty(place[-1]), np.empty(3 * N_CLASSES), np.empty(N_CLASSES)
+    start = np.append(0, np.cumsum(N_STATES)) * N_CLASSES
+    tables = cells, np.exp(cells), np.array(parent), np.argsort(depth)[::-1].copy(), N_STATES, offsets(parents), start
+    scratch = np.empty(5, np.intp), np.empty(start[-1]), np.empty(3 * N_CLASSES), np.empty(N_CLASSES)
     scores = np.empty((32, N_CLASSES))
     upward.log_joint_upward(codes, *tables, is_normalized, most, MISSING, *scratch, scores)
     expected = [naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X]

@@ -27,9 +27,9 @@ struct alignas(4 * sizeof(CODE)) FourCodes {
     CODE value[4];
 };
 
-// What a table is, in one load: its feature among those of all runs, run, feature, and numbers of a row.
+// What a table is, in one load: its group (its feature among those of all runs), run, feature, and numbers of a row.
 struct alignas(16) Table {
-    int place, run, child, width;
+    int group, run, child, width;
 };
 
 struct Problem {
@@ -49,7 +49,7 @@ struct Problem {
     const REAL* rounding;  // (R, 2)
     const int* has_price;  // (R,)
     const double* price;  // (T,)
-    const long long* place;  // (F + 1,): where the gradient of a feature's drawn table is written
+    const long long* drawn_offset;  // (F + 1,): where the gradient of a feature's drawn table is written
 };
 
 struct Parameters {
@@ -111,10 +111,10 @@ __device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CO
 
 // Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
-    const int place = k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
-    int row = codes_at(problem, codes, child)[place];
+    const int position = k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
+    int row = codes_at(problem, codes, child)[position];
     for (int p = 0; p < 2; p++)
-        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[place];
+        if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[position];
     return row * N_CLASSES;
 }
 
@@ -152,8 +152,8 @@ __device__ __forceinline__ void step_logits(
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
-    const int place = number % problem.batch_stride;
-    const int k = place / CHUNK * CHUNK + place % 4 * PACK_GROUPS + place % CHUNK / 4;
+    const int position = number % problem.batch_stride;
+    const int k = position / CHUNK * CHUNK + position % 4 * PACK_GROUPS + position % CHUNK / 4;
     if (k >= problem.batch_size) return;
     const long long row = number / problem.batch_stride;
     const int i = row % problem.n_features;
@@ -341,17 +341,17 @@ __device__ __forceinline__ double choice_of(
 __device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int n, REAL* table) {
     for (int c = lane_number(); c < N_CLASSES; c += WARP)
         for (int first = 0; first < n; first += 8) {
-            int place[8];
+            int cell[8];
             REAL value[8];
 #pragma unroll
             for (int q = 0; q < 8; q++)
                 if (first + q < n) {
-                    place[q] = start[first + q] + c;
+                    cell[q] = start[first + q] + c;
                     value[q] = rows[(long long)(first + q) * N_CLASSES + c];
                 }
 #pragma unroll
             for (int q = 0; q < 8; q++)
-                if (first + q < n) table[place[q]] += value[q];
+                if (first + q < n) table[cell[q]] += value[q];
         }
 }
 
@@ -402,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     }
     const int t = number - n_runs, lane = lane_number();
     const Table table = problem.tables[t];
-    const int f = table.place, run = table.run, i = table.child, width = table.width;
+    const int f = table.group, run = table.run, i = table.child, width = table.width;
     if (!steps.is_active[run]) return;
     const bool drawn = scratch.selected[f] == t, choice = problem.group[f + 1] - problem.group[f] > 1;
     const bool hopeful = choice && scratch.perturbed[t] - scratch.top[f] > HOPELESS * steps.temperature[run];
@@ -436,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
         }
         return;
     }
-    REAL* d_table = scratch.d_tables + problem.place[f];
+    REAL* d_table = scratch.d_tables + problem.drawn_offset[f];
     for (int j = lane; j < width * n_values; j += WARP) d_table[j] = 0;
     __syncwarp();
     add_rows(d_scores, scratch.start + (long long)f * problem.batch_size, problem.batch_size, d_table);

@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     rounding: Any  # (R, 2) real: step and most steps of fixed-point numbers, or zeros
     has_price: Any  # (R,)
     price: Any  # (T,) float64
-    place: Any  # (F + 1,) int64: where the gradient of a drawn table is written
+    drawn_offset: Any  # (F + 1,) int64: where the gradient of a drawn table is written
 
 
 class Steps(NamedTuple):
@@ -50,7 +50,7 @@ class Steps(NamedTuple):
 
     order: Any  # (R, S, B): samples of every batch
     uniform: Any  # (S, T) float32: what the Gumbel noise is made of, unless it is drawn here:
-    streams: Any  # (R, 6) uint64: where in the stream of NumPy's PCG64 the noise begins (noise_streams.py)
+    streams: Any  # (R, 6) uint64: where in the stream of NumPy's PCG64 the noise begins (training/noise_streams.py)
     is_streamed: Any  # (R,)
     step_sizes: Any  # (R, S) real
     structure_step_sizes: Any  # (R, S) float64

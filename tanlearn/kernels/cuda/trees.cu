@@ -29,10 +29,10 @@ __device__ __forceinline__ int best_of(const double* perturbed, int first, int l
         }
     for (int step = WARP / 2; step > 0; step /= 2) {
         const double other = __shfl_xor_sync(ALL_LANES, value, step);
-        const int place = __shfl_xor_sync(ALL_LANES, best, step);
-        if (place < last && (best == last || other > value || (other == value && place < best))) {
+        const int rival = __shfl_xor_sync(ALL_LANES, best, step);
+        if (rival < last && (best == last || other > value || (other == value && rival < best))) {
             value = other;
-            best = place;
+            best = rival;
         }
     }
     return __shfl_sync(ALL_LANES, best, 0);  // lanes differ where logits are nan
@@ -137,11 +137,11 @@ __device__ __forceinline__ int best_source(const Graph& graph, int node, int siz
         }
     for (int step = WARP / 2; step > 0; step /= 2) {
         const double other = __shfl_xor_sync(ALL_LANES, value, step);
-        const int place = __shfl_xor_sync(ALL_LANES, best, step);
-        const bool wins_tie = place == graph.d || (best != graph.d && place < best);
+        const int rival = __shfl_xor_sync(ALL_LANES, best, step);
+        const bool wins_tie = rival == graph.d || (best != graph.d && rival < best);
         if (other > value || (other == value && wins_tie)) {
             value = other;
-            best = place;
+            best = rival;
         }
     }
     return __shfl_sync(ALL_LANES, best, 0);

@@ -23,7 +23,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     upward,
     n_states,
     offset,
-    place,
+    start,
     is_normalized,
     most,
     missing,
@@ -38,7 +38,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     These are ``count``, ``belief`` and ``product``; ``message`` has no use here.
     """
     shape = scores.shape[0], parent.shape[0], scores.shape[1]
-    tree = codes, cells, probabilities, parent, upward, n_states, offset, place
+    tree = codes, cells, probabilities, parent, upward, n_states, offset, start
     rules = int(is_normalized), most, missing
     macros = type_macros(CODE=codes.dtype)
     arguments = *shape, *tree, *rules, count, belief, product, scores

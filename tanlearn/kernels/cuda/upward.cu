@@ -77,7 +77,7 @@ extern "C" __global__ void log_joint_upward(
     long long n_workers, long long n_samples, long long n_features, long long n_all_classes,
     const CODE* __restrict__ all_codes, const double* __restrict__ cells, const double* __restrict__ probabilities,
     const long long* __restrict__ parent, const long long* __restrict__ upward, const long long* __restrict__ n_states,
-    const long long* __restrict__ offset, const long long* __restrict__ place, long long is_normalized,
+    const long long* __restrict__ offset, const long long* __restrict__ start, long long is_normalized,
     long long most_factors, long long missing_code, long long* all_counts, double* all_beliefs, double* all_products,
     double* all_scores) {
     const long long worker = warp_number();
@@ -85,7 +85,7 @@ extern "C" __global__ void log_joint_upward(
     const int lane = lane_number(), d = (int)n_features, n_classes = (int)n_all_classes;
     const int most = (int)most_factors, missing = (int)missing_code;
     long long* count = all_counts + worker * d;  // touched by the first lane only, once it is all 0
-    double* belief = all_beliefs + worker * place[d];
+    double* belief = all_beliefs + worker * start[d];
     double* product = all_products + worker * n_classes;
     for (int i = lane; i < d; i += WARP) count[i] = 0;
     for (int c = lane; c < n_classes; c += WARP) product[c] = 1.0;
@@ -111,7 +111,7 @@ extern "C" __global__ void log_joint_upward(
                 const int x = __shfl_sync(ALL_LANES, my_x, s), z = __shfl_sync(ALL_LANES, my_z, s);
                 const bool to_parent = j >= 0 && z == missing;
                 const int width = (j >= 0 ? (int)n_states[j] : 1) * n_classes;
-                double* above = to_parent ? belief + place[j] : nullptr;
+                double* above = to_parent ? belief + start[j] : nullptr;
                 const int n_above = __shfl_sync(ALL_LANES, lane == 0 && to_parent ? (int)count[j] : 0, 0);
                 if (x != missing) {
                     const long long row = offset[i] + (long long)x * width;
@@ -130,7 +130,7 @@ extern "C" __global__ void log_joint_upward(
                     n_factors = 0;
                 }
                 const int row = to_parent ? 0 : z * n_classes;
-                const double* own = belief + place[i];
+                const double* own = belief + start[i];
                 __syncwarp();  // the belief is whole
                 for (int a = lane; a < (to_parent ? width : n_classes); a += WARP) {
                     const int c = a % n_classes;
