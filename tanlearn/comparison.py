@@ -138,7 +138,7 @@ def compare(
     if not learners:
         raise ValueError("there is nothing to compare: name at least one learner.")
     if n_jobs == 0:
-        raise ValueError("n_jobs is 0: the number of threads is at least 1, or -1 for all cores.")
+        raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     entries = [find_learner(learner) if isinstance(learner, str) else learner for learner in learners]
     folds = _splits(dataset, n_folds, random_state)
     sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}

@@ -246,7 +246,7 @@ def test_published_errors_of_maximum_likelihood(name, errors):
 
 
 def test_no_threads_at_all_is_refused_before_any_learner_is_blamed():
-    with pytest.raises(ValueError, match="n_jobs is 0: the number of threads is at least 1"):
+    with pytest.raises(ValueError, match=r"n_jobs must be a number of threads from 1, .* got 0"):
         compare(load_digits(), ["NB ML"], n_jobs=0)
 
 

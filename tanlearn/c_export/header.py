@@ -134,11 +134,11 @@ def export_c(
     name = target.stem if name is None else name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise ValueError(
-            f"name={name!r} must begin with a letter from a to z, and go on with at most 30 letters, digits or _, as "
-            f"names in C do. Pass another."
+            f"name must begin with a letter from a to z, and go on with at most 30 letters, digits or _, as names in C "
+            f"do; got {name!r}. Pass another."
         )
     if number_type not in NUMBER_TYPES:
-        raise ValueError(f"number_type={number_type!r} must be one of {', '.join(map(repr, NUMBER_TYPES))}.")
+        raise ValueError(f"number_type must be one of {', '.join(map(repr, NUMBER_TYPES))}, got {number_type!r}.")
     size = max(len(tables), tables.layout.n_classes)
     if size > _MOST:
         raise ValueError(f"there are {size} features or classes, and an int in C may count to {_MOST} only.")

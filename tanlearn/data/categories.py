@@ -156,7 +156,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.asarray(X)
         if codes.ndim != 2 or codes.shape[1] != self.n_features_in_ or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"Codes must be integers of shape (n_samples, {self.n_features_in_}), got shape {codes.shape} "
+                f"X must hold integers of shape (n_samples, {self.n_features_in_}), got shape {codes.shape} "
                 f"of dtype {codes.dtype}."
             )
         missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
@@ -165,7 +165,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if wrong.any():
             row, j = np.argwhere(wrong)[0]
             raise ValueError(
-                f"Code {codes[row, j]} in row {row}, column {j} stands for nothing: the column has "
+                f"code {codes[row, j]} in row {row}, column {j} stands for nothing: the column has "
                 f"{n_categories[j]} categories, numbered from 0."
             )
         values = np.full(codes.shape, None, dtype=object)

@@ -266,9 +266,7 @@ def _variable(cursor: _Cursor) -> Variable:
     count = int(n_states) if n_states.isdecimal() and len(n_states) < 10 else -1
     states = _joined(groups, count)
     if len(states) != count:
-        raise ValueError(
-            f"line {line}: variable {name!r} should have {n_states[:40]} states, but {len(states)} follow."
-        )
+        raise ValueError(f"line {line}: variable {name!r} must have {n_states[:40]} states, but {len(states)} follow.")
     try:
         unique([name], "variables")
         return Variable(name, unique(states, "states"), note, f"line {line}")

@@ -128,7 +128,7 @@ def feature_names(model: Any, class_name: str | None = None) -> list[str]:
     names = [f"x{i}" for i in range(model.n_features_in_)] if given is None else [str(name) for name in given]
     if class_name is not None and (not isinstance(class_name, str) or not class_name or class_name in names):
         raise ValueError(
-            f"class_name={class_name!r} must be a string that is not empty and no name of a feature. Pass another."
+            f"class_name must be a string that is not empty and no name of a feature, got {class_name!r}. Pass another."
         )
     return names
 

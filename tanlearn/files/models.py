@@ -126,8 +126,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if not is_registered(model) or not hasattr(model, "_get_state"):
         raise TypeError(
-            f"save takes fitted classifiers of tanlearn, got {type(model).__name__}. Of a search save best_estimator_, "
-            f"of a pipeline its last step; what is of a class of your own, pickle."
+            f"model must be a fitted classifier of tanlearn, got {type(model).__name__}. Of a search save "
+            f"best_estimator_, of a pipeline its last step; what is of a class of your own, pickle."
         )
     check_is_fitted(model)
     try:

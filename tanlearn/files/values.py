@@ -418,7 +418,7 @@ class Reader:
         """Return a dictionary."""
         pairs = self._items(content)
         if any(type(pair) is not list or len(pair) != 2 for pair in pairs) or len(dict(pairs)) < len(pairs):
-            raise ValueError("the items of a dictionary are lists of two, the first of which differ.")
+            raise ValueError("the items of a dictionary must be lists of two, the first of which differ.")
         return dict(pairs)
 
     def _objects(self, content: Any) -> AnyArray:
@@ -447,7 +447,7 @@ class Reader:
         name, cyclic = fields(content, "parents", "cyclic")
         structure = Structure(self._indices(name, 2), allow_cycles=cyclic is True)
         if cyclic is not (not structure.is_acyclic):
-            raise ValueError(f"cyclic is {cyclic!r}, but must say whether the parents form a cycle.")
+            raise ValueError(f"cyclic must say whether the parents form a cycle, got {cyclic!r}.")
         return structure
 
     def _candidates(self, content: Any) -> CandidateSets:
@@ -459,7 +459,7 @@ class Reader:
         if not proper or parents.shape[1] != MAX_PARENTS or not set(map(type, flags)) <= {bool}:
             raise ValueError("candidate sets must have one table and more for every feature, and two flags.")
         if ((parents < -1) | (parents >= sets.n_features) | (parents == sets.child[:, np.newaxis])).any():
-            raise ValueError(f"candidate parents are other features (0..{sets.n_features - 1}), or -1 for none.")
+            raise ValueError(f"candidate parents must be other features (0..{sets.n_features - 1}), or -1 for none.")
         return sets
 
     def _object(self, content: Any) -> Any:

@@ -87,8 +87,8 @@ class CandidateSets:
             parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
             if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
                 raise ValueError(
-                    f"candidates[{i}] is {list(given)}: candidate parents are different other features "
-                    f"(0..{n_features - 1}); 'no parent' is added by itself."
+                    f"candidates[{i}] must be different other features (0..{n_features - 1}), got {list(given)}; "
+                    f"'no parent' is added by itself."
                 )
             rows += [-1, *parents]
             group.append(len(rows))

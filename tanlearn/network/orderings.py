@@ -78,7 +78,7 @@ def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
     [4, 1, 7, 3, 5, 0, 2, 6, 8]
     """
     if name not in PIXEL_ORDERINGS:
-        raise ValueError(f"the pixel orders are {', '.join(PIXEL_ORDERINGS)}; got {name!r}.")
+        raise ValueError(f"a pixel order must be one of {', '.join(PIXEL_ORDERINGS)}, got {name!r}.")
     height, width = image_shape
     if name == "A":
         return np.arange(height * width)

@@ -223,7 +223,7 @@ class IntegerTables(Tables):
             )
         if values.min() < 0 or values.max() >= 2**fixed_point.n_bits:
             raise ValueError(
-                f"magnitudes of {fixed_point.n_bits} bits go from 0 to {2**fixed_point.n_bits - 1}, got "
+                f"magnitudes of {fixed_point.n_bits} bits must be from 0 to {2**fixed_point.n_bits - 1}, got "
                 f"{values.min()}..{values.max()}."
             )
         object.__setattr__(self, "layout", layout)

@@ -67,8 +67,7 @@ class Structure:
             given = [j for j in row if j != -1]
             if any(not 0 <= j < n_features for j in given) or i in given or len(set(given)) < len(given):
                 raise ValueError(
-                    f"parent[{i}] is {given}: the parents of a feature are different other features "
-                    f"(0..{n_features - 1}), or -1 for none."
+                    f"parent[{i}] must be different other features (0..{n_features - 1}), or -1 for none; got {given}."
                 )
             table[i] = given + [-1] * (MAX_PARENTS - len(given))
         self.parents: IntArray = table

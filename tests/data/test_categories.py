@@ -258,7 +258,7 @@ def test_any_container_gives_the_same_codes_and_values(columns, y):
 
 def test_inverse_transform_refuses_what_are_no_codes():
     encoder = CategoryEncoder().fit([["a", 1], ["b", 1]])
-    with pytest.raises(ValueError, match="Code 1 in row 0, column 1 stands for nothing: the column has 1 categories"):
+    with pytest.raises(ValueError, match="code 1 in row 0, column 1 stands for nothing: the column has 1 categories"):
         encoder.inverse_transform([[0, 1]])
     for wrong in ([[0]], [0, 0], [[0.0, 0.0]]):
         with pytest.raises(ValueError, match=r"integers of shape \(n_samples, 2\)"):

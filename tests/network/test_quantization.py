@@ -127,7 +127,7 @@ def test_tables_check_their_magnitudes():
     for magnitudes, message in (
         ([1, 2, 3], "must be 6 integers, one a cell"),
         ([0.5] * 6, "must be 6 integers"),
-        ([4] * 6, r"2 bits go from 0 to 3, got 4\.\.4"),
+        ([4] * 6, r"2 bits must be from 0 to 3, got 4\.\.4"),
         ([-1] * 6, r"got -1\.\.-1"),
     ):
         with pytest.raises(ValueError, match=message):

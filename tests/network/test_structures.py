@@ -10,10 +10,10 @@ from tanlearn import Structure
 @pytest.mark.parametrize(
     ("parent", "message"),
     [
-        ([0, -1], r"parent\[0\] is \[0\]: the parents of a feature are different other features"),
-        ([-1, 2], r"parent\[1\] is \[2\]: .* \(0..1\), or -1 for none"),
-        ([-2, 0], r"parent\[0\] is \[-2\]"),
-        ([[1, 1], [-1, -1]], r"parent\[0\] is \[1, 1\]: .* different"),
+        ([0, -1], r"parent\[0\] must be different other features \(0\.\.1\), or -1 for none; got \[0\]"),
+        ([-1, 2], r"parent\[1\] must be .* \(0..1\), or -1 for none; got \[2\]"),
+        ([-2, 0], r"parent\[0\] must be .* got \[-2\]"),
+        ([[1, 1], [-1, -1]], r"parent\[0\] must be different .* got \[1, 1\]"),
         ([1, 0], r"parent forms a cycle.*allow_cycles=True"),
         ([], r"parent must have shape"),
         ([[[1]]], r"parent must have shape"),
