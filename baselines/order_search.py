@@ -159,7 +159,7 @@ class OrderSearch(WrapperSearch):
             if values[number] > scorer.value + ROUNDING:
                 scorer.take(scorer.families(child, candidates[number : number + 1]), 0, float(values[number]))
                 parents = [j for j in candidates[number].tolist() if j >= 0]
-                self.history_.append(Edge(child, tuple(parents), scorer.value, place))
+                self.history_.append(Edge(child, tuple(parents), scorer.value, position))
                 self._keep(scorer)
                 self._tell(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
         return self.structure_
