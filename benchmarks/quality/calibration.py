@@ -9,6 +9,8 @@ beside it stands what a model with the same confidences would show if they were 
 log-probabilities by one number, chosen by scikit-learn (1.8 or newer) on five folds.
 """
 
+from pathlib import Path
+
 import numpy as np
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
@@ -17,6 +19,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from benchmarks import command_line
+from benchmarks.paper.shared.report_parts import picture
 from tanlearn.baselines import LEARNERS
 
 NAMES = [
@@ -80,24 +83,21 @@ def measure(model, X, y, seed):
 
 def draw_reliability(found, path):
     """Draw the accuracy of every bin over its mean confidence; bins of few rows say little, and are left out."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 5.5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", label="as confident as right")
-    for name in filter(found.get, DRAWN):
-        n, mean, share = reliability(*found[name])
-        axes.plot(mean[n >= 20], share[n >= 20], marker="o", label=name)
-    axes.set(xlabel="mean confidence", ylabel="accuracy", title="digits", xlim=(0, 1.02), ylim=(0, 1.02))
-    axes.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with picture(path, 6, 5.5) as figure:
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", label="as confident as right")
+        for name in filter(found.get, DRAWN):
+            n, mean, share = reliability(*found[name])
+            axes.plot(mean[n >= 20], share[n >= 20], marker="o", label=name)
+        axes.set(xlabel="mean confidence", ylabel="accuracy", title="digits", xlim=(0, 1.02), ylim=(0, 1.02))
+        axes.legend(fontsize="small")
 
 
 def main(argv=None):
     """Print a row a learner; draw what was asked for."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the splits; figures are means")
-    parser.add_argument("--figure", help="where to draw accuracy over confidence")
+    parser.add_argument("--figure", type=Path, help="where to draw accuracy over confidence")
     arguments = parser.parse_args(argv)
     X, y = load_digits(return_X_y=True)
     print(f"| {' | '.join(HEADERS)} |\n| --- |{' ---: |' * (len(HEADERS) - 1)}")

@@ -89,7 +89,7 @@ def test_stopped_run_goes_on_to_the_same_lines_with_the_structure_that_is_there(
     kept = path.read_text().splitlines(keepends=True)[:5]
     assert json.loads(kept[-1])["parameters"] == "ML"
     path.write_text("".join(kept) + '{"set": "us')
-    monkeypatch.setattr(command, "learn_structure", lambda *arguments: pytest.fail("the structure is learnt again"))
+    monkeypatch.setattr(command, "search", lambda *arguments: pytest.fail("the structure is learnt again"))
     monkeypatch.setattr(command, "warm_up", lambda *arguments: None)
     assert run(*options) == expected
 

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from benchmarks.paper.shared.report_parts import picture
+
 from .cells import CELLS
 
 FAMILIES = {cell.name: cell.family for cell in CELLS}
@@ -13,22 +15,15 @@ COLOURS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0
 
 def draw_figures(runs, folder):
     """Draw figure 2 of every set and figure 3 of all; return the paths."""
-    from matplotlib.figure import Figure
-
-    folder.mkdir(parents=True, exist_ok=True)
     families = list(dict.fromkeys(cell.family for cell in CELLS if not cell.is_closed_form))
-    pictures = []
-    for name, found in runs.items():
-        figure = Figure(figsize=(8, 5), layout="constrained")
-        axes = figure.subplots()
-        panel(axes, f"{name}: test error of every run", groups(found, families, lambda run: FAMILIES[run.cell]))
-        pictures.append(folder / f"figure2-{name}.png")
-        figure.savefig(pictures[-1], dpi=120)
-    figure = Figure(figsize=(12, 9), layout="constrained")
-    for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs).items(), strict=True):
-        panel(axes, title, grouped)
-    pictures.append(folder / "figure3.png")
-    figure.savefig(pictures[-1], dpi=120)
+    pictures = [folder / f"figure2-{name}.png" for name in runs] + [folder / "figure3.png"]
+    for path, (name, found) in zip(pictures, runs.items(), strict=False):
+        with picture(path, 8, 5) as figure:
+            grouped = groups(found, families, lambda run: FAMILIES[run.cell])
+            panel(figure.subplots(), f"{name}: test error of every run", grouped)
+    with picture(pictures[-1], 12, 9) as figure:
+        for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs).items(), strict=True):
+            panel(axes, title, grouped)
     return pictures
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
 
 from .cells import BEST_HEURISTIC, CELLS, CLOSED_FORM
 from .complete_runs import best_on_test, chosen_on_validation, complete_runs
@@ -15,15 +15,13 @@ HEADER = ["cell", "settings and runs", "published", "best on test (runs)", "chos
 
 def write_report(lines, folder):
     """Write ``report.md`` and the figures of the trainings of every set into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     runs = {name: complete_runs(found) for name, found in lines.items()}
     pictures = draw_figures(runs, folder / "figures")
     sections = [_introduction(lines, runs)]
     for name, found in runs.items():
         sections += [f"## {name}\n\n{table(name, found)}", settings_table(found)]
     sections.append("## Figures\n\n" + "\n".join(f"![{path.stem}](figures/{path.name})\n" for path in pictures))
-    text = "\n\n".join(filter(None, sections)).rstrip("\n") + "\n"
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    write_sections(folder / "report.md", sections)
 
 
 def _introduction(lines, runs):

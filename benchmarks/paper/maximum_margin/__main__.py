@@ -16,14 +16,13 @@ rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
 
 import argparse
 import sys
-import time
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from sklearn.base import clone
 
+from benchmarks.paper.order_based.learners import learn_structure
 from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
 from benchmarks.paper.shared.data import split, stream
 from benchmarks.paper.shared.results import append, read, reopen
@@ -78,15 +77,10 @@ def plan(arguments):
                 yield experiment, problem, {**line, "tune_rows": arguments.tune_rows if is_sampled else 0}
 
 
-def learn_structure(problem, line, arguments):
+def search(problem, line, arguments):
     """Return what comes of a search: the parents, and what it took."""
-    learner = clone(STRUCTURES[line["structure"]]).set_params(n_jobs=arguments.n_jobs)
-    if "verbose" in learner.get_params():
-        learner.set_params(verbose=arguments.verbose)
-    data = problem.part.data
-    started = time.process_time()
-    structure = learner.learn(data, stream(problem.name, line["structure"], line["seed"]))
-    seconds = time.process_time() - started
+    learner, rng = STRUCTURES[line["structure"]], stream(problem.name, line["structure"], line["seed"])
+    structure, seconds = learn_structure(learner, problem.part.data, rng, arguments.n_jobs, arguments.verbose)
     return {"parent": structure.parent.tolist(), "n_edges": structure.n_edges, "seconds": seconds}
 
 
@@ -111,7 +105,7 @@ def warm_up(todo, arguments):
     for structure, parameters in dict.fromkeys((line["structure"], line["parameters"]) for _, _, line in todo):
         if structure != "SVM":
             line = {"set": "", "structure": structure, "parameters": parameters, "seed": 0, "tune_rows": 0}
-            parent = learn_structure(problem, line, quiet)["parent"] if STRUCTURES.get(structure) else None
+            parent = search(problem, line, quiet)["parent"] if STRUCTURES.get(structure) else None
             measure("", problem, line, parent, quiet)
 
 
@@ -149,7 +143,7 @@ def run(arguments):
             if STRUCTURES.get(line["structure"]):
                 learnt = {**line, "parameters": "structure", "tune_rows": 0}
                 if key(learnt) not in lines:
-                    finish(problem, learnt, learn_structure(problem, line, arguments))
+                    finish(problem, learnt, search(problem, line, arguments))
                 parent = lines[key(learnt)]["parent"]
             finish(problem, line, measure(experiment, problem, line, parent, arguments))
 

@@ -27,20 +27,19 @@ from benchmarks.paper.order_based.data import uci
 from benchmarks.paper.order_based.learners import SMOOTHING
 from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
 from benchmarks.paper.shared.data import stream
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
 from benchmarks.paper.shared.results import append, read, reopen
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
-from tanlearn.baselines import ChowLiu, OrderSearch
 from tanlearn.network.inference import log_joint
 
 from .data import mnist
+from .learners import STRUCTURES
 
 #: What makes a line of the results; all else follows from it.
 key = itemgetter("set", "learner", "n_missing", "draw")
 FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NB = "NB"
-STRUCTURES = {NB: None, "TAN-CMI": ChowLiu(), "TAN-OMI-CR": OrderSearch(smoothing=SMOOTHING)}
 #: The support vector machine and its neighbours learn from so many rows; they are asked for so many.
 SVM_ROWS, SVM_TEST_ROWS = 5000, 1000
 IMPUTERS = {"SVM, means": SimpleImputer(), "SVM, nearest": KNNImputer(n_neighbors=5)}
@@ -154,13 +153,12 @@ CG-MM and CG-CL are 20 iterations of conjugate gradient, HYB is the default of S
 The support vector machine learns from {SVM_ROWS:,} rows and is asked for {SVM_TEST_ROWS:,}: its neighbours are too slow
 for more."""
     ]
-    (arguments.output / "figures").mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(line["set"] for line in lines):
         found = [line for line in lines if line["set"] == name]
-        picture = f"figures/missing-features-{name}.png"
-        draw_rates(name, found, arguments.output / picture)
-        sections += [f"## {name}\n\n{table(found)}", structures_compared(found), f"![Rates on {name}]({picture})"]
-    (arguments.output / "missing_features.md").write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
+        image = f"figures/missing-features-{name}.png"
+        draw_rates(name, found, arguments.output / image)
+        sections += [f"## {name}\n\n{table(found)}", structures_compared(found), f"![Rates on {name}]({image})"]
+    write_sections(arguments.output / "missing_features.md", sections)
 
 
 def values(lines, field):
@@ -209,16 +207,13 @@ def structures_compared(lines):
 
 def draw_rates(name, lines, path):
     """Draw rates over the number of missing features."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for (learner, found), colour in zip(values(lines, "rate").items(), COLOURS, strict=True):
-        rates = np.array([[n, 100 * np.mean(drawn)] for n, drawn in found.items()])
-        axes.plot(*rates.T, color=colour, linestyle="--" if learner in IMPUTERS else "-", marker="o", label=learner)
-    axes.set(title=name, xlabel="missing features", ylabel="classification rate [%]")
-    axes.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with picture(path, 7, 4.5) as figure:
+        axes = figure.subplots()
+        for (learner, found), colour in zip(values(lines, "rate").items(), COLOURS, strict=True):
+            rates = np.array([[n, 100 * np.mean(drawn)] for n, drawn in found.items()])
+            axes.plot(*rates.T, color=colour, linestyle="--" if learner in IMPUTERS else "-", marker="o", label=learner)
+        axes.set(title=name, xlabel="missing features", ylabel="classification rate [%]")
+        axes.legend(fontsize="small")
 
 
 def main(argv=None):

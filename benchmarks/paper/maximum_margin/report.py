@@ -5,7 +5,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
 
 from .learners import LEARNERS, PUBLISHED, TUNED
 
@@ -66,7 +66,6 @@ def write_report(lines, folder):
     found = latest(lines)
     convex = {name: cells for name, cells in found.items() if "pixels" in name}
     whole = {name: cells for name, cells in found.items() if name not in convex}
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     sections = [_introduction(lines, whole)]
     sections += [f"## {name}\n\n{rates_table(name, cells)}" for name, cells in whole.items()]
     if whole:
@@ -80,7 +79,7 @@ def write_report(lines, folder):
         draw_convex(convex, folder / CONVEX_FIGURE)
         sections += [_CONVEX, convex_table(convex), convex_against_frequencies(convex)]
         sections.append(f"![Convex relaxation]({CONVEX_FIGURE})")
-    (folder / "report.md").write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
+    write_sections(folder / "report.md", sections)
 
 
 def latest(lines):
@@ -204,49 +203,43 @@ def convex_table(convex):
 
 def draw_rates(whole, path):
     """Draw the rates of every set, ours filled and published ones hollow."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5 * len(whole), 4.5), layout="constrained")
-    for axes, (name, cells) in zip(np.atleast_1d(figure.subplots(1, len(whole))), whole.items(), strict=True):
-        structures = list(dict.fromkeys(structure for (structure, _), _ in sorted(cells.items(), key=_order)))
-        for (structure, parameters), lines in sorted(cells.items(), key=_order):
-            if parameters == "structure":
-                continue
-            place, colour = structures.index(structure), COLOURS.get(parameters, "#7a4b1e")
-            axes.plot(place - 0.1, 100 * mean(lines, "rate"), "o", color=colour)
-            known = published(name, structure, parameters)
-            if known is not None:
-                axes.plot(place + 0.1, known, "o", color=colour, fillstyle="none")
-        for parameters, colour in COLOURS.items():
-            if any(parameters == found for _, found in cells):
-                axes.plot([], [], "o", color=colour, label=parameters)
-        axes.set_xticks(range(len(structures)), structures, rotation=30, ha="right")
-        axes.set(title=f"{name}: ours, and published (hollow)", ylabel="classification rate [%]")
-        axes.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with picture(path, 5 * len(whole), 4.5) as figure:
+        for axes, (name, cells) in zip(np.atleast_1d(figure.subplots(1, len(whole))), whole.items(), strict=True):
+            structures = list(dict.fromkeys(structure for (structure, _), _ in sorted(cells.items(), key=_order)))
+            for (structure, parameters), lines in sorted(cells.items(), key=_order):
+                if parameters == "structure":
+                    continue
+                place, colour = structures.index(structure), COLOURS.get(parameters, "#7a4b1e")
+                axes.plot(place - 0.1, 100 * mean(lines, "rate"), "o", color=colour)
+                known = published(name, structure, parameters)
+                if known is not None:
+                    axes.plot(place + 0.1, known, "o", color=colour, fillstyle="none")
+            for parameters, colour in COLOURS.items():
+                if any(parameters == found for _, found in cells):
+                    axes.plot([], [], "o", color=colour, label=parameters)
+            axes.set_xticks(range(len(structures)), structures, rotation=30, ha="right")
+            axes.set(title=f"{name}: ours, and published (hollow)", ylabel="classification rate [%]")
+            axes.legend(fontsize="small")
 
 
 def draw_convex(convex, path):
     """Draw rates and seconds over the number of training rows."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    panels = figure.subplots(1, 2)
     names = dict.fromkeys(parameters for cells in convex.values() for _, parameters in sorted(cells))
-    for parameters in names:
-        found = [lines for cells in convex.values() for (_, name), lines in cells.items() if name == parameters]
-        for axes, field, unit in ((panels[0], "rate", 100), (panels[1], "seconds", 1)):
-            points = [
-                (lines[0]["n_train"], unit * fmean(line[field] for line in lines if line[field] is not None))
-                for lines in found
-                if any(line[field] is not None for line in lines)
-            ]
-            if points:
-                axes.plot(*zip(*sorted(points), strict=True), "o-", color=COLOURS[parameters], label=parameters)
-    panels[0].set(xlabel="training rows", ylabel="classification rate [%]", xscale="log")
-    panels[1].set(xlabel="training rows", ylabel="processor seconds of the training", xscale="log", yscale="log")
-    panels[0].legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with picture(path, 9, 4) as figure:
+        panels = figure.subplots(1, 2)
+        for parameters in names:
+            found = [lines for cells in convex.values() for (_, name), lines in cells.items() if name == parameters]
+            for axes, field, unit in ((panels[0], "rate", 100), (panels[1], "seconds", 1)):
+                points = [
+                    (lines[0]["n_train"], unit * fmean(line[field] for line in lines if line[field] is not None))
+                    for lines in found
+                    if any(line[field] is not None for line in lines)
+                ]
+                if points:
+                    axes.plot(*zip(*sorted(points), strict=True), "o-", color=COLOURS[parameters], label=parameters)
+        panels[0].set(xlabel="training rows", ylabel="classification rate [%]", xscale="log")
+        panels[1].set(xlabel="training rows", ylabel="processor seconds of the training", xscale="log", yscale="log")
+        panels[0].legend(fontsize="small")
 
 
 def _introduction(lines, whole):

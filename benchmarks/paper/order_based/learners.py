@@ -18,6 +18,15 @@ FRIEDMAN = MaximumLikelihood(alpha=0, epsilon=1e-5, shrinkage=5)
 CONDITIONAL = ConjugateGradient(loss=ConditionalNLL(), max_iter=20)
 
 
+def learn_structure(learner, data, rng, n_jobs, verbose):
+    """Return a structure, and the processor seconds that it took."""
+    started = time.process_time()
+    learner = clone(learner).set_params(n_jobs=n_jobs)
+    if "verbose" in learner.get_params():
+        learner.set_params(verbose=verbose)
+    return learner.learn(data, rng), time.process_time() - started
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of one run: the structure, processor seconds that it took, and rates on training and test rows."""
@@ -45,14 +54,9 @@ class BayesNet:
     def run(self, part, rng, *, n_jobs=None, verbose=0):
         """Learn and test once."""
         data = part.data
-        started = time.process_time()
-        structure = Structure.naive_bayes(data.n_features)
+        structure, seconds = Structure.naive_bayes(data.n_features), 0.0
         if self.structure is not None:
-            learner = clone(self.structure).set_params(n_jobs=n_jobs)
-            if "verbose" in learner.get_params():
-                learner.set_params(verbose=verbose)
-            structure = learner.learn(data, rng)
-        seconds = time.process_time() - started
+            structure, seconds = learn_structure(self.structure, data, rng, n_jobs, verbose)
         tables = {"ML": self.smoothing.fit(structure, data, rng)}
         if "CL" in self.parameters:
             tables["CL"] = CONDITIONAL.improve(tables["ML"], data)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
 
 from .data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
 from .learners import FIGURE_1, LEARNERS, TABLE_1
@@ -74,8 +74,7 @@ def write_report(lines, folder):
         sections.append(_synthetic_section(synthetic, found))
     if small:
         sections.append(f"## Every set, ML parameters\n\n{every_set(small)}")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.md").write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
+    write_sections(folder / "report.md", sections)
 
 
 def table_1(small, files):
@@ -208,24 +207,20 @@ def table_synthetic(synthetic, found):
 
 def draw_figure_1(synthetic, path):
     """Draw the rates over the number of training rows: ML parameters solid, CL parameters dashed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    axes = figure.subplots()
     names = {"TAN-CMI": "generative TAN", "TAN-OMI-CR": "discriminative TAN"}
-    for name, colour in zip(FIGURE_1, ("#999999", "#e69f00", "#0072b2", "#009e73"), strict=True):
-        for parameter in LEARNERS[name].parameters:
-            text = name if parameter == name else f"{names.get(name, name)}, {parameter}"
-            rates = [found[row_name(name, parameter)] for found in synthetic.values()]
-            style = "--" if parameter == "CL" else "-"
-            axes.plot(list(synthetic), rates, style, color=colour, marker="o", markersize=4, label=text)
-    axes.axhline(100 * best_rate(), color="black", linestyle=":", linewidth=1, label="best possible")
-    axes.set(xscale="log", xlabel="training rows", ylabel="classification rate [%]", title="Synthetic problem")
-    axes.set_xticks(list(synthetic), [str(size) for size in synthetic])
-    axes.minorticks_off()
-    axes.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    with picture(path, 7, 5) as figure:
+        axes = figure.subplots()
+        for name, colour in zip(FIGURE_1, ("#999999", "#e69f00", "#0072b2", "#009e73"), strict=True):
+            for parameter in LEARNERS[name].parameters:
+                text = name if parameter == name else f"{names.get(name, name)}, {parameter}"
+                rates = [found[row_name(name, parameter)] for found in synthetic.values()]
+                style = "--" if parameter == "CL" else "-"
+                axes.plot(list(synthetic), rates, style, color=colour, marker="o", markersize=4, label=text)
+        axes.axhline(100 * best_rate(), color="black", linestyle=":", linewidth=1, label="best possible")
+        axes.set(xscale="log", xlabel="training rows", ylabel="classification rate [%]", title="Synthetic problem")
+        axes.set_xticks(list(synthetic), [str(size) for size in synthetic])
+        axes.minorticks_off()
+        axes.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
 
 
 def best_rate():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, picture, write_sections
 from tanlearn.search.pareto import not_dominated
 
 NB, TAN, SUBSET = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8"
@@ -122,7 +122,6 @@ def mean_error(folds):
 
 def write_report(lines, epochs, folder):
     """Write the report of lines to a folder."""
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     trained = ", ".join(f"{name} {number}" for name, number in epochs.items())
     sections = [
         f"""# Few bits, and a price for size
@@ -144,16 +143,16 @@ So errors are above those of [table 1](../differentiable_tan/report.md), whose t
         found = [line for line in lines if line["set"] == name]
         budget, columns = figure_6(found)
         if columns:
-            picture = f"figures/few-bits-{name}.png"
-            draw_bits(name, columns, folder / picture)
-            sections.append(bits_section(name, found, budget, columns) + f"\n\n![Errors over bits]({picture})")
+            image = f"figures/few-bits-{name}.png"
+            draw_bits(name, columns, folder / image)
+            sections.append(bits_section(name, found, budget, columns) + f"\n\n![Errors over bits]({image})")
         budget, prices = figure_5(found)
         if prices:
-            picture = f"figures/size-{name}.png"
+            image = f"figures/size-{name}.png"
             points = size_points(prices)
-            draw_sizes(name, points, folder / picture)
-            sections.append(size_section(name, budget, points) + f"\n\n![Errors over sizes]({picture})")
-    (folder / "report.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+            draw_sizes(name, points, folder / image)
+            sections.append(size_section(name, budget, points) + f"\n\n![Errors over sizes]({image})")
+    write_sections(folder / "report.md", sections)
 
 
 def bits_section(name, lines, budget, columns):
@@ -221,39 +220,35 @@ paper's lambda, beside their sum (eq. 17), is as many times larger as there are 
 
 def draw_bits(name, columns, path):
     """Draw figure 6 of a set: errors over bits, and those of float32 as lines."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for learner, colour in COLOURS.items():
-        axes.axhline(mean_error(columns[learner, FLOAT, None]), color=colour, linewidth=1, label=f"{learner}, float32")
-        for way, style in ((TRAINED, "-"), (ROUNDED, ":")):
-            errors = [mean_error(columns[learner, way, n_bits]) for n_bits in N_BITS]
-            axes.plot(N_BITS, errors, color=colour, linestyle=style, marker="o", label=f"{learner}, {way}")
-    axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]", yscale="log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with picture(path, 7, 4.5) as figure:
+        axes = figure.subplots()
+        for learner, colour in COLOURS.items():
+            axes.axhline(
+                mean_error(columns[learner, FLOAT, None]), color=colour, linewidth=1, label=f"{learner}, float32"
+            )
+            for way, style in ((TRAINED, "-"), (ROUNDED, ":")):
+                errors = [mean_error(columns[learner, way, n_bits]) for n_bits in N_BITS]
+                axes.plot(N_BITS, errors, color=colour, linestyle=style, marker="o", label=f"{learner}, {way}")
+        axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]", yscale="log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+        axes.legend(fontsize="small")
 
 
 def draw_sizes(name, points, path):
     """Draw figure 5 of a set: errors and sizes over the price, and errors over sizes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4.5), layout="constrained")
-    left, right = figure.subplots(1, 2)
     prices, errors, sizes, _, on_front = points.T
-    left.plot(prices, errors, color="#d55e00", marker="o")
-    left.set(title=name, xlabel="price of a cell")
-    left.set_xscale("symlog", linthresh=1e-6)
-    left.set_ylabel("test error [%]", color="#d55e00")
-    other = left.twinx()
-    other.plot(prices, sizes, color="#0072b2", marker="^")
-    other.set_ylabel("cells, of naive Bayes", color="#0072b2")
-    right.scatter(sizes, errors, color="#999999")
     front = points[on_front == 1]
-    right.plot(*front[np.argsort(front[:, 2])][:, [2, 1]].T, color="#0072b2", marker="o", label="Pareto front")
-    right.set(title=f"{name}: {SUBSET}", xlabel="cells, of naive Bayes", ylabel="test error [%]")
-    right.legend()
-    figure.savefig(path, dpi=120)
+    with picture(path, 10, 4.5) as figure:
+        left, right = figure.subplots(1, 2)
+        left.plot(prices, errors, color="#d55e00", marker="o")
+        left.set(title=name, xlabel="price of a cell")
+        left.set_xscale("symlog", linthresh=1e-6)
+        left.set_ylabel("test error [%]", color="#d55e00")
+        other = left.twinx()
+        other.plot(prices, sizes, color="#0072b2", marker="^")
+        other.set_ylabel("cells, of naive Bayes", color="#0072b2")
+        right.scatter(sizes, errors, color="#999999")
+        right.plot(*front[np.argsort(front[:, 2])][:, [2, 1]].T, color="#0072b2", marker="o", label="Pareto front")
+        right.set(title=f"{name}: {SUBSET}", xlabel="cells, of naive Bayes", ylabel="test error [%]")
+        right.legend()

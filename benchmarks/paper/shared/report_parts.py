@@ -1,8 +1,26 @@
-"""What the reports share: tables in Markdown, and what made the figures."""
+"""What the reports share: tables in Markdown, pictures, and what made the figures."""
 
 import os
 import platform
 import textwrap
+from contextlib import contextmanager
+
+
+def write_sections(path, sections):
+    """Write a report; sections that are empty are left out."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(filter(None, sections)).rstrip("\n") + "\n", encoding="utf-8")
+
+
+@contextmanager
+def picture(path, width, height):
+    """Give a figure to draw in, and write it to a file."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    yield figure
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
 
 
 def markdown_table(header, rows, left=(0,)):
