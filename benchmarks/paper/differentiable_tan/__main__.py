@@ -11,7 +11,6 @@ error, and as one should, by a validation error. --settings published draws from
 """
 
 import json
-import sys
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -149,4 +148,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

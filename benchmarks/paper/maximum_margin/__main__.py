@@ -15,7 +15,6 @@ rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
 """
 
 import argparse
-import sys
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,4 +181,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

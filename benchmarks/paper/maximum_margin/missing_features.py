@@ -13,7 +13,6 @@ and conditional likelihood stop after a fixed number of iterations, and hybrid o
 nothing was tuned.
 """
 
-import sys
 import time
 from operator import itemgetter
 
@@ -225,4 +224,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

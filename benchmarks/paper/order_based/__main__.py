@@ -10,7 +10,6 @@ test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FI
 The learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
 """
 
-import sys
 from operator import itemgetter
 from pathlib import Path
 
@@ -131,4 +130,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,7 +14,6 @@ hundred trainings. A larger --budget adds runs to those that are there.
 """
 
 import json
-import sys
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,4 +178,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
