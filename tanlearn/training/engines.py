@@ -1,6 +1,6 @@
 """Two engines that train an epoch of gradient TAN: the fused one, and its unfused twin, which is the oracle of it.
 
-(The unfused one trains on CUDA too; what is fused there, for many runs at once, is in ``cuda_population.py``.)
+The unfused one trains on CUDA too; what is fused there, for many runs at once, is in ``cuda_population.py``.
 
 One step (differentiable TAN, section 3): draw a structure, score the batch with its tables only, and send the gradient
 back to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
@@ -194,16 +194,15 @@ class UnfusedEngine(Engine):
         self.backend = backend = backend_of(data.device)
         self.adam, self.structure_adam = Adam(np.empty(0)), Adam(np.empty(0))
         zeros, structure_zeros = (np.zeros((2, len(array)), array.dtype) for array in (state.theta, state.phi))
-        self.parameters = _Parameters(
-            *backend.put(state.cells, state.theta.copy(), state.phi, *zeros, *structure_zeros),
-        )
+        theta, rho, phi = backend.put(state.cells, state.theta.copy(), state.phi)
+        (m, v), (phi_m, phi_v) = backend.put(*zeros), backend.put(*structure_zeros)
+        self.parameters = _Parameters(theta=theta, rho=rho, phi=phi, m=m, v=v, phi_m=phi_m, phi_v=phi_v)
         self._parametrization = Normalized(state.layout, state.cells.dtype, backend)
         self._is_incomplete = data.is_incomplete
         self._gaps = _Gaps(state, data.codes)
         self._families = backend.put(*state.layout.arrays())
-        self._group, self._table_parent, self._price = backend.put(
-            state.candidates.group, state.table_parent, state.price
-        )
+        candidates = state.candidates.group, state.table_parent, state.price
+        self._group, self._table_parent, self._price = backend.put(*candidates)
         self._graph = backend.put(*state.graph)
         (self._selected,) = backend.put(state.selected)
         n_tables = len(state.phi)
@@ -233,10 +232,9 @@ class UnfusedEngine(Engine):
             self._draw(uniform)
             batch = batch[np.argsort(self._is_incomplete[batch], kind="stable")]
             n_complete = len(batch) - np.count_nonzero(self._is_incomplete[batch])
-            (codes,), rows = put(np.take(data.codes, batch[:n_complete], axis=1)), all_rows[:n_complete]
-            cells = self._scoring_cells()
+            complete, incomplete, rows = batch[:n_complete], batch[n_complete:], all_rows[:n_complete]
+            (codes,), cells = put(np.take(data.codes, complete, axis=1)), self._scoring_cells()
             kernels.log_joint(codes, 0, cells, *families, self._selected, missing, rows, scores[:n_complete])
-            incomplete = batch[n_complete:]
             if incomplete.size:
                 scores[n_complete:] = self._gaps.log_joint(incomplete, cells)
             losses, d_scores = evaluate(self.loss, get(scores), data.y[batch])
