@@ -22,10 +22,11 @@ MISSING = 255
 class Classifier(BaseEstimator):
     """As much of a classifier as the border needs."""
 
-    def __init__(self, encoder=None, n_jobs=None, class_weight=None):
+    def __init__(self, encoder=None, n_jobs=None, class_weight=None, random_state=None):
         self.class_weight = class_weight
         self.encoder = encoder
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
         self.data_, _ = encode_training(self, X, y, sample_weight)
@@ -423,6 +424,24 @@ def test_training_data_classes_and_names_of_an_estimator():
     np.testing.assert_array_equal(data.y, y)
     np.testing.assert_array_equal(data.n_states, estimator.encoder_.n_states_)
     np.testing.assert_array_equal(data.codes, encode_rows(estimator, frame))
+
+
+def test_nothing_is_learnt_from_rows_held_out():
+    frame, y = mixed_frame(200)
+    frame["town"] = [f"town {i}" for i in range(200)]  # all that are held out are unseen
+    weight = 1 + 4 * (frame["income"] > 1)
+    estimator = Classifier(encoder=TableEncoder(handle_unknown="error"), random_state=0)
+    data, held_out = encode_training(estimator, frame, y, weight, validation_fraction=0.25)
+    rest = data.row_numbers
+    assert {*rest.tolist(), *held_out.row_numbers.tolist()} == {*range(200)}
+    alone = TableEncoder().fit(frame.iloc[rest], y[rest], weight.iloc[rest])
+    assert estimator.encoder_.n_states_.tolist() == alone.n_states_.tolist()
+    np.testing.assert_array_equal(data.codes, alone.encode(frame.iloc[rest]))
+    np.testing.assert_array_equal(estimator.encoder_.discretizer_.cut_points_[0], alone.discretizer_.cut_points_[0])
+    unweighted = TableEncoder().fit(frame.iloc[rest], y[rest])
+    assert unweighted.discretizer_.cut_points_[0].tolist() != alone.discretizer_.cut_points_[0].tolist()
+    assert (held_out.codes[0] == MISSING).all()
+    assert data.sample_weight.tolist() == weight.iloc[rest].tolist()
 
 
 def test_estimator_without_an_encoder_gets_one_with_its_threads():

@@ -89,6 +89,7 @@ def test_splits_of_a_search_are_what_was_asked_for():
     held_out = hold_out(Y, 3, 0.3, np.random.default_rng(6))
     assert_same_splits(search_splits(0.3, X, Y, 3, ALL, 6), [(ALL[~held_out], ALL[held_out])])
     assert_same_splits(search_splits(4, X, Y, 3, ALL, 6), stratified_splits(Y, 4, 6))
+    assert_same_splits(search_splits(None, X, Y, 3, ALL, 6), StratifiedKFold(5).split(X, Y))
     splitter = StratifiedKFold(3)
     assert_same_splits(search_splits(splitter, X, Y, 3, ALL, 6), splitter.split(X, Y))
     with pytest.raises(ValueError, match="'groups' parameter should not be None"):
