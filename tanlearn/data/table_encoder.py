@@ -23,7 +23,7 @@ __all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
-# 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/whole_numbers.md).
+# 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/quality/whole_numbers.md).
 MAX_NUMERIC_CATEGORIES = 10
 # A column has something to lose if no value takes more than this share of it.
 _LARGEST_SHARE = 0.9

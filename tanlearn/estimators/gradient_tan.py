@@ -34,9 +34,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     Afterwards the most probable structure is kept, with its tables only. Rate and
     temperature fall exponentially, as published. The defaults are not the published ones (``init="uniform"``, 500
     epochs, rates 0.03 and 0.001, temperature from 10): they start at the frequencies, with a structure that settles
-    sooner, and take a fifth of the epochs. Of the ten small sets that they were chosen on (benchmarks/defaults.md),
-    ``"subset"`` errs less than by the published protocol on 6 and less on average (15.86 against 16.01 %),
-    ``"order-free"`` less on 8 and less on average (15.73 against 18.01 %).
+    sooner, and take a fifth of the epochs. Of the ten small sets that they were chosen on
+    (benchmarks/quality/defaults.md), ``"subset"`` errs less than by the published protocol on 6 and less on average
+    (15.86 against 16.01 %), ``"order-free"`` less on 8 and less on average (15.73 against 18.01 %).
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
     parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times
@@ -96,7 +96,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         [RE] eq. 17, which stands beside their sum, is as many times larger as there are rows. The expected size ([RE]
         eq. 18) takes the choice of every feature by itself, which for ``"order-free"`` is an approximation. What is
         large depends on the loss: 0.05 on letter and 1 on usps, for the hybrid losses of
-        benchmarks/paper/resource_efficient.py.
+        benchmarks/paper/resource_efficient.
     warm_start : bool, default=False
         Start where the previous ``fit`` ended, as with another ``size_weight``: the same int ``random_state``,
         candidates, columns and categories are needed. It costs memory for all candidates' tables; files do not keep

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn._typing import AnyArray
 from tanlearn.kernels import cpu
 from tanlearn.kernels._cuda import cupy, to_device
 from tanlearn.kernels.cuda import twins
@@ -19,8 +18,8 @@ class Backend(NamedTuple):
 
     kernels: ModuleType
     put: Callable[..., list[Any]]  # arrays of the host to arrays of the backend
-    get: Callable[[Any], AnyArray]  # and one back
-    assign: Callable[[Any, AnyArray], None]  # to an array of the backend, what one of the host holds
+    get: Callable[[Any], Any]  # and one back
+    assign: Callable[[Any, Any], None]  # to an array of the backend, what one of the host holds
     empty: Callable[..., Any]  # of a shape and type
 
 
