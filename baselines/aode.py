@@ -29,7 +29,7 @@ from tanlearn.files.values import check_array
 from tanlearn.kernels import aode as kernels
 from tanlearn.kernels._cuda import check_device, cupy, to_device
 from tanlearn.kernels._lanes import LANES, padded
-from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.cuda import twins
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.network.counts import CountState
 from tanlearn.network.inference import device_blocks
@@ -355,7 +355,7 @@ class OneDependenceEnsemble:
             there = to_device(*arrays)
             # Of every feature a parent and a child, 8 bytes each, beside the code.
             for block in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
-                found, n_parents = _score(gpu, cupy(), self.n_classes, *to_device(codes[:, block]), *there)
+                found, n_parents = _score(twins, cupy(), self.n_classes, *to_device(codes[:, block]), *there)
                 scores[block] = found.get() - _log_number(n_parents.get())
             return scores
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, missing_code
 from tanlearn.kernels._cuda import to_device
-from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.cuda import twins
 
 __all__ = ["add_pair_counts"]
 
@@ -48,6 +48,6 @@ def add_pair_counts(
     samples = cuda_codes, cuda_y, cuda_weights
     for i in range(1, len(n_states)):
         tables = features[:i], cuda_states, n_classes, offset
-        gpu.count_pairs(*samples, i, *tables, missing_code(codes.dtype), total)
+        twins.count_pairs(*samples, i, *tables, missing_code(codes.dtype), total)
     added: AnyArray = total.get()
     return added

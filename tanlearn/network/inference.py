@@ -12,7 +12,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as forests
 from tanlearn.kernels._cuda import check_device, cupy, to_device
-from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.cuda import twins
 from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
@@ -132,7 +132,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
     if device == "cpu":
         _share(score, len(scores), n_jobs)
     else:
-        _hand_over(gpu.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
+        _hand_over(twins.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
     return tables.decode(scores)
 
 
@@ -166,7 +166,7 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
         types = np.int64, np.float64, np.float64
         count, belief, product = (cupy().empty((n_workers, n), dtype) for n, dtype in zip(sizes, types, strict=True))
         arguments = *to_device(*arrays), *rules, count, belief, None, product
-        _hand_over(gpu.log_joint_upward, arguments, codes, scores)
+        _hand_over(twins.log_joint_upward, arguments, codes, scores)
     return scores
 
 

@@ -13,7 +13,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import counts as count_kernels
 from tanlearn.kernels import scores
 from tanlearn.kernels._cuda import to_device
-from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.cuda import twins
 
 __all__ = ["TableLayout", "Tables"]
 
@@ -255,7 +255,7 @@ class TableLayout:
         counts = np.zeros(self.n_cells, weights.dtype)
         arrays = codes, y, weights, counts, *self.arrays()
         if device == "cuda":
-            return self._count(gpu, *to_device(*arrays)).get()
+            return self._count(twins, *to_device(*arrays)).get()
         return self._count(count_kernels, *arrays)
 
     def check_memory(self, n_samples: int | None) -> None:

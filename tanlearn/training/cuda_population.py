@@ -11,7 +11,7 @@ from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels._backends import CUDA
 from tanlearn.kernels._cuda import cupy, row_packing, to_device
-from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine
 from tanlearn.training.losses import CompiledLoss
@@ -118,12 +118,12 @@ class CudaPopulation:
         """Launch an epoch: from the second one on as a graph, since what a launch costs is that of a whole step."""
         self._n_epochs += 1
         if self._n_epochs == 1:
-            gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+            cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
             return
         if self._n_epochs == 2:
             self._stream.begin_capture()
             try:
-                gpu_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+                cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
             finally:
                 self._graph = self._stream.end_capture()
         self._graph.launch(self._stream)
@@ -200,7 +200,7 @@ def _make_problem(
     weights: FloatArray,
     losses: Sequence[CompiledLoss],
     batch_size: int,
-) -> gpu_train.Problem:
+) -> cuda_train.Problem:
     """Return what training does not change, the tables of all runs numbered through."""
     real, d, n_runs = states[0].cells.dtype, data.n_features, len(states)
     sizes = [np.diff(state.layout.offset) for state in states]
@@ -211,7 +211,7 @@ def _make_problem(
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
     _, chunk = row_packing(data.n_classes, real)
-    return gpu_train.Problem(
+    return cuda_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
         n_steps=data.n_samples // size,
@@ -263,11 +263,11 @@ def _make_parameters(states: Sequence[State]) -> Parameters:
     )
 
 
-def _make_steps(problem: gpu_train.Problem, real: Any, adam: Adam) -> gpu_train.Steps:
+def _make_steps(problem: cuda_train.Problem, real: Any, adam: Adam) -> cuda_train.Steps:
     """Return the arrays that the host fills before every epoch."""
     n_runs, n_steps = len(problem.loss), problem.n_steps
     empty = cupy().empty
-    return gpu_train.Steps(
+    return cuda_train.Steps(
         order=empty((n_runs, n_steps, problem.batch_size), np.int32),
         uniform=empty((n_steps, problem.n_tables), np.float32),
         streams=empty((n_runs, 6), np.uint64),
@@ -284,13 +284,13 @@ def _make_steps(problem: gpu_train.Problem, real: Any, adam: Adam) -> gpu_train.
     )
 
 
-def _make_scratch(problem: gpu_train.Problem, states: Sequence[State]) -> gpu_train.Scratch:
+def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_train.Scratch:
     """Return the memory that steps work in."""
     n_runs, d, size, n_tables = len(states), problem.n_features, problem.batch_size, problem.n_tables
     n_classes, real = states[0].layout.n_classes, states[0].cells.dtype
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
     empty, zeros = cupy().empty, cupy().zeros
-    return gpu_train.Scratch(
+    return cuda_train.Scratch(
         codes=zeros((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
         noise=empty(n_tables, np.float32),
         perturbed=empty(n_tables, np.float64),

@@ -21,10 +21,10 @@ from support import host_cuda
 import tanlearn.kernels
 from tanlearn.kernels import cpu, train
 from tanlearn.kernels._cuda import program_text, type_macros
-from tanlearn.kernels.cuda import train as gpu_train
-from tanlearn.kernels.cuda import twins as gpu
+from tanlearn.kernels.cuda import train as cuda_train
+from tanlearn.kernels.cuda import twins
 
-TWINS = {"gpu": gpu, "gpu_train": gpu_train}
+TWINS = (twins, cuda_train)
 FOLDER = Path(tanlearn.kernels.__file__).parent / "cuda"
 
 
@@ -43,20 +43,15 @@ def cpu_kernels():
     """Return the public kernels of the CPU by name, and the names that stand twice."""
     found, twice = {}, set()
     for info in pkgutil.iter_modules(tanlearn.kernels.__path__):
-        if info.name not in TWINS:
-            for name, function in public_functions(importlib.import_module(f"tanlearn.kernels.{info.name}")).items():
-                twice |= {name} & set(found)
-                found[name] = getattr(function, "py_func", function)
+        for name, function in public_functions(importlib.import_module(f"tanlearn.kernels.{info.name}")).items():
+            twice |= {name} & set(found)
+            found[name] = getattr(function, "py_func", function)
     return found, twice
 
 
 def device_functions():
     """Return every launcher of the twins."""
-    return [
-        pytest.param(function, id=name)
-        for module in TWINS.values()
-        for name, function in public_functions(module).items()
-    ]
+    return [pytest.param(function, id=name) for module in TWINS for name, function in public_functions(module).items()]
 
 
 def test_names_of_kernels_are_unique():
@@ -80,7 +75,7 @@ def test_backends_have_kernels_and_their_twins_by_the_same_names():
     assert len(kernels) >= 12
     for name, function in kernels.items():
         assert getattr(function, "py_func", function) is cpu_kernels()[0][name]
-        assert name in public_functions(gpu)
+        assert name in public_functions(twins)
 
 
 C_TYPES = {"int": int, "double": float}
@@ -95,7 +90,7 @@ def test_structures_have_the_fields_of_their_tuples(name):
     for statement in filter(None, map(str.strip, body.split(";"))):
         kind, names = re.fullmatch(r"(.*?\w)(?: |(?= ?\*))(\W*\w+(?:,\W*\w+)*)", statement, re.DOTALL).groups()
         declared += [(one.strip(" *"), "pointer" if "*" in one else kind) for one in names.split(",")]
-    fields = typing.get_type_hints(getattr(train if name == "Parameters" else gpu_train, name))
+    fields = typing.get_type_hints(getattr(train if name == "Parameters" else cuda_train, name))
     assert [field for field, _ in declared] == list(fields)
     for field, kind in declared:
         assert fields[field] == (typing.Any if kind == "pointer" else C_TYPES[kind]), field
@@ -105,9 +100,9 @@ REALS = [type_macros(REAL=real) for real in ("float32", "float64")]
 CODES = [type_macros(CODE=code) for code in ("uint8", "uint16")]
 #: Every program, with types and numbers of classes of all sorts.
 PROGRAMS = {
-    "counts": (gpu._COUNTS, [(*type_macros(WEIGHT=weight), *c) for weight in ("int64", "float64") for c in CODES]),
+    "counts": (twins._COUNTS, [(*type_macros(WEIGHT=weight), *c) for weight in ("int64", "float64") for c in CODES]),
     "scores": (
-        gpu._SCORES,
+        twins._SCORES,
         [
             type_macros(CODE="uint8", CELL="float64", SUM="float64"),
             type_macros(CODE="uint16", CELL="uint8", SUM="int32"),
@@ -116,14 +111,14 @@ PROGRAMS = {
         ],
     ),
     "mathematics": (("mathematics",), REALS),
-    "draws": (gpu._DRAWS, [()]),
-    "steps": (gpu._STEPS, REALS),
+    "draws": (twins._DRAWS, [()]),
+    "steps": (twins._STEPS, REALS),
     "objective": (("objective",), [()]),
     "upward": (("upward",), CODES),
     "pick_rows": (("pick_rows",), CODES),
     "aode": (("aode",), [()]),
     "train": (
-        gpu_train._FILES,
+        cuda_train._FILES,
         [
             (*r, *c, f"-DN_CLASSES={n}", f"-DPACK={pack}")
             for (r, c), n, pack in zip(itertools.product(REALS, CODES), (2, 10, 26, 71), (2, 2, 2, 1), strict=True)

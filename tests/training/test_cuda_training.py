@@ -30,7 +30,7 @@ from tanlearn import (
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.kernels import cpu
 from tanlearn.kernels._cuda import cupy
-from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.cuda_training import train_together
@@ -243,13 +243,13 @@ def test_a_population_is_that_of_the_cpu(backend, monkeypatch, most):
 def test_a_population_takes_its_steps_together(backend, monkeypatch):
     """One epoch of all runs is one call."""
     sizes = []
-    train_epoch = gpu_train.train_epoch
+    train_epoch = cuda_train.train_epoch
 
     def count(problem, parameters, steps, scratch):
         sizes.append(len(problem.loss))
         return train_epoch(problem, parameters, steps, scratch)
 
-    monkeypatch.setattr(gpu_train, "train_epoch", count)
+    monkeypatch.setattr(cuda_train, "train_epoch", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
     estimator = TANClassifier(n_epochs=3, batch_size=40, device="cuda")
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
@@ -332,7 +332,7 @@ def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epo
         if len(calls) == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(gpu_train, "train_epoch", interrupted)
+    monkeypatch.setattr(cuda_train, "train_epoch", interrupted)
     stream = type(cupy().cuda.Stream())
     for name in ("end_capture", "synchronize"):
         method = getattr(stream, name)
