@@ -93,7 +93,7 @@ class GenerativeMixin:
             The completed rows. Of intervals of continuous columns, the mean of the training values. A frame stays one;
             columns that something is filled into keep declared categories, and else take the type of their values.
         y : ndarray of shape (n_samples,)
-            Classes: the most probable together with the completion, which :meth:`predict` may see differently.
+            Classes: the most probable together with the completion, which ``predict`` may see differently.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class GenerativeMixin:
         ndarray of shape (n_samples, n_features + 1, n_classes)
             The share of every feature in log p(class, features), or in the log-odds of every class against the given
             one; the last is that of the class prior. They add up, over the features, to
-            :meth:`predict_joint_log_proba`, or to the log-odds. A feature's share is the log-probability of its value
+            ``predict_joint_log_proba``, or to the log-odds. A feature's share is the log-probability of its value
             given its parents and the class, for complete rows. With missing values it is that given the class and what
             is observed of the features before it (``structure_.order``); a missing feature has none.
 
