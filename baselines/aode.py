@@ -26,10 +26,9 @@ from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.partial_fit import PartialFitMixin
 from tanlearn.files.archive import fields
 from tanlearn.files.values import check_array
-from tanlearn.kernels import aode as kernels
-from tanlearn.kernels._cuda import check_device, cupy, to_device
+from tanlearn.kernels._backends import Backend, backend_of
+from tanlearn.kernels._cuda import check_device
 from tanlearn.kernels._lanes import LANES, padded
-from tanlearn.kernels.cuda import twins
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.network.counts import CountState
 from tanlearn.network.inference import device_blocks
@@ -350,32 +349,30 @@ class OneDependenceEnsemble:
         check_device(device)
         scores = np.empty((codes.shape[1], self.n_classes))
         start = np.append(0, np.cumsum(self.n_states))
-        arrays = start, self.is_parent.view(np.uint8), self.log_parent, self.log_child
-        if device == "cuda":
-            there = to_device(*arrays)
-            # Of every feature a parent and a child, 8 bytes each, beside the code.
-            for block in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
-                found, n_parents = _score(twins, cupy(), self.n_classes, *to_device(codes[:, block]), *there)
-                scores[block] = found.get() - _log_number(n_parents.get())
-            return scores
+        backend = backend_of(device)
+        arrays = backend.put(start, self.is_parent.view(np.uint8), self.log_parent, self.log_child)
 
         def score(first: int, last: int) -> None:
-            block = np.ascontiguousarray(codes[:, first:last])
-            found, n_parents = _score(kernels, np, self.n_classes, block, *arrays)
-            scores[first:last] = found - _log_number(n_parents)
+            (block,) = backend.put(np.ascontiguousarray(codes[:, first:last]))
+            found, n_parents = _score(backend, self.n_classes, block, *arrays)
+            scores[first:last] = backend.get(found) - _log_number(backend.get(n_parents))
 
-        in_blocks(score, len(scores), _BLOCK, n_jobs)
+        if device == "cpu":
+            in_blocks(score, len(scores), _BLOCK, n_jobs)
+        else:  # of every feature a parent and a child, 8 bytes each, beside the code
+            for rows in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
+                score(rows.start, rows.stop)
         return scores
 
 
 def _score(
-    kernels: Any, arrays: Any, n_classes: int, codes: Any, start: Any, is_parent: Any, log_parent: Any, log_child: Any
+    backend: Backend, n_classes: int, codes: Any, start: Any, is_parent: Any, log_parent: Any, log_child: Any
 ) -> tuple[Any, Any]:
-    """Return log of the sum over super-parents, and their number, where kernels and arrays are: here or on a device."""
-    n_features, n_samples = codes.shape
-    parents, children = arrays.empty((n_features + 1, n_samples), np.intp), arrays.empty(codes.shape[::-1], np.intp)
-    n_parents, lanes = arrays.empty(n_samples, np.intp), arrays.empty(padded(n_classes), np.float32)
-    total, scores = (arrays.empty((n_samples, n_classes), np.float64) for _ in range(2))
+    """Return log of the sum over super-parents, and their number, of the backend's arrays."""
+    (n_features, n_samples), kernels, empty = codes.shape, backend.kernels, backend.empty
+    parents, children = empty((n_features + 1, n_samples), np.intp), empty(codes.shape[::-1], np.intp)
+    n_parents, lanes = empty(n_samples, np.intp), empty(padded(n_classes), np.float32)
+    total, scores = (empty((n_samples, n_classes), np.float64) for _ in range(2))
     kernels.pick_rows(codes, start, is_parent, missing_code(codes.dtype), n_classes, parents, children, n_parents)
     width = len(is_parent) * n_classes
     kernels.log_sum_joint(parents, children, log_parent, log_child, width, lanes, total, scores)

@@ -14,6 +14,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu
+from tanlearn.kernels import scores
 from tanlearn.network.inference import log_joint
 
 from .shapes import SHAPES, make
@@ -62,7 +63,9 @@ class Scores:
         self.codes = data.codes
         self.missing = np.where(np.random.default_rng(0).random(data.codes.shape) < 0.1, 255, data.codes)
         self.missing = self.missing.astype(data.codes.dtype)
-        self.d_scores = np.ones((10_000, data.n_classes))
+        d_scores, d_cells = np.ones((10_000, data.n_classes)), np.zeros_like(self.tables.cells)
+        layout, selected, rows = self.tables.layout, np.arange(data.n_features), np.empty(10_000, np.intp)
+        self.arguments = data.codes, 0, d_scores, *layout.arrays(), selected, 255, rows, d_cells
         self.time_predict(shape, structure)
         self.time_predict_missing(shape, structure)
         self.time_adjoint(shape, structure)
@@ -74,7 +77,7 @@ class Scores:
         log_joint(self.tables, self.structure, self.missing)
 
     def time_adjoint(self, shape, structure):
-        self.tables.layout.log_joint_adjoint(self.codes, self.d_scores)
+        scores.log_joint_adjoint(*self.arguments)
 
 
 class Losses:

@@ -1,4 +1,4 @@
-"""CPU and CUDA behind the same names, so that what is learnt on both is written once."""
+"""CPU and CUDA behind the same names, so that what is done on both is written once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,11 @@
-"""The kernels that learning on either device takes, by the names that ``cuda/twins.py`` has for their twins."""
+"""The kernels that are called on either device, by the names that ``cuda/twins.py`` has for their twins."""
 
 from tanlearn.kernels.adam import adam_step as adam_step
+from tanlearn.kernels.aode import log_sum_joint as log_sum_joint
+from tanlearn.kernels.aode import pick_rows as pick_rows
+from tanlearn.kernels.counts import count_classes as count_classes
+from tanlearn.kernels.counts import count_families as count_families
+from tanlearn.kernels.counts import count_pairs as count_pairs
 from tanlearn.kernels.losses import loss_rows as loss_rows
 from tanlearn.kernels.losses import weigh_rows as weigh_rows
 from tanlearn.kernels.mathematics import normalize as normalize

@@ -11,13 +11,13 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from tanlearn._memory import check_memory
-from tanlearn._threads import in_threads
+from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
+from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
-from tanlearn.network.cuda_counts import add_pair_counts
 from tanlearn.network.tables import MAX_PARENTS, TableLayout
 
 __all__ = ["CountState"]
@@ -192,11 +192,7 @@ class CountState:
         self._make_room(weights)
         weights = weights.astype(self.dtype, copy=False)
         cells = self._layout.count(data.codes, data.y, weights, data.device)
-        if data.device == "cuda":
-            pairs = self.n_states, self.n_classes, self._pair_offset, self._pairs
-            self._pairs = add_pair_counts(data.codes, data.y, weights, *pairs)
-        else:
-            self._count_pairs(data, weights, n_jobs)
+        self._count_pairs(data, weights, n_jobs)
         self._cells += cells
         return self
 
@@ -382,22 +378,25 @@ class CountState:
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
         """Add the pair counts of a batch: in words where both features have few values, else sample by sample."""
-        codes, y, missing = data.codes, data.y, missing_code(data.codes.dtype)
+        on_cpu, missing = data.device == "cpu", missing_code(data.codes.dtype)
         words = self.n_states**2 * (data.n_samples // 64 + _CELL_COST * self.n_classes)
-        is_packed = (words <= _SAMPLE_COST * data.n_samples) & (data.sample_weight is None)
+        is_packed = (words <= _SAMPLE_COST * data.n_samples) & (data.sample_weight is None) & on_cpu
+        backend = backend_of(data.device)
+        arrays = data.codes, data.y, weights, np.arange(self.n_features), self.n_states, self._pair_offset, self._pairs
+        codes, y, weights, features, n_states, offset, pairs = backend.put(*arrays)
 
         # Children share no cell, here and below, so threads do not meet.
         def count(i: int) -> None:
-            others = np.flatnonzero(~(is_packed[i] & is_packed[:i]))
-            kernels.count_pairs(
-                codes, y, weights, i, others, self.n_states, self.n_classes, self._pair_offset, missing, self._pairs
-            )
+            others = np.flatnonzero(~is_packed[:i]) if is_packed[i] else features[:i]
+            tables = others, n_states, self.n_classes, offset
+            backend.kernels.count_pairs(codes, y, weights, i, *tables, missing, pairs)
 
         if not is_packed.all():
-            _each_child(count, self.n_features, data.n_samples * self.n_features**2 // 2, n_jobs)
-        features = np.flatnonzero(is_packed)
-        for first in range(0, data.n_samples if len(features) > 1 else 0, _BLOCK):
-            self._count_packed(codes, first, y[first : first + _BLOCK], features, n_jobs)
+            _each_child(count, self.n_features, data.n_samples * self.n_features**2 // 2, n_jobs if on_cpu else 1)
+        packed = np.flatnonzero(is_packed)
+        for first in range(0, data.n_samples if len(packed) > 1 else 0, _BLOCK):
+            self._count_packed(data.codes, first, data.y[first : first + _BLOCK], packed, n_jobs)
+        self._pairs = backend.get(pairs)
 
     def _count_packed(self, codes: Codes, first: int, y: IntArray, features: IntArray, n_jobs: int | None) -> None:
         """Add the pair counts of some features in a block of rows."""
@@ -464,15 +463,9 @@ def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
 
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
-    """Call ``work`` for every feature after the first; later ones take longer, and every thread gets some of all."""
-    children = range(n_features - 1, 0, -1)
+    """Call ``work`` for every feature after the first, and for the last ones, which take longest, first."""
     n_threads = min(effective_n_jobs(n_jobs), 1 + cost // _WORTH_A_THREAD)
-
-    def share(first: int) -> None:
-        for i in children[first::n_threads]:
-            work(i)
-
-    in_threads(share, range(n_threads), n_threads)
+    in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, n_threads)
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:

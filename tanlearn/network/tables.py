@@ -10,10 +10,8 @@ import numpy as np
 
 from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.kernels import counts as count_kernels
 from tanlearn.kernels import scores
-from tanlearn.kernels._cuda import to_device
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels._backends import backend_of
 
 __all__ = ["TableLayout", "Tables"]
 
@@ -198,42 +196,10 @@ class TableLayout:
         ndarray of shape (n_samples, n_classes)
         """
         n_samples = codes.shape[1]
+        selected, rows = np.arange(self.n_tables), np.empty(n_samples, np.intp)
         out = np.empty((n_samples, self.n_classes), cells.dtype)
-        scores.log_joint(
-            codes, 0, cells, *self.arrays(), np.arange(self.n_tables), missing_code(codes.dtype), _rows(codes), out
-        )
+        scores.log_joint(codes, 0, cells, *self.arrays(), selected, missing_code(codes.dtype), rows, out)
         return out
-
-    def log_joint_adjoint(self, codes: Codes, d_scores: FloatArray) -> FloatArray:
-        """Return the transpose of :meth:`log_joint`: the gradient for the cells from that for the scores.
-
-        Scores are sums of cells (differentiable TAN, eq. 4), so a cell collects ``d_scores[n, c]`` of every row ``n``
-        and class ``c`` whose score it is part of.
-
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes, none of them missing.
-        d_scores : ndarray of shape (n_samples, n_classes)
-            Gradient with respect to the scores.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,)
-            Gradient with respect to the cells, of the type of ``d_scores``.
-        """
-        d_cells = np.zeros(self.n_cells, d_scores.dtype)
-        scores.log_joint_adjoint(
-            codes,
-            0,
-            d_scores,
-            *self.arrays(),
-            np.arange(self.n_tables),
-            missing_code(codes.dtype),
-            _rows(codes),
-            d_cells,
-        )
-        return d_cells
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
         """Return the weighted counts of every cell, families with a missing member left out.
@@ -252,11 +218,13 @@ class TableLayout:
         ndarray of shape (n_cells,)
             Of the type of ``weights``.
         """
-        counts = np.zeros(self.n_cells, weights.dtype)
-        arrays = codes, y, weights, counts, *self.arrays()
-        if device == "cuda":
-            return self._count(twins, *to_device(*arrays)).get()
-        return self._count(count_kernels, *arrays)
+        backend = backend_of(device)
+        arrays = codes, y, weights, np.zeros(self.n_cells, weights.dtype), *self.arrays()
+        codes, y, weights, counts, *families = backend.put(*arrays)
+        backend.kernels.count_classes(y, weights, counts[: self.n_classes])
+        rows = np.empty(codes.shape[1], np.intp)
+        backend.kernels.count_families(codes, y, weights, *families, missing_code(codes.dtype), rows, counts)
+        return backend.get(counts)
 
     def check_memory(self, n_samples: int | None) -> None:
         """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm.
@@ -284,13 +252,6 @@ class TableLayout:
             "Take fewer parents, or merge, discretise or leave out columns with so many values",
         )
 
-    def _count(self, kernels: Any, codes: Any, y: Any, weights: Any, counts: Any, *tables: Any) -> Any:
-        """Add the counts of arrays that lie where the kernels work, and return them."""
-        missing, rows = missing_code(codes.dtype), np.empty(codes.shape[1], np.intp)
-        kernels.count_classes(y, weights, counts[: self.n_classes])
-        kernels.count_families(codes, y, weights, *tables, missing, rows, counts)
-        return counts
-
     def arrays(self) -> scores.Families:
         """Return what every kernel needs to know of the layout.
 
@@ -300,11 +261,6 @@ class TableLayout:
             ``child``, ``parents``, ``n_states`` and ``offset``.
         """
         return scores.Families(self.child, self.parents, self.n_states, self.offset)
-
-
-def _rows(codes: Codes) -> IntArray:
-    """Return the scratch for the table rows that the samples pick."""
-    return np.empty(codes.shape[1], np.intp)
 
 
 @dataclass(frozen=True, eq=False)
