@@ -208,6 +208,13 @@ def test_a_room_says_what_comes_in_and_what_goes_out(room):
     assert text.count("\n") <= 5
 
 
+def test_oracles_import_nothing_from_tanlearn():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests" / "oracles").glob("*.py")]
+    names = {name.split(".")[0] for tree in trees for node in ast.walk(tree) for name in imported(node, "oracles.x")}
+    assert {"numpy", "oracles"} <= names  # of each other they do
+    assert not names & {"tanlearn", "baselines", "support"}
+
+
 def test_link_inside_the_package_is_the_baselines_folder():
     link = ROOT / "tanlearn" / "baselines"
     assert link.resolve() == ROOT / "baselines"
