@@ -26,7 +26,7 @@ from benchmarks.paper.shared.command import VERSIONS
 from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
 from tanlearn import Hybrid, JointNLL
 from tanlearn.kernels._cuda import cupy, launch
-from tanlearn.kernels.cuda import train as gpu_train
+from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.kernels.train import HOPELESS
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
@@ -230,7 +230,7 @@ def recorded(work):
         calls.append(partial(launch, *arguments, **options))
         launch(*arguments, **options)
 
-    with mock.patch.object(gpu_train, "launch", keep):
+    with mock.patch.object(cuda_train, "launch", keep):
         work()
     return calls
 

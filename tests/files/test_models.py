@@ -35,7 +35,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.files import archive
-from tanlearn.files import values as serialization
+from tanlearn.files import values as file_values
 from tanlearn.files.models import load, save
 from tanlearn.files.values import Reader, Writer
 
@@ -201,7 +201,7 @@ def test_every_public_estimator_learner_and_loss_can_be_a_parameter():
     classes = {
         name: value for name, value in public.items() if isinstance(value, type) and hasattr(value, "get_params")
     }
-    assert classes.items() <= serialization._CLASSES.items()
+    assert classes.items() <= file_values._CLASSES.items()
     for known in classes.values():
         assert_same(Reader({}).decode(Writer().encode(known(), "model", "x")), known())
 

@@ -13,7 +13,7 @@ from support.saved_models import CYCLE, FRAME, fitted
 
 from tanlearn import TANClassifier
 from tanlearn.files import archive
-from tanlearn.files import values as serialization
+from tanlearn.files import values as file_values
 from tanlearn.files.archive import seal
 from tanlearn.files.models import load, save
 
@@ -362,7 +362,7 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
     ):
         suspect.refuses(seal({**members_of(content), "tanlearn.json": text}))
     save(fitted("chow-liu"), suspect.path)
-    monkeypatch.delitem(serialization._CLASSES, "ChowLiu")
+    monkeypatch.delitem(file_values._CLASSES, "ChowLiu")
     with pytest.raises(ValueError, match=r"'ChowLiu'.*import tanlearn\.baselines first"):
         load(suspect.path)
 
