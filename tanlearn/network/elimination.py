@@ -67,13 +67,13 @@ class Eliminator:
         self._is_normalized = is_normalized
         order, self._max_width, self._capacity = _plan(structure, layout)
         self._network = kernels.Network(
-            structure.parents,
-            layout.n_states,
-            layout.offset,
-            order,
-            np.argsort(order),
-            structure.order,
-            np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
+            parents=structure.parents,
+            n_states=layout.n_states,
+            offset=layout.offset,
+            order=order,
+            rank=np.argsort(order),
+            downward=structure.order,
+            belief=np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
         )
 
     def log_joint(self, codes: Codes, samples: IntArray, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
@@ -121,17 +121,11 @@ class Eliminator:
 
         Parameters
         ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities of the layout.
+        codes, samples, cells : as for :meth:`log_joint`
         d_scores : ndarray of shape (n_samples, n_classes)
             Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
             expected counts.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
+        n_jobs : as for :meth:`log_joint`
 
         Returns
         -------
@@ -164,16 +158,10 @@ class Eliminator:
 
         Parameters
         ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities of the layout.
+        codes, samples, cells : as for :meth:`log_joint`
         y : ndarray of shape (n_all,), intp
             Classes; a -1 is replaced by the class that is most probable together with the completion.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
+        n_jobs : as for :meth:`log_joint`
 
         Returns
         -------
@@ -198,12 +186,7 @@ class Eliminator:
 
         Parameters
         ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities of the layout.
+        codes, samples, cells : as for :meth:`log_joint`
         rng : numpy.random.Generator
             Where randomness comes from; the classes share it.
 

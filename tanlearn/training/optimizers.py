@@ -217,16 +217,7 @@ def minimize_lbfgs(
 
     Parameters
     ----------
-    fun : callable
-        Takes x of shape (n,), float64, and returns the value and the gradient of shape (n,).
-    x0 : array-like of shape (n,)
-        Where to start; not changed.
-    max_iter : int, default=100
-        Most iterations, at least 1.
-    tol : float, default=1e-5
-        Stop when no entry of the gradient is larger, at least 0.
-    callback : callable, optional
-        Called with x after every iteration; a true result ends the search.
+    fun, x0, max_iter, tol, callback : as for :func:`minimize_cg`
 
     Returns
     -------
