@@ -18,7 +18,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from .history import Edge
 from .wrapper import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
 
-__all__ = ["GreedySearch"]
+__all__ = ["GreedySearch", "tree_labels"]
 
 
 class GreedySearch(WrapperSearch):

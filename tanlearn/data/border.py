@@ -16,7 +16,7 @@ from tanlearn.data.splits import hold_out
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
 
-__all__ = ["encode_chunk", "encode_rows", "encode_training"]
+__all__ = ["encode_chunk", "encode_rows", "encode_training", "forget", "generator"]
 
 
 def encode_training(

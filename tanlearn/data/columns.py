@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-__all__ = ["Column", "from_array", "plain", "read_columns", "shorten"]
+__all__ = ["Column", "from_array", "from_objects", "plain", "read_columns", "shorten"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
@@ -302,7 +302,26 @@ def _from_floats(values: NDArray[Any], place: str) -> Column:
 
 
 def from_objects(values: NDArray[np.object_], place: str) -> Column:
-    """Read Python objects: all strings, all bytes or all numbers."""
+    """Read Python objects: all strings, all bytes or all numbers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,), object
+        Python objects.
+    place : str
+        What messages call them.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    ValueError
+        If numbers are infinite, or neither 64-bit integers nor floating numbers hold them.
+    TypeError
+        If they are neither strings nor numbers, or both.
+    """
     types = set(map(type, values))
     if types == {str}:
         return Column(values, None, None, place)

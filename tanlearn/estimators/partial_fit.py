@@ -24,7 +24,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["FamilyCounts", "PartialFitMixin"]
+__all__ = ["FamilyCounts", "PartialFitMixin", "check_structure"]
 
 
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:

@@ -20,7 +20,7 @@ from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
 from tanlearn.network.tables import MAX_PARENTS, TableLayout
 
-__all__ = ["CountState"]
+__all__ = ["CountState", "type_with_room"]
 
 _FORMAT = 1
 

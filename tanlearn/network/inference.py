@@ -18,7 +18,7 @@ from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
-__all__ = ["log_joint", "log_posterior"]
+__all__ = ["device_blocks", "log_joint", "log_posterior"]
 
 #: Rows a block: scores and rows of one block stay in the first-level cache.
 _BLOCK = 512

@@ -169,6 +169,21 @@ def test_module_imports_heavy_packages_inside_functions(module):
     assert heavy_violations(SOURCES[module].read_text(encoding="utf-8"), module) == []
 
 
+def test_what_modules_take_of_each_other_is_public():
+    """A function or class that another module imports stands in ``__all__``, and so its docstring is checked."""
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in SOURCES.items()}
+    public = {
+        module: ast.literal_eval(node.value)
+        for module, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    }
+    taken = {name for module, tree in trees.items() for node in ast.walk(tree) for name in imported(node, module)}
+    owned = [(module, name) for module, _, name in (name.rpartition(".") for name in taken) if not name.isupper()]
+    assert len(public) > 60
+    assert sorted((module, name) for module, name in owned if module in public and name not in public[module]) == []
+
+
 def test_every_entry_of_the_table_exists():
     assert set(RANK) - {unit_of(module) for module in SOURCES} == set()
 
