@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import effective_n_jobs
 
-from tanlearn._threads import in_threads
+from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import conditional_mutual_information
@@ -66,7 +65,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
             class_entropies(data.codes, samples, start, data.y, weights, total, features, counts, totals, entropy)
             return entropy
 
-        n_threads = min(effective_n_jobs(n_jobs), len(remaining))
+        n_threads = min(number_of_threads(n_jobs), len(remaining))
         parts = in_threads(entropies, np.array_split(remaining, n_threads), n_threads)
         best = int(round_information(np.concatenate(parts)).argmin())
         ordering.append(remaining[best])

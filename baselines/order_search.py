@@ -14,10 +14,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn._threads import in_threads
+from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
@@ -145,7 +144,7 @@ class OrderSearch(WrapperSearch):
         self.ordering_ = self._order(data, rng)
         self.history_ = []
         self._keep(scorer)
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = number_of_threads(self.n_jobs)
 
         def score(child: int, parents: IntArray) -> FloatArray:
             return scorer.try_families(scorer.families(child, parents))

@@ -5,12 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
-__all__ = ["in_blocks", "in_threads"]
+__all__ = ["in_blocks", "in_threads", "number_of_threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """Return how many threads there are to work.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        As in joblib; by default, what :func:`joblib.parallel_config` says around the call, or 1.
+
+    Returns
+    -------
+    int
+        Threads also in worker processes of a pool, where joblib's own ``effective_n_jobs`` warns that there are no
+        processes to be had.
+
+    Examples
+    --------
+    >>> from tanlearn._threads import number_of_threads
+    >>> number_of_threads(None), number_of_threads(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        n_jobs = get_active_backend()[1]
+    backend, _ = get_active_backend(prefer="threads", require="sharedmem")
+    return int(backend.effective_n_jobs(n_jobs))
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
@@ -37,7 +64,7 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs
     [7, 5, 6]
     """
     tasks = list(items)
-    n_threads = min(effective_n_jobs(n_jobs), len(tasks))
+    n_threads = min(number_of_threads(n_jobs), len(tasks))
     if n_threads <= 1:  # sparing 12 ms, nearly all of which joblib sleeps (20 µs where it is asked for one thread)
         return [function(task) for task in tasks]
     # A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it; and
@@ -71,11 +98,15 @@ def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_
     4 5
     """
     starts = range(0, n_rows, size)
-    n_threads = max(1, min(effective_n_jobs(n_jobs), len(starts)))
+    n_threads = max(1, min(number_of_threads(n_jobs), len(starts)))
     waiting = iter(starts)  # its next number is taken under the GIL, by one thread
 
     def work(_: int) -> None:
         for first in waiting:
             function(first, min(first + size, n_rows))
 
-    in_threads(work, range(n_threads), n_threads)
+    try:
+        in_threads(work, range(n_threads), n_threads)
+    finally:  # after an error or Ctrl-C, who is still at work finds nothing more to do
+        for _ in waiting:
+            pass

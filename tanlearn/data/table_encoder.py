@@ -14,21 +14,16 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.categories import CategoryIndex, distinct, encode_categories, find_categories, warn_of_unseen
+from tanlearn.data.categories import CategoryIndex, encode_categories, find_categories, warn_of_unseen
+from tanlearn.data.column_kinds import find_discrete
 from tanlearn.data.columns import Column, read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.validation import present_rows
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "TableEncoder"]
+__all__ = ["TableEncoder"]
 
-# Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
-# Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
-# 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/quality/whole_numbers.md).
-MAX_NUMERIC_CATEGORIES = 10
 # A column has something to lose if no value takes more than this share of it.
 _LARGEST_SHARE = 0.9
-# Of a column, so many rows are looked at first: most columns of more values show them there.
-_FIRST_ROWS = 256
 _N_NAMED = 10
 
 
@@ -142,6 +137,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Once, if the discretizer leaves columns with one state whose values differ. Columns of which one value takes
             nine tenths of the rows are no reason.
         """
+        self._validate_params()
         columns = read_columns(X)
         validate_data(self, X, y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
@@ -306,7 +302,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._validate_params()
         if names is not None:
             self.feature_names_in_ = names
-        is_discrete = _is_discrete(self.discrete_features, columns, names)
+        is_discrete = find_discrete(self.discrete_features, columns, names)
         categories = [
             find_categories(column) if discrete else None for column, discrete in zip(columns, is_discrete, strict=True)
         ]
@@ -334,8 +330,15 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
             As :meth:`encode` returns them.
+
+        Raises
+        ------
+        ValueError
+            If ``handle_unknown`` is another word, or "error" and a category is unseen.
         """
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
+        if unknown not in ("missing", "error"):
+            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
         dtype = codes_dtype(int(self.n_states_.max()))
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
@@ -459,42 +462,3 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _side_by_side(columns: list[Column], chosen: NDArray[np.bool_]) -> AnyArray:
     """Return some columns of numbers as a table, in Fortran order."""
     return np.stack([columns[i].numbers() for i in np.flatnonzero(chosen)]).T
-
-
-def _is_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
-    """Return which columns are categorical."""
-    if isinstance(option, str):  # "auto", the only string that the constraints let pass
-        return np.array([_looks_categorical(column) for column in columns])
-    n_features = len(columns)
-    chosen = np.asarray(option)
-    if chosen.ndim == 0:
-        return np.full(n_features, bool(option))
-    if chosen.dtype.kind == "b" and chosen.shape == (n_features,):
-        return chosen.copy()
-    numbers = chosen
-    if chosen.dtype.kind in "UO" and names is not None:
-        index = {name: i for i, name in enumerate(names)}
-        numbers = np.array([index.get(name, -1) for name in chosen])
-    elif chosen.size == 0:
-        numbers = chosen.astype(np.intp)
-    if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or ((numbers < 0) | (numbers >= n_features)).any():
-        known = "without names" if names is None else f"named {', '.join(map(repr, names.tolist()))}"
-        raise ValueError(
-            f"discrete_features must be 'auto', a bool, a mask of shape ({n_features},), or a list of column "
-            f"numbers from 0 to {n_features - 1} or of column names; got {option!r} for columns {known}."
-        )
-    discrete = np.zeros(n_features, dtype=np.bool_)
-    discrete[numbers] = True
-    return discrete
-
-
-def _looks_categorical(column: Column) -> bool:
-    """Return whether "auto" takes a column for categorical: of numbers, by their values and not by their type."""
-    if column.categories is not None or column.values.dtype.kind not in "iuf":
-        return True
-    values = column.values if column.missing is None else column.values[~column.missing]
-    if len(np.unique(values[:_FIRST_ROWS])) > MAX_NUMERIC_CATEGORIES:
-        return False
-    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
-        return False
-    return len(distinct(column)) <= MAX_NUMERIC_CATEGORIES

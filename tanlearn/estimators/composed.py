@@ -13,8 +13,8 @@ from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.estimators.partial_fit import PartialFitMixin, check_structure
-from tanlearn.network.structures import Structure
+from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.network.structures import Structure, check_structure
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 

@@ -20,11 +20,11 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.counts import CountState, type_with_room
-from tanlearn.network.structures import Structure
+from tanlearn.network.structures import Structure, check_structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["FamilyCounts", "PartialFitMixin", "check_structure"]
+__all__ = ["FamilyCounts", "PartialFitMixin"]
 
 
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
@@ -67,28 +67,6 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     families = enumerate(structure.parents[:, 0].tolist())
     tables = [(state.feature(i) if j < 0 else state.pair(i, j)).ravel() for i, j in families]
     return layout, np.concatenate([state.class_counts, *tables])
-
-
-def check_structure(structure: Structure, n_features: int) -> None:
-    """Refuse a structure of another table.
-
-    Parameters
-    ----------
-    structure : Structure
-        What the user gave.
-    n_features : int
-        Number of columns of the table.
-
-    Raises
-    ------
-    ValueError
-        If it is of more or fewer features.
-    """
-    if structure.n_features != n_features:
-        raise ValueError(
-            f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "
-            f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
-        )
 
 
 class FamilyCounts:

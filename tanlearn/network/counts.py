@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from tanlearn._memory import check_memory
-from tanlearn._threads import in_blocks
+from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
@@ -464,7 +463,7 @@ def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
     """Call ``work`` for every feature after the first, and for the last ones, which take longest, first."""
-    n_threads = min(effective_n_jobs(n_jobs), 1 + cost // _WORTH_A_THREAD)
+    n_threads = min(number_of_threads(n_jobs), 1 + cost // _WORTH_A_THREAD)
     in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, n_threads)
 
 

@@ -13,7 +13,7 @@ from tanlearn.network.tables import MAX_PARENTS
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Structure"]
+__all__ = ["Structure", "check_structure"]
 
 
 class Structure:
@@ -193,3 +193,25 @@ def _topological_order(parents: IntArray) -> IntArray | None:
         return np.array(list(sorter.static_order()), dtype=np.intp)
     except graphlib.CycleError:
         return None
+
+
+def check_structure(structure: Structure, n_features: int) -> None:
+    """Refuse a structure of another table.
+
+    Parameters
+    ----------
+    structure : Structure
+        What the user gave.
+    n_features : int
+        Number of columns of the table.
+
+    Raises
+    ------
+    ValueError
+        If it is of more or fewer features.
+    """
+    if structure.n_features != n_features:
+        raise ValueError(
+            f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "
+            f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
+        )

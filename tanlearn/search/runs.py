@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 
+from tanlearn._threads import number_of_threads
 from tanlearn._typing import AnyArray, Codes
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.estimators.base import Classifier
@@ -163,7 +163,7 @@ def run_population(
         yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+    with ThreadPoolExecutor(number_of_threads(n_jobs)) as pool:
         futures = [pool.submit(_train, estimator, parts[run.part], run, stop) for run in runs]
         try:
             for future in as_completed(futures):

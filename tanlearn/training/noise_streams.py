@@ -1,4 +1,4 @@
-"""Where the noise of an epoch comes from, so that CUDA can draw it: a place in the stream of NumPy's generator."""
+"""Where the noise of an epoch comes from, so that CUDA can draw it: a position in the stream of NumPy's generator."""
 
 from __future__ import annotations
 

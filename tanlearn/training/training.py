@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from tanlearn._threads import number_of_threads
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.files.archive import fields
@@ -241,7 +241,7 @@ class Training:
                 population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
                 return CudaEngine(population, 0, data)
         elif is_fusible(loss, settings.dtype) and not data.has_missing:
-            n_threads = effective_n_jobs(n_jobs)
+            n_threads = number_of_threads(n_jobs)
             return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
         return UnfusedEngine(self.state, data, self.weights, loss)
 

@@ -264,3 +264,15 @@ def test_inverse_transform_refuses_what_are_no_codes():
             ValueError, match="codes must hold integers in 2 rows, one a feature, as encode returns them"
         ):
             encoder.decode(codes)
+
+
+@pytest.mark.parametrize("word", ["raise", "", 1])
+def test_another_word_for_unknown_categories_is_refused(word):
+    encoder = TableEncoder().fit(FRAME, Y)
+    with pytest.raises(ValueError, match=f"handle_unknown must be 'missing' or 'error', got {word!r}"):
+        encoder.encode(FRAME, handle_unknown=word)
+
+
+def test_parameters_are_looked_at_before_the_table():
+    with pytest.raises(ValueError, match="'n_jobs' parameter"):
+        TableEncoder(n_jobs="many").fit([[1]], [1, 2])

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
@@ -37,7 +38,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     TANClassifier,
 )
-from tanlearn._threads import in_blocks, in_threads
+from tanlearn._threads import in_blocks, in_threads, number_of_threads
 from tanlearn.baselines import (
     AODEClassifier,
     ChowLiu,
@@ -264,6 +265,32 @@ def test_nobody_is_asked_for_threads_that_one_does_without(n_items, n_jobs, monk
     monkeypatch.delattr("tanlearn._threads.Parallel")
     assert in_threads(str, range(n_items), n_jobs) == [*map(str, range(n_items))]
     in_blocks(lambda first, last: None, n_items, max(1, n_items if n_jobs == 2 else 1), n_jobs)
+
+
+def test_after_an_error_nobody_begins_another_block():
+    begun, told = [], threading.Event()
+
+    def work(first, last):
+        begun.append(first)
+        if first == 0:
+            raise KeyError(first)
+        told.wait(5)
+
+    with pytest.raises(KeyError):
+        in_blocks(work, 10_000, 1, 2)
+    told.set()
+    time.sleep(1)  # enough for all of them
+    assert len(begun) < 4
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *OTHERS])
+def test_workers_of_a_pool_take_threads_without_a_warning(name, monkeypatch):
+    """They may start no processes, of which joblib warns whoever asks how many jobs there are."""
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    with pytest.warns(UserWarning, match="setting n_jobs=1"):
+        assert joblib.effective_n_jobs(2) == 1
+    assert digest(name, 2) == digest(name, 1)
+    assert number_of_threads(2) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 9])
