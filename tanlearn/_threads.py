@@ -36,6 +36,8 @@ def number_of_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         n_jobs = get_active_backend()[1]
+    if n_jobs == 1:
+        return 1
     backend, _ = get_active_backend(prefer="threads", require="sharedmem")
     return int(backend.effective_n_jobs(n_jobs))
 
