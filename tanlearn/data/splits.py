@@ -180,9 +180,9 @@ def search_splits(
     --------
     >>> import numpy as np
     >>> from tanlearn.data.splits import search_splits
-    >>> X, y = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1])
-    >>> [(train.tolist(), test.tolist()) for train, test in search_splits([([0, 1, 3], [2, 4])], X, y, 2, y, 0)]
-    [([0, 1], [])]
+    >>> X, y, present = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 4, 5])
+    >>> [(a.tolist(), b.tolist()) for a, b in search_splits([([0, 1, 3], [2, 4])], X, y, 2, present, 0)]
+    [([0, 1], [2, 4])]
     """
     from sklearn.model_selection import check_cv
 

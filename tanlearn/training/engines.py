@@ -192,10 +192,9 @@ class UnfusedEngine(Engine):
         super().__init__(state, data)
         self.weights, self.loss = weights, loss
         self.backend = backend = backend_of(data.device)
-        self.adam, self.structure_adam = Adam(np.empty(0)), Adam(np.empty(0))
-        zeros, structure_zeros = (np.zeros((2, len(array)), array.dtype) for array in (state.theta, state.phi))
         theta, rho, phi = backend.put(state.cells, state.theta.copy(), state.phi)
-        (m, v), (phi_m, phi_v) = backend.put(*zeros), backend.put(*structure_zeros)
+        self.adam, self.structure_adam = adams = Adam(rho, device=data.device), Adam(phi, device=data.device)
+        (m, v), (phi_m, phi_v) = ((adam.m, adam.v) for adam in adams)
         self.parameters = _Parameters(theta=theta, rho=rho, phi=phi, m=m, v=v, phi_m=phi_m, phi_v=phi_v)
         self._parametrization = Normalized(state.layout, state.cells.dtype, backend)
         self._is_incomplete = data.is_incomplete
@@ -247,7 +246,7 @@ class UnfusedEngine(Engine):
             if incomplete.size:
                 self._gaps.add_gradient(incomplete, d_incomplete, d_cells)
             self._parametrization.pull_back(parameters.theta, d_cells, out=d_cells, tables=state.selected)
-            self._step(self.adam, parameters.rho, d_cells, rates[0], parameters.m, parameters.v)
+            self.adam.step(parameters.rho, d_cells, rates[0])
             if state.candidates.has_choice:
                 kernels.choice_gradient(codes, 0, d_complete, cells, *families, missing, rows, self._d_choice)
                 if incomplete.size:
@@ -285,12 +284,7 @@ class UnfusedEngine(Engine):
         kernels.structure_gradient(self._perturbed, self._group, temperature, self._d_choice, d_phi)
         if self.state.price.size:
             kernels.price_gradient(self._perturbed, self._noise, self._group, self._price, d_phi)
-        self._step(self.structure_adam, parameters.phi, d_phi, rate, parameters.phi_m, parameters.phi_v)
-
-    def _step(self, adam: Adam, x: Any, d_x: Any, rate: float, m: Any, v: Any) -> None:
-        """Move a vector against its gradient."""
-        step_size = float(adam.advance(1, rate)[0])
-        self.backend.kernels.adam_step(x, d_x, step_size, adam.beta1, adam.beta2, adam.epsilon, m, v)
+        self.structure_adam.step(parameters.phi, d_phi, rate)
 
 
 class _Gaps:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.kernels.adam import adam_step
+from tanlearn.kernels._backends import backend_of
 
 __all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs"]
 
@@ -31,6 +31,8 @@ class Adam:
         Decay of the first and of the second moment, from 0 to below 1.
     epsilon : float, default=1e-7
         Added to the root of the second moment, above 0.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where x, the gradients and the moments are.
 
     Attributes
     ----------
@@ -64,6 +66,7 @@ class Adam:
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-7,
+        device: str = "cpu",
     ) -> None:
         if x.ndim != 1 or x.dtype not in (np.float32, np.float64):
             raise ValueError(f"x must be a float32 or float64 vector, got shape {x.shape} and type {x.dtype}.")
@@ -79,8 +82,10 @@ class Adam:
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon
-        self.m: FloatArray = np.zeros_like(x)
-        self.v: FloatArray = np.zeros_like(x)
+        self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
+        self.m.fill(0)
+        self.v.fill(0)
+        self._device = device  # and no backend: an optimiser can be pickled
         self.t = 0
 
     def step(self, x: FloatArray, gradient: FloatArray, learning_rate: float | None = None) -> None:
@@ -108,7 +113,8 @@ class Adam:
                 )
         rate = self.learning_rate if learning_rate is None else learning_rate
         step_size = float(self.advance(1, rate)[0])
-        adam_step(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
+        move = backend_of(self._device).kernels.adam_step
+        move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
 
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
         """Count steps that a fused kernel takes by itself, and return their corrected sizes.
