@@ -24,7 +24,7 @@ from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
-from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 from tanlearn.training.settings import EpochReport
 
 __version__ = "0.1.0"
@@ -52,6 +52,7 @@ __all__ = [
     "Margin",
     "MaximumLikelihood",
     "NaiveBayesClassifier",
+    "SoftHybrid",
     "StochasticGradient",
     "Structure",
     "TANClassifier",

@@ -14,7 +14,7 @@ import math
 
 from tanlearn.kernels._jit import kernel
 
-JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID = range(5)
+JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID, SOFT_HYBRID = range(6)
 
 #: Softmax weights below exp(-43) = 2e-19 are 0. Beside the largest term, 1, they vanish even in float64; in
 #: float32 their squares would be denormal in Adam, and from exp(-87) on the exponential itself is slow (a row of
@@ -116,8 +116,25 @@ def hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[
 
 
 @kernel
+def soft_hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
+    """Return -s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))."""
+    if trade_off == 0:  # as in the hybrid loss
+        return joint_nll_row(scores, label, trade_off, gamma, eta, d_scores)
+    zero, one = scores.dtype.type(0), scores.dtype.type(1)
+    d = soft_margin(scores, label, label, eta, scores.dtype.type(math.inf), d_scores)
+    shortfall = eta * (gamma - d)
+    small = math.exp(-abs(shortfall))  # the exponential that cannot overflow
+    value = trade_off * (max(shortfall, zero) + math.log1p(small)) / eta - scores[label]
+    slope = trade_off * (one if shortfall > zero else small) / (one + small)
+    for c in range(scores.shape[0]):
+        d_scores[c] *= slope
+    d_scores[label] = -slope - one
+    return value
+
+
+@kernel
 def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
-    """Return the loss of one row and write its gradient; the kind is one of the five numbers above."""
+    """Return the loss of one row and write its gradient; the kind is one of the six numbers above."""
     if kind == JOINT_NLL:
         return joint_nll_row(scores, label, p0, p1, p2, d_scores)
     if kind == CONDITIONAL_NLL:
@@ -126,7 +143,9 @@ def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-unty
         return hinge_margin_row(scores, label, p0, p1, p2, d_scores)
     if kind == MARGIN:
         return margin_row(scores, label, p0, p1, p2, d_scores)
-    return hybrid_row(scores, label, p0, p1, p2, d_scores)
+    if kind == HYBRID:
+        return hybrid_row(scores, label, p0, p1, p2, d_scores)
+    return soft_hybrid_row(scores, label, p0, p1, p2, d_scores)
 
 
 @kernel

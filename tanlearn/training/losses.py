@@ -46,6 +46,7 @@ __all__ = [
     "JointNLL",
     "Loss",
     "Margin",
+    "SoftHybrid",
     "check_loss",
     "evaluate",
     "is_built_in",
@@ -412,6 +413,51 @@ class Hybrid(CompiledLoss):
     }
 
     def __init__(self, *, trade_off: float = 10.0, gamma: float = 10.0, eta: float = 10.0) -> None:
+        self.trade_off = trade_off
+        self.gamma = gamma
+        self.eta = eta
+
+    def _kernel_parameters(self) -> tuple[float, float, float]:
+        return self.trade_off, self.gamma, self.eta
+
+
+class SoftHybrid(CompiledLoss):
+    """Generative plus discriminative, without a kink: ``-s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))``.
+
+    The hinge of :class:`Hybrid` is what comes of it for large ``eta``. With ``eta=1`` and ``gamma=0`` the second part
+    is the negative log conditional likelihood; with another ``eta``, ``1/eta`` times that of scores ``eta s``, as if
+    every feature were said to count ``eta`` times; and ``gamma`` asks of the true class to lead by so much. So one
+    family goes from frequencies over conditional likelihood to margin, and batch learners can follow it.
+
+    Parameters
+    ----------
+    trade_off : float, default=10.0
+        Weight of the second part, at least 0.
+    gamma : float, default=0.0
+        Desired margin in nats, at least 0.
+    eta : float, default=1.0
+        Sharpness, above 0: of the softened maximum in ``d``, and of the bend at ``gamma``.
+
+    References
+    ----------
+    Bouchard, Triggs: The tradeoff between generative and discriminative classifiers. COMPSTAT 2004.
+
+    Povey, Kanevsky, Kingsbury, Ramabhadran, Saon, Visweswariah: Boosted MMI for model and feature-space discriminative
+    training. ICASSP 2008 (conditional likelihood that asks for a margin).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import SoftHybrid
+    >>> loss, d_scores = SoftHybrid(trade_off=10).value_and_gradient(np.log([[0.3, 0.1]]), np.array([0]))
+    >>> loss.round(4), d_scores  # -log 0.3 - 10 log 0.75
+    (array([4.0808]), array([[-3.5,  2.5]]))
+    """
+
+    kind = kernels.SOFT_HYBRID
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = Hybrid._parameter_constraints
+
+    def __init__(self, *, trade_off: float = 10.0, gamma: float = 0.0, eta: float = 1.0) -> None:
         self.trade_off = trade_off
         self.gamma = gamma
         self.eta = eta

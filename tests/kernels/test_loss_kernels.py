@@ -41,6 +41,18 @@ CASES = {
         (0.0, 1.0, 10.0),
         lambda scores, label: naive_losses.hybrid(scores, label, 0.0, 1.0, 10.0),
     ),
+    "soft hybrid": (
+        losses.SOFT_HYBRID,
+        losses.soft_hybrid_row,
+        (7.0, 1.0, 0.5),
+        lambda scores, label: naive_losses.soft_hybrid(scores, label, 7.0, 1.0, 0.5),
+    ),
+    "soft hybrid without margin": (
+        losses.SOFT_HYBRID,
+        losses.soft_hybrid_row,
+        (0.0, 1.0, 0.5),
+        lambda scores, label: naive_losses.soft_hybrid(scores, label, 0.0, 1.0, 0.5),
+    ),
 }
 ROWS = np.array(
     [

@@ -82,6 +82,21 @@ def hybrid(scores, label, trade_off, gamma, eta):
     return value, [a + trade_off * b for a, b in zip(d_nll, d_hinge, strict=True)]
 
 
+def soft_hybrid(scores, label, trade_off, gamma, eta):
+    """Return the hybrid loss with log(1 + exp) in place of the hinge, at the sharpness of the margin."""
+    nll, d_nll = joint_nll(scores, label)
+    if not trade_off:
+        return nll, d_nll
+    shortfall = eta * (gamma - margin(scores, label, eta))
+    if shortfall == math.inf:
+        soft, share = math.inf, 1.0
+    else:
+        soft = softened_maximum([0.0, shortfall], 1.0)
+        share = math.exp(shortfall - soft)
+    value = nll + trade_off * soft / eta
+    return value, [a - trade_off * share * b for a, b in zip(d_nll, d_margin(scores, label, eta), strict=True)]
+
+
 def expected_error(scores, label):
     """Return one minus the probability of the true class, the loss that the tests bring along."""
     p = softmax(scores)

@@ -11,7 +11,7 @@ from oracles import losses as naive_losses
 from sklearn.base import clone
 
 from tanlearn.training import losses as losses_module
-from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, check_loss
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid, check_loss
 
 INF = np.inf
 
@@ -47,6 +47,7 @@ LOSSES = {
     ),
     "hybrid": (Hybrid(trade_off=100, gamma=1), of_margin(naive_losses.hybrid, 100.0, 1.0, 10.0), 101),
     "hybrid without margin": (Hybrid(trade_off=0), of_margin(naive_losses.hybrid, 0.0, 1.0, 10.0), 1),
+    "soft hybrid": (SoftHybrid(trade_off=100, gamma=1), of_margin(naive_losses.soft_hybrid, 100.0, 1.0, 1.0), 101),
     "user's own": (ExpectedError(), naive_losses.expected_error, 0.25),
 }
 SHIFT_INVARIANT = [name for name in LOSSES if "joint" not in name and "hybrid" not in name]
@@ -345,8 +346,8 @@ def test_kernel_parameters_name_kind_and_places():
     assert HingeMargin(gamma=2, eta=3).kernel_parameters() == (0, 2, 3)
     assert Margin(scale=1, kappa=2, eta=3).kernel_parameters() == (1, 2, 3)
     assert Hybrid(trade_off=1, gamma=2, eta=3).kernel_parameters() == (1, 2, 3)
-    kinds = [loss.kind for loss in (JointNLL, ConditionalNLL, HingeMargin, Margin, Hybrid)]
-    assert sorted(kinds) == [0, 1, 2, 3, 4]
+    kinds = [loss.kind for loss in (JointNLL, ConditionalNLL, HingeMargin, Margin, Hybrid, SoftHybrid)]
+    assert sorted(kinds) == [0, 1, 2, 3, 4, 5]
 
 
 # ------------------------------------------------------------------------------------------------- errors

@@ -5,7 +5,7 @@
 
 #define PER_LANE ((N_CLASSES + WARP - 1) / WARP)
 
-enum { JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID };
+enum { JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID, SOFT_HYBRID };
 
 #define LOWEST_EXPONENT REAL(-43.0)
 
@@ -100,6 +100,18 @@ __device__ __forceinline__ REAL margin(
     return value;
 }
 
+__device__ __forceinline__ REAL soft_hybrid(
+    const REAL (&score)[PER_LANE], int label, REAL trade_off, REAL gamma, REAL eta, REAL (&d_score)[PER_LANE]) {
+    const REAL d = soft_margin(score, label, label, eta, REAL(-MINUS_INFINITY), d_score);
+    const REAL shortfall = eta * (gamma - d);
+    const REAL small = exp(shortfall > 0 ? -shortfall : shortfall);  // the exponential that cannot overflow
+    const REAL slope = trade_off * (shortfall > 0 ? REAL(1) : small) / (1 + small);
+#pragma unroll
+    for (int p = 0; p < PER_LANE; p++) d_score[p] *= slope;
+    add_to_label(d_score, label, -slope - 1);
+    return trade_off * ((shortfall < 0 ? REAL(0) : shortfall) + log1p(small)) / eta - score_of(score, label);
+}
+
 // Return the loss of one row, in all lanes, and write its gradient.
 __device__ __forceinline__ REAL row_loss(
     int kind, const REAL (&score)[PER_LANE], int label, REAL p0, REAL p1, REAL p2, REAL (&d_score)[PER_LANE]) {
@@ -112,6 +124,7 @@ __device__ __forceinline__ REAL row_loss(
     if (kind == HINGE_MARGIN) return hinge_margin(score, label, p1, p2, d_score);
     if (kind == MARGIN) return margin(score, label, p0, p1, p2, d_score);
     if (p0 == 0) return joint_nll(score, label, d_score);  // 0 times an infinite hinge would be nan
+    if (kind == SOFT_HYBRID) return soft_hybrid(score, label, p0, p1, p2, d_score);
     const REAL value = p0 * hinge_margin(score, label, p1, p2, d_score) - score_of(score, label);
 #pragma unroll
     for (int p = 0; p < PER_LANE; p++) d_score[p] *= p0;
