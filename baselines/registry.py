@@ -2,8 +2,8 @@
 
 A name is a structure and a way to learn parameters: ML is maximum likelihood, CG-CL and CG-MM are conjugate gradient
 on the conditional likelihood and on the margin (maximum margin, section 5), EBW-CL is extended Baum-Welch on the former
-and CVX-MM the convex relaxation of the latter, HYB is stochastic gradient on the hybrid loss (differentiable TAN,
-section 2.3). Of a structure, CMI, CR and MM say what chose the edges: mutual information, classification rate, margin.
+and CVX-MM the convex relaxation of the latter, HYB are hybrid losses of likelihood and margin (differentiable TAN,
+section 2.3), of which held-out rows choose one. Of a structure, CMI, CR and MM say what chose the edges: mutual information, classification rate, margin.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.parameters.batch import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
-from tanlearn.training.losses import ConditionalNLL, Margin
+from tanlearn.training.losses import ConditionalNLL, Hybrid, Margin
 
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
@@ -38,7 +39,7 @@ __all__ = ["LEARNERS", "Learner", "find_learner"]
 
 Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
-Factory: TypeAlias = Callable[[Any, int, int | None, TableEncoder | None], Classifier]
+Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Learner:
         self,
         *,
         random_state: Any = 0,
-        n_epochs: int = 100,
+        n_epochs: int | None = None,
         n_jobs: int | None = None,
         encoder: TableEncoder | None = None,
     ) -> Classifier:
@@ -82,8 +83,9 @@ class Learner:
         ----------
         random_state : int, RandomState instance or None, default=0
             Seed of learners that draw.
-        n_epochs : int, default=100
-            Passes over the data of learners by stochastic gradient; the others have no use for it.
+        n_epochs : int, optional
+            Have HYB learn by stochastic gradient on ``Hybrid()``, with so many passes over the data, in place of the
+            loss and length that held-out rows choose. Others have no use for it.
         n_jobs : int, optional
             Threads, as in joblib.
         encoder : TableEncoder, optional
@@ -189,14 +191,20 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
     ),
 }
 
+
+def _hybrid(n_epochs: int | None) -> ParameterLearner:
+    """Return what learns by likelihood and margin: chosen, or for so many epochs."""
+    return HybridCV() if n_epochs is None else StochasticGradient(n_epochs=n_epochs)
+
+
 #: What learns parameters: its description, where it is described, and the learner, given the number of epochs.
-_PARAMETERS: dict[str, tuple[str, str | None, Callable[[int], ParameterLearner]]] = {
+_PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLearner]]] = {
     "ML": ("smoothed frequencies", None, lambda n_epochs: MaximumLikelihood()),
     "CG-CL": ("conditional likelihood", _MARGIN, lambda n_epochs: ConjugateGradient(loss=ConditionalNLL())),
     "EBW-CL": ("conditional likelihood by extended Baum-Welch", _BAUM_WELCH, lambda n_epochs: ExtendedBaumWelch()),
     "CG-MM": ("margin", _MARGIN, lambda n_epochs: ConjugateGradient(loss=Margin())),
     "CVX-MM": ("margin by convex relaxation", _GUO, lambda n_epochs: ConvexRelaxation()),
-    "HYB": ("likelihood and margin", _GRADIENT, lambda n_epochs: StochasticGradient(n_epochs=n_epochs)),
+    "HYB": ("likelihood and margin", _GRADIENT, _hybrid),
 }
 
 #: Which parameters belong to which structure; the order is that of tables.
@@ -221,7 +229,7 @@ def _two_steps(
     structure: str,
     parameters: str,
     random_state: Any,
-    n_epochs: int,
+    n_epochs: int | None,
     n_jobs: int | None,
     encoder: TableEncoder | None,
 ) -> Classifier:
@@ -234,13 +242,15 @@ def _two_steps(
 
 
 def _gradient_tan(
-    settings: dict[str, Any], random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None
+    settings: dict[str, Any], random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
 ) -> Classifier:
     """Return gradient TAN."""
-    return TANClassifier(**settings, n_epochs=n_epochs, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+    if n_epochs is not None:
+        settings = {**settings, "loss": Hybrid(), "n_epochs": n_epochs}
+    return TANClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
-def _aode(random_state: Any, n_epochs: int, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+def _aode(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
     """Return averaged one-dependence estimators."""
     return AODEClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 

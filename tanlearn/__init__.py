@@ -19,6 +19,7 @@ from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.search.pareto import pareto_search
@@ -46,6 +47,7 @@ __all__ = [
     "FixedPoint",
     "HingeMargin",
     "Hybrid",
+    "HybridCV",
     "IntegerTables",
     "JointNLL",
     "MDLPDiscretizer",

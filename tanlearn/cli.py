@@ -109,13 +109,15 @@ def build_app() -> "typer.Typer":
         folds: Annotated[
             int | None, typer.Option(min=2, help="Cross-validate; without it, a third of the rows is held out.")
         ] = None,
-        epochs: Annotated[int, typer.Option(min=1, help="Passes over the data of gradient learners.")] = 100,
+        epochs: Annotated[
+            int | None, typer.Option(min=1, help="Train HYB so long, with a fixed loss; without it, rows choose both.")
+        ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Of splits and learners.")] = 0,
         jobs: Annotated[int | None, typer.Option(help="Threads; -1 for all.")] = None,
         output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,
         list_learners: Annotated[bool, typer.Option("--list", help="List the learners and stop.")] = False,
     ) -> None:
-        """Train learners side by side: test error, size, and time."""
+        """Train learners side by side: test error, log loss, size, and time."""
         if list_learners:
             _print_learners()
             return

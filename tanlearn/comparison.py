@@ -35,7 +35,7 @@ WARM_ROWS, WARM_EPOCHS = 10, 2
 #: The fastest of so many predictions counts: the operating system can only make one slower.
 N_PREDICTIONS = 3
 
-HEADERS = ("learner", "test error [%]", "parameters", "fit [s]", "predict [us/row]")
+HEADERS = ("learner", "test error [%]", "log loss", "parameters", "fit [s]", "predict [us/row]")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Result:
         Wrong test rows in percent, mean of the splits.
     test_error_std : float or None
         Standard deviation over the splits (ddof = 1), if there are several.
+    log_loss : float or None
+        Mean negative log-probability of the true class of test rows, mean of the splits.
     n_parameters : int or None
         Free parameters, mean of the splits.
     fit_seconds : float or None
@@ -66,8 +68,8 @@ class Result:
     Examples
     --------
     >>> from tanlearn.comparison import Result, cells
-    >>> cells(Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 1189, 0.031, 1.2))
-    ('NB ML', '10.52', '1,189', '0.03', '1.2')
+    >>> cells(Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 0.7184, 1189, 0.031, 1.2))
+    ('NB ML', '10.52', '0.718', '1,189', '0.03', '1.2')
     """
 
     dataset: str
@@ -77,6 +79,7 @@ class Result:
     n_test: int
     test_error: float | None = None
     test_error_std: float | None = None
+    log_loss: float | None = None
     n_parameters: int | None = None
     fit_seconds: float | None = None
     predict_microseconds: float | None = None
@@ -89,7 +92,7 @@ def compare(
     *,
     n_folds: int | None = None,
     random_state: int = 0,
-    n_epochs: int = 100,
+    n_epochs: int | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -108,8 +111,9 @@ def compare(
         stratified third of the rows is held out.
     random_state : int, default=0
         Seed of the splits and of the learners.
-    n_epochs : int, default=100
-        Passes over the data of learners by stochastic gradient.
+    n_epochs : int, optional
+        Have HYB learn by stochastic gradient on ``Hybrid()``, with so many passes over the data; by default, held-out
+        rows choose its loss and length.
     n_jobs : int, optional
         Threads, as in joblib.
     progress : callable, optional
@@ -192,7 +196,7 @@ def summary(results: Sequence[Result]) -> str:
     Examples
     --------
     >>> from tanlearn.comparison import Result, summary
-    >>> summary([Result("digits", "NB ML", 1, 1198, 599, 10.0, None, 1189, 0.031, 1.2)])
+    >>> summary([Result("digits", "NB ML", 1, 1198, 599, 10.0, None, 0.7, 1189, 0.031, 1.2)])
     'Best: NB ML, 10.00 % of 599 held-out rows wrong (standard error 1.23), trained on 1,198.'
     """
     winners = best(results)
@@ -226,11 +230,12 @@ def cells(result: Result) -> tuple[str, ...]:
         "failed" stands in place of the error of a learner that did.
     """
     if result.failure is not None:
-        return result.learner, "failed", "", "", ""
+        return result.learner, "failed", "", "", "", ""
     spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
     return (
         result.learner,
         f"{result.test_error:.2f}{spread}",
+        f"{result.log_loss:.3f}",
         f"{result.n_parameters:,}",
         f"{result.fit_seconds:.2f}",
         f"{result.predict_microseconds:.1f}",
@@ -314,20 +319,20 @@ def _measure(
     learner: Learner,
     folds: Sequence[tuple[IntArray, IntArray]],
     random_state: int,
-    n_epochs: int,
+    n_epochs: int | None,
     n_jobs: int | None,
     report: Progress,
 ) -> dict[str, Any]:
     """Return the measures of one learner over all splits."""
 
-    def make(n_epochs: int) -> Any:
+    def make(n_epochs: int | None) -> Any:
         encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=n_jobs)
         return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_jobs, encoder=encoder)
 
     report(learner.name, None)
     with contextlib.suppress(Exception), warnings.catch_warnings():  # the fit to all rows says what is wrong
         warnings.simplefilter("ignore")
-        _warm_up(make(WARM_EPOCHS), dataset, folds[0][0])
+        _warm_up(make(None if n_epochs is None else WARM_EPOCHS), dataset, folds[0][0])
     report(learner.name, 0.0)
     runs = []
     for k, (train, test) in enumerate(folds):
@@ -336,10 +341,11 @@ def _measure(
             estimator.set_params(callback=_EpochProgress(report, learner.name, k, len(folds)))
         runs.append(_fit_and_predict(estimator, dataset, train, test))
         report(learner.name, (k + 1) / len(folds))
-    error, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
+    error, log_loss, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
     return {
         "test_error": error,
         "test_error_std": float(np.std([run[0] for run in runs], ddof=1)) if len(runs) > 1 else None,
+        "log_loss": log_loss,
         "n_parameters": round(n_parameters),
         "fit_seconds": seconds,
         "predict_microseconds": microseconds,
@@ -368,7 +374,7 @@ def _warm_up(estimator: Any, dataset: Dataset, train: IntArray) -> None:
 
 
 def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: IntArray) -> tuple[float, ...]:
-    """Return test error in percent, parameters, seconds a fit, and microseconds a predicted row."""
+    """Return test error in percent, log loss, parameters, seconds a fit, and microseconds a predicted row."""
     X, y = dataset.take(train)
     started = time.perf_counter()
     estimator.fit(X, y)
@@ -380,4 +386,8 @@ def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: In
         started = time.perf_counter()
         estimator.predict(X)
         durations.append(time.perf_counter() - started)
-    return float(error), estimator.n_parameters_, seconds, 1e6 * min(durations) / len(test)
+    # A class that training has not seen has no probability; what is 0 counts as the least that is not.
+    known = np.searchsorted(estimator.classes_, y).clip(0, len(estimator.classes_) - 1)
+    log_p = estimator.predict_log_proba(X)[np.arange(len(y)), known]
+    log_p = np.where(estimator.classes_[known] == y, log_p, -np.inf).clip(np.log(np.finfo(np.float64).tiny))
+    return float(error), float(-log_p.mean()), estimator.n_parameters_, seconds, 1e6 * min(durations) / len(test)

@@ -52,6 +52,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
+    #: What scores are divided by for probabilities, found on held-out rows by learners that calibrate.
+    temperature_: float = 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.
@@ -223,8 +225,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
+
+        Notes
+        -----
+        These are the log joint probabilities divided by ``temperature_``, normalised. Missing features are summed out
+        before, in the network as it is, so its answer with nothing missing and the rest goes through the same scale.
         """
-        return log_posterior(self.predict_joint_log_proba(X))
+        return log_posterior(self.predict_joint_log_proba(X) / self.temperature_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
@@ -273,14 +280,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        return {"structure": self.structure_, **self.tables_.to_state()}
+        return {"structure": self.structure_, "temperature": self.temperature_, **self.tables_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
+        temperature = state.pop("temperature", 1.0)
+        if type(temperature) is not float or not 0 < temperature < np.inf:
+            raise ValueError(f"temperature must be a positive number, got {temperature!r}.")
         structure, cells = fields(state, "structure", "cells")
         self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
-        self.structure_ = structure
+        self.structure_, self.temperature_ = structure, temperature
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tables_") and hasattr(self, "encoder_")

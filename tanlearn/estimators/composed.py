@@ -78,6 +78,9 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
         structure or None.
     parameters_ : ParameterLearner
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
+    temperature_ : float
+        What scores are divided by for probabilities: found on held-out rows by learners that train for classification
+        (their ``calibrate``), otherwise 1. Classes do not depend on it.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -143,6 +146,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
             structure = self.structure_learner_.learn(data, rng)
         check_structure(structure, data.n_features)
         self.tables_ = self.parameters_.fit(structure, data, rng)
+        self.temperature_ = getattr(self.parameters_, "temperature_", 1.0)
         self.structure_ = structure
 
 
@@ -177,6 +181,9 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         Log-probabilities of every feature given the class.
     parameters_ : ParameterLearner
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
+    temperature_ : float
+        What scores are divided by for probabilities: found on held-out rows by learners that train for classification
+        (their ``calibrate``), otherwise 1. Classes do not depend on it.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -231,3 +238,4 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         check_learner_device(self.parameters_, self.device)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)
+        self.temperature_ = getattr(self.parameters_, "temperature_", 1.0)

@@ -18,6 +18,9 @@ from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.parameters.held_out import choose, held_out_parts
+from tanlearn.parameters.hybrid_cv import HybridCV
+from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
 from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
@@ -66,7 +69,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     image_shape : tuple of (height, width), optional
         For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     loss : Loss, optional
-        Any loss; ``Hybrid()`` by default.
+        Any loss, for structure and parameters. By default the structure is learnt with ``Hybrid()``, and then the
+        parameters once more, with the loss and for as many iterations as held-out rows choose: see
+        :class:`~tanlearn.HybridCV`. (With ``bits``, ``Hybrid()`` for both.)
     learning_rate : float, default=0.01
         Adam's rate for the tables at the start; it falls exponentially to a thousandth.
     structure_learning_rate : float, default=0.01
@@ -90,6 +95,10 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         Train for tables of so few bits a number ([RE] III): integer and fraction bits, of which either may be negative,
         or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
         if there are any.
+    calibrate : bool, default=True
+        Whether held-out rows find a temperature, by which scores are divided for probabilities. They are five folds of
+        less than 2,000 rows, three of less than 10,000, and once a fifth of more, or those of ``validation_fraction``;
+        with a ``loss`` of yours, each is a training of the tables for the structure found. Classes do not depend on it.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of
@@ -141,6 +150,12 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     structure_probabilities_ : list of dict
         For every feature the softmax of its candidates' logits, by parent, -1 for none: the probability of being
         drawn, or where whole trees are drawn, the feature's preference before cycles are ruled out.
+    loss_ : Loss
+        What the parameters were learnt with: yours, or the one chosen.
+    parameters_ : HybridCV
+        What chose it, with ``cv_results_`` and the iterations in ``best_n_iter_``; not set with a ``loss`` of yours.
+    temperature_ : float
+        What scores are divided by for probabilities; 1 without ``calibrate``.
     candidates_ : CandidateSets
         What there was to choose from.
     history_ : list of EpochReport
@@ -194,6 +209,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         "dtype": [StrOptions({"float32", "float64"})],
         "bits": "no_validation",
         "warm_start": ["boolean"],
+        "calibrate": ["boolean"],
         "size_weight": [Interval(Real, 0, None, closed="left")],
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "callback": [None, callable],
@@ -218,6 +234,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         patience: int | None = None,
         dtype: str = "float32",
         bits: Any = None,
+        calibrate: bool = True,
         size_weight: float = 0.0,
         warm_start: bool = False,
         class_weight: Any = None,
@@ -245,6 +262,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self.patience = patience
         self.dtype = dtype
         self.bits = bits
+        self.calibrate = calibrate
         self.size_weight = size_weight
         self.warm_start = warm_start
         self.class_weight = class_weight
@@ -261,6 +279,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         """Train by gradient and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
         self._take(train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint))
+        self._settle(arguments[1], options["validation"], rng)
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
         """Return the trainings that :meth:`fit_encoded` would make, for CUDA, where many are made at once.
@@ -285,7 +304,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self._begin()
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={self.checkpoint!r} is kept by fit and fit_encoded only: leave it out.")
-        arguments, options = self._arguments(*self._take_rows(data, None))
+        data, _, self._rng = self._take_rows(data, None)
+        arguments, options = self._arguments(data, None, self._rng)
         return list(trainings_in_bits(*arguments, **options))
 
     def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
@@ -310,6 +330,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         """
         first = trainings[0]
         self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
+        rng = vars(self).pop("_rng")
+        self._settle(first.data, first.validation, first.rng if len(trainings) == 1 else rng)
         return self._end(first.data.n_classes)
 
     def _arguments(
@@ -342,7 +364,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             patience=self.patience,
             size_weight=self.size_weight,
         )
-        loss = check_loss(Hybrid() if self.loss is None else self.loss)
+        self.loss_ = check_loss(Hybrid() if self.loss is None else self.loss)
         self._key = self._start_key(data)
         before, start = getattr(self, "_start", (self._key, None)) if self.warm_start else (self._key, None)
         if before != self._key:
@@ -350,7 +372,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
                 "warm_start goes on where the previous fit ended, but candidates, columns, categories, cuts or classes "
                 "are others now. Keep an int random_state and the columns, or set warm_start=False."
             )
-        arguments = self.bits, data, self.candidates_, loss, settings, rng
+        arguments = self.bits, data, self.candidates_, self.loss_, settings, rng
         return arguments, {"validation": validation, "callback": self._report, "start": start}
 
     def _take(self, outcome: TrainingOutcome) -> None:
@@ -359,8 +381,30 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_, self.n_iter_ = outcome.history, len(outcome.history)
+        self.temperature_ = 1.0
         if self.warm_start:
             self._start = self._key, outcome.parameters
+
+    def _settle(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Have held-out rows choose what the user leaves open: loss and length for the structure found, a temperature.
+
+        On folds the structure stays, although their held-out rows have had a part in it: trees that were learnt anew
+        would take as many times as long, and losses compare on one as on another.
+        """
+        is_open = self.loss is None and self.bits is None
+        if not (is_open or self.calibrate):
+            return
+        parts = held_out_parts(data, None, rng) if validation is None else [(data, validation)]
+        if is_open and parts:
+            self.parameters_ = HybridCV(calibrate=self.calibrate, n_jobs=self.n_jobs, verbose=self.verbose)
+            self.tables_ = self.parameters_.fit_on_parts(self.structure_, data, parts, rng)
+            self.loss_, self.temperature_ = self.parameters_.loss_, self.parameters_.temperature_
+        elif parts:
+            same = ("learning_rate", "batch_size", "init", "dtype", "bits")
+            settings: dict[str, Any] = {name: getattr(self, name) for name in same}
+            learner = StochasticGradient(loss=self.loss_, n_epochs=self.n_iter_, calibrate=False, **settings)
+            choice = choose([learner], self.structure_, parts, rng, n_jobs=self.n_jobs)
+            self.temperature_ = choice.temperature
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""
@@ -376,11 +420,14 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        return {**super()._get_state(), "structure_probabilities": self.structure_probabilities_}
+        learnt = {"structure_probabilities": self.structure_probabilities_, "loss": self.loss_}
+        return {**super()._get_state(), **learnt}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
         probabilities = state.pop("structure_probabilities", [])
+        loss = state.pop("loss", None)  # files of 0.1.0.dev0 have none: theirs is the parameter
+        self.loss_ = (Hybrid() if self.loss is None else self.loss) if loss is None else check_loss(loss)
         super()._set_state(state)
         legal = set(range(-1, self.structure_.n_features))
         pairs = [pair for choices in probabilities for pair in choices.items()]

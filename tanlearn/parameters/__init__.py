@@ -9,6 +9,7 @@ from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -21,6 +22,7 @@ __all__ = [
     "CrossTuned",
     "ExpectationMaximization",
     "ExtendedBaumWelch",
+    "HybridCV",
     "MaximumLikelihood",
     "ParameterLearner",
     "StochasticGradient",

@@ -7,19 +7,23 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.parameters.held_out import choose, held_out_parts, looks
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.training.losses import Loss, Margin, check_loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
 
 __all__ = ["LBFGS", "BatchLearner", "ConjugateGradient"]
+
+#: Most iterations where held-out rows decide on their number.
+MOST_ITERATIONS = 100
 
 
 class BatchLearner(BaseEstimator):
@@ -32,21 +36,24 @@ class BatchLearner(BaseEstimator):
 
     Parameters
     ----------
-    loss, max_iter, tol, alpha : as for :class:`ConjugateGradient`
+    loss, max_iter, tol, alpha, calibrate : as for :class:`ConjugateGradient`
         The loss that None stands for is that of the subclass.
 
     Attributes
     ----------
     n_iter_, converged_, history_ : as for :class:`ConjugateGradient`
         Set by :meth:`improve`.
+    temperature_ : float
+        Set by :meth:`fit`.
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
+        "calibrate": ["boolean"],
     }
     #: The loss where ``loss`` is None.
     default_loss: ClassVar[Callable[[], Loss]] = Margin
@@ -54,12 +61,22 @@ class BatchLearner(BaseEstimator):
     n_iter_: int
     converged_: bool
     history_: list[float]
+    temperature_: float
 
-    def __init__(self, *, loss: Loss | None = None, max_iter: int = 100, tol: float = 1e-6, alpha: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        loss: Loss | None = None,
+        max_iter: int | None = None,
+        tol: float = 1e-6,
+        alpha: float = 1.0,
+        calibrate: bool = True,
+    ) -> None:
         self.loss = loss
         self.max_iter = max_iter
         self.tol = tol
         self.alpha = alpha
+        self.calibrate = calibrate
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.
@@ -71,7 +88,7 @@ class BatchLearner(BaseEstimator):
         data : EncodedData
             Rows; what they miss is summed out.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Where held-out rows come from, if there are any.
 
         Returns
         -------
@@ -83,7 +100,16 @@ class BatchLearner(BaseEstimator):
             If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
             on a device, if any value is missing or the loss is the user's own.
         """
-        return self.improve(self.start(structure, data, rng), data)
+        self._validate_params()
+        self.temperature_, n_iter = 1.0, self.max_iter
+        is_open = n_iter is None
+        parts = held_out_parts(data, None, rng) if is_open or self.calibrate else []
+        if parts:
+            learner = clone(self).set_params(calibrate=False)
+            choice = choose([learner], structure, parts, rng, iterations=looks(MOST_ITERATIONS) if is_open else None)
+            n_iter = choice.n_iter if is_open else n_iter
+            self.temperature_ = choice.temperature if self.calibrate else 1.0
+        return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables that the search starts at.
@@ -104,7 +130,14 @@ class BatchLearner(BaseEstimator):
         self._validate_params()
         return MaximumLikelihood(alpha=self.alpha).fit(structure, data.in_whole_rows(), rng)
 
-    def improve(self, tables: Tables, data: EncodedData, callback: Callable[[Tables], Any] | None = None) -> Tables:
+    def improve(
+        self,
+        tables: Tables,
+        data: EncodedData,
+        callback: Callable[[Tables], Any] | None = None,
+        *,
+        n_iter: int | None = None,
+    ) -> Tables:
         """Return the tables that the search ends at.
 
         Parameters
@@ -115,6 +148,8 @@ class BatchLearner(BaseEstimator):
             Rows; what they miss is summed out.
         callback : callable, optional
             Called with the tables after every iteration; a true answer ends the search there.
+        n_iter : int, optional
+            Most iterations, 0 for none; by default ``max_iter``, or 100 where that is None.
 
         Returns
         -------
@@ -127,6 +162,11 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
+        if n_iter is None:
+            n_iter = MOST_ITERATIONS if self.max_iter is None else self.max_iter
+        self.n_iter_, self.converged_, self.history_ = 0, False, []
+        if n_iter == 0:
+            return tables
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
         objective = Objective(layout, data, loss)
@@ -142,7 +182,7 @@ class BatchLearner(BaseEstimator):
             return callback is not None and callback(Tables(layout, objective.theta(rho)))
 
         minimize = self._minimizer(layout)
-        outcome = minimize(sum_of_losses, tables.cells, max_iter=self.max_iter, tol=total * self.tol, callback=report)
+        outcome = minimize(sum_of_losses, tables.cells, max_iter=n_iter, tol=total * self.tol, callback=report)
         self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
         self.history_ = [value / total for value in outcome.history]
         return Tables(layout, objective.theta(outcome.x))
@@ -166,17 +206,24 @@ class ConjugateGradient(BatchLearner):
     ----------
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
-    max_iter : int, default=100
-        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
+    max_iter : int, optional
+        Most iterations. By default, held-out rows decide on their number, up to 100: the one from which on no other errs
+        clearly less, and the classes get the best probabilities. Few iterations regularise, so nothing warns of an end
+        before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+    calibrate : bool, default=True
+        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
+        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
+    temperature_ : float
+        What scores are to be divided by; 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float
@@ -206,17 +253,24 @@ class LBFGS(BatchLearner):
     ----------
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
-    max_iter : int, default=100
-        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
+    max_iter : int, optional
+        Most iterations. By default, held-out rows decide on their number, up to 100: the one from which on no other errs
+        clearly less, and the classes get the best probabilities. Few iterations regularise, so nothing warns of an end
+        before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+    calibrate : bool, default=True
+        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
+        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
+    temperature_ : float
+        What scores are to be divided by; 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float

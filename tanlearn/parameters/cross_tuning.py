@@ -202,12 +202,8 @@ class CrossTuned(BaseEstimator):
         best = self.best_index_ = int(np.lexsort((best_n_iter, -mean_score))[0])
         self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
         self.best_score_ = float(mean_score[best])
-        self.n_iter_, self.converged_, self.history_ = 0, False, []
         learner = learners[best]
-        tables = learner.start(structure, data, rng)
-        if not self.best_n_iter_:
-            return tables
-        tables = learner.set_params(max_iter=self.best_n_iter_).improve(tables, data)
+        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables
 

@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
+from tanlearn.parameters.held_out import choose, held_out_parts
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
 from tanlearn.training.settings import EpochReport, TrainingSettings
@@ -40,11 +41,16 @@ class StochasticGradient(BaseEstimator):
     bits : int or tuple of (int, int), optional
         Train for tables of so few bits a number (resource-efficient BNs, III), as for
         :class:`~tanlearn.TANClassifier`.
+    calibrate : bool, default=True
+        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
+        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
 
     Attributes
     ----------
     n_iter_ : int
         Epochs that were trained.
+    temperature_ : float
+        What scores are to be divided by; 1 without ``calibrate``.
     history_ : list of EpochReport
         One report an epoch, as for :class:`~tanlearn.TANClassifier`, whose training this is: its ``loss`` is the mean
         over an epoch's steps, each measured before it is taken, and no value at one point as in other learners.
@@ -68,9 +74,11 @@ class StochasticGradient(BaseEstimator):
         "init": [StrOptions({"uniform", "maximum-likelihood"})],
         "dtype": [StrOptions({"float32", "float64"})],
         "bits": "no_validation",  # type: ignore[dict-item]
+        "calibrate": ["boolean"],
     }
 
     n_iter_: int
+    temperature_: float
     history_: list[EpochReport]
 
     def __init__(
@@ -83,6 +91,7 @@ class StochasticGradient(BaseEstimator):
         init: str = "maximum-likelihood",
         dtype: str = "float32",
         bits: Any = None,
+        calibrate: bool = True,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -91,6 +100,7 @@ class StochasticGradient(BaseEstimator):
         self.init = init
         self.dtype = dtype
         self.bits = bits
+        self.calibrate = calibrate
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.
@@ -125,5 +135,9 @@ class StochasticGradient(BaseEstimator):
         )
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
         outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
-        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
+        self.history_, self.n_iter_, self.temperature_ = outcome.history, len(outcome.history), 1.0
+        parts = held_out_parts(data, None, rng) if self.calibrate else []
+        if parts:
+            learner = clone(self, safe=False).set_params(calibrate=False)
+            self.temperature_ = choose([learner], structure, parts, rng).temperature
         return outcome.tables

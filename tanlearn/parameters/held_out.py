@@ -1,0 +1,276 @@
+"""What held-out rows say of learners of parameters: which one, after how many iterations, and how sure it may be.
+
+The structure is given. Every learner runs on every part of the rows, and the others of the part are classified along
+the way. Rows are few as a rule, and errors a coarse measure of them: what errs least by chance is one of many. So of
+all that err hardly more than the least, the one is taken that gives the classes the best probabilities, each at the
+temperature that suits it. That temperature goes with the choice: it is what scores are to be divided by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import validation_masks
+from tanlearn.network.inference import log_joint
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+
+__all__ = ["Choice", "choose", "held_out_parts", "looks"]
+
+#: Where log losses are measured: 1/4 to 128, in steps of a square root of two.
+TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
+#: Held-out errors this many standard errors above the least are as good as it.
+TOLERANCE = 0.5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What held-out rows have decided.
+
+    Parameters
+    ----------
+    index : int
+        Number of the learner.
+    n_iter : int
+        Its iterations.
+    temperature : float
+        What its scores are to be divided by.
+    iterations : ndarray of shape (n_looks,)
+        Numbers of iterations after which the learners were looked at.
+    errors : ndarray of shape (n_learners, n_looks)
+        Share of held-out weight that was classified wrongly then.
+    log_losses : ndarray of shape (n_learners, n_looks)
+        Mean negative log-probability of the true class then, at the best temperature.
+    split_errors : ndarray of shape (n_parts, n_learners, n_looks)
+        The errors of every part.
+    best_looks : ndarray of shape (n_learners,)
+        Which look each learner is best taken at; of the others than the chosen one, as if it were the only one.
+    """
+
+    index: int
+    n_iter: int
+    temperature: float
+    iterations: IntArray
+    errors: FloatArray
+    log_losses: FloatArray
+    split_errors: FloatArray
+    best_looks: IntArray
+
+
+def held_out_parts(
+    data: EncodedData, cv: float | None, rng: np.random.Generator
+) -> list[tuple[EncodedData, EncodedData]]:
+    """Split rows into those that learners see and those that are held out, once or in folds.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows; those of weight 0 are as good as absent.
+    cv : float or None
+        Below 1 the share that is held out once, from 2 on the number of folds. By default, so that a choice takes a few
+        times what learning takes: five folds of less than 2,000 rows, three of less than 10,000, and once a fifth of
+        more.
+    rng : numpy.random.Generator
+        Where the split comes from.
+
+    Returns
+    -------
+    list of (EncodedData, EncodedData)
+        Nothing where there are fewer than two rows.
+    """
+    present = data.take(np.flatnonzero(data.weights))
+    n = present.n_samples
+    if n < 2:
+        return []
+    if cv is None:
+        cv = min(5, n) if n < 2_000 else 3 if n < 10_000 else 0.2
+    masks = validation_masks(present.y, present.n_classes, cv, rng)
+    return [(present.take(~held_out), present.take(held_out)) for held_out in masks]
+
+
+def looks(max_iter: int) -> list[int]:
+    """Return the numbers of iterations after which a run of so many is looked at, each half as many again.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> from tanlearn.parameters.held_out import looks
+    >>> looks(30)
+    [0, 1, 2, 3, 5, 8, 11, 17, 26, 30]
+    """
+    numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
+    return [0, *numbers]
+
+
+def choose(
+    learners: Sequence[Any],
+    structure: Structure,
+    parts: Sequence[tuple[EncodedData, EncodedData]],
+    rng: np.random.Generator,
+    *,
+    iterations: Sequence[int] | None = None,
+    patience: int | None = 20,
+    n_jobs: int | None = None,
+) -> Choice:
+    """Have held-out rows choose between learners, and between their iterations.
+
+    Parameters
+    ----------
+    learners : sequence of ParameterLearner
+        Each is cloned for each part.
+    structure : Structure
+        The augmenting parents.
+    parts : sequence of (EncodedData, EncodedData)
+        Rows to learn from, and rows to look at; at least one pair.
+    rng : numpy.random.Generator
+        For learners that draw.
+    iterations : sequence of int, optional
+        When to look at learners that iterate, increasing, from 0, the start. By default every learner is looked at once,
+        when it is done.
+    patience : int, optional
+        End a run after so many iterations in which neither held-out error nor log loss has become less.
+    n_jobs : int, optional
+        Threads, one a learner and part, as in joblib. The choice does not depend on it.
+
+    Returns
+    -------
+    Choice
+    """
+    n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
+    seeds = rng.integers(2**63, size=(len(learners), len(parts)))
+
+    def run(task: tuple[int, int]) -> _Path:
+        i, k = task
+        path = _Path(structure, parts[k][1], 1 / n_rows, iterations, patience)
+        return path.follow(clone(learners[i], safe=False), parts[k][0], np.random.default_rng(seeds[i, k]))
+
+    tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
+    paths = in_threads(run, tasks, n_jobs)
+    n_looks = max(len(path.wrong) for path in paths)
+    shape = (len(learners), len(parts), n_looks)
+    # A run that has ended stays where it was.
+    wrong = np.array([path.wrong + path.wrong[-1:] * (n_looks - len(path.wrong)) for path in paths]).reshape(shape)
+    losses = np.array([path.losses + path.losses[-1:] * (n_looks - len(path.losses)) for path in paths])
+    losses = losses.reshape(*shape, len(TEMPERATURES)).sum(axis=1)
+    weights = np.array([held_out.weights.sum() for _, held_out in parts], dtype=np.float64)
+    errors, log_losses = wrong.sum(axis=1) / weights.sum(), losses.min(axis=-1) / weights.sum()
+    index, look = _best(errors, log_losses, n_rows)
+    alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
+    alone[index] = look
+    return Choice(
+        index=index,
+        n_iter=0 if iterations is None else iterations[look],
+        temperature=_lowest(losses[index, look]),
+        iterations=np.array([0] if iterations is None else iterations[:n_looks]),
+        errors=errors,
+        log_losses=log_losses,
+        split_errors=np.moveaxis(wrong, 1, 0) / weights[:, np.newaxis, np.newaxis],
+        best_looks=np.array(alone),
+    )
+
+
+class _Path:
+    """What held-out rows say of a learner along its way."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        held_out: EncodedData,
+        smoothing: float,
+        iterations: Sequence[int] | None,
+        patience: int | None,
+    ) -> None:
+        self.structure, self.held_out, self.smoothing = structure, held_out, smoothing
+        self.iterations, self.patience = iterations, patience
+        self.wrong: list[float] = []
+        self.losses: list[FloatArray] = []
+
+    def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
+        """Run a learner to its end, or that of patience."""
+        if self.iterations is None:
+            self.look(learner.fit(self.structure, data, rng))
+            return self
+        tables = learner.start(self.structure, data, rng)
+        self.look(tables)
+        n_done = 0
+
+        def callback(tables: Tables) -> bool:
+            nonlocal n_done
+            n_done += 1
+            return n_done == self.iterations[len(self.wrong)] and self.look(tables)
+
+        tables = learner.improve(tables, data, callback, n_iter=self.iterations[-1])
+        if n_done > self.iterations[len(self.wrong) - 1]:  # converged between two looks
+            self.look(tables)
+        return self
+
+    def look(self, tables: Tables) -> bool:
+        """Classify the held-out rows, and return whether patience is at its end."""
+        held_out = self.held_out
+        scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
+        self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
+        self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))
+        if self.patience is None or self.iterations is None:
+            return False
+        best = max(int(np.argmin(self.wrong)), int(np.argmin(np.min(self.losses, axis=1))))
+        return self.iterations[len(self.wrong) - 1] - self.iterations[best] >= self.patience
+
+
+def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
+    """Return the sum of the rows' negative log-probabilities of their classes, at every one of ``TEMPERATURES``.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Log joint, finite.
+    y : ndarray of shape (n_samples,)
+        True classes.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows.
+    smoothing : float, default=0.0
+        Share of a row's weight that is added to all classes alike: without it, rows that are all classified rightly
+        would want a temperature of 0, and so certainty.
+
+    Returns
+    -------
+    ndarray of shape (n_temperatures,)
+    """
+    relative = scores - scores.max(axis=1, keepdims=True)  # a shift of a row's scores changes no probability
+    target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)
+    normalizers = np.stack([np.log(np.exp(relative / temperature).sum(axis=1)) for temperature in TEMPERATURES])
+    rows = (1 + smoothing) * normalizers - target / TEMPERATURES[:, np.newaxis]
+    return (rows * weights).sum(axis=1)
+
+
+def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
+    """Return learner and look of the least log loss among those that err hardly more than the least."""
+    least = errors.min()
+    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # of no error at all, that of one
+    eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
+    index, look = np.unravel_index(int(eligible.argmin()), errors.shape)
+    return int(index), int(look)
+
+
+def _lowest(losses: FloatArray) -> float:
+    """Return the temperature of the lowest loss: between those measured, by a parabola of its logarithm."""
+    k = int(np.clip(losses.argmin(), 1, len(losses) - 2))
+    below, here, above = losses[k - 1 : k + 2]
+    bend = below - 2 * here + above
+    shift = 0.0 if bend <= 0 else float(np.clip((below - above) / (2 * bend), -1, 1))
+    return float(TEMPERATURES[k] * np.sqrt(2.0) ** shift)
