@@ -3,7 +3,8 @@
 A name is a structure and a way to learn parameters: ML is maximum likelihood, CG-CL and CG-MM are conjugate gradient
 on the conditional likelihood and on the margin (maximum margin, section 5), EBW-CL is extended Baum-Welch on the former
 and CVX-MM the convex relaxation of the latter, HYB are hybrid losses of likelihood and margin (differentiable TAN,
-section 2.3), of which held-out rows choose one. Of a structure, CMI, CR and MM say what chose the edges: mutual information, classification rate, margin.
+section 2.3), of which held-out rows choose one. Of a structure, CMI, CR and MM say what chose the edges: mutual
+information, classification rate, margin.
 """
 
 from __future__ import annotations

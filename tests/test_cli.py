@@ -92,7 +92,7 @@ def test_default_is_the_digits_with_the_default_learners(monkeypatch):
         "learners": list(cli.DEFAULT_LEARNERS),
         "n_folds": None,
         "random_state": 0,
-        "n_epochs": 100,
+        "n_epochs": None,
         "n_jobs": None,
     }
     run("compare", "--folds", "4", "--seed", "3", "--epochs", "6", "--jobs", "2", "--learners", "all")

@@ -178,8 +178,8 @@ def test_epochs_and_threads_reach_the_learner(weather):
     assert seen == [(3, 2, 2, 2), (3, 9, 2, 2)]
 
 
-GOOD = Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 1189, 0.031, 1.24)
-BETTER = Result("digits", "NB HYB", 5, 1198, 599, 9.0, 0.5, 1189, 3.0, 1.0)
+GOOD = Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 0.7184, 1189, 0.031, 1.24)
+BETTER = Result("digits", "NB HYB", 5, 1198, 599, 9.0, 0.5, 0.25, 1189, 3.0, 1.0)
 FAILED = Result("digits", "TAN All HYB", 1, 1198, 599, failure="too much | too late")
 
 
@@ -206,8 +206,8 @@ def test_summary_of_a_perfect_learner_has_no_error():
 
 def test_cells_stand_under_their_headers():
     assert [len(cells(result)) for result in (GOOD, BETTER, FAILED)] == [len(HEADERS)] * 3
-    assert cells(BETTER) == ("NB HYB", "9.00 +- 0.50", "1,189", "3.00", "1.0")
-    assert cells(FAILED) == ("TAN All HYB", "failed", "", "", "")
+    assert cells(BETTER) == ("NB HYB", "9.00 +- 0.50", "0.250", "1,189", "3.00", "1.0")
+    assert cells(FAILED) == ("TAN All HYB", "failed", "", "", "", "")
 
 
 def test_json_holds_every_field_and_null():
@@ -225,11 +225,11 @@ def test_csv_has_a_line_a_learner_under_the_names():
 
 def test_markdown_has_the_best_in_bold_and_failures_below():
     assert as_markdown([GOOD, BETTER, FAILED]).splitlines() == [
-        "| learner | test error [%] | parameters | fit [s] | predict [us/row] |",
-        "| --- | ---: | ---: | ---: | ---: |",
-        "| NB ML | 10.52 | 1,189 | 0.03 | 1.2 |",
-        "| NB HYB | **9.00 +- 0.50** | 1,189 | 3.00 | 1.0 |",
-        "| TAN All HYB | failed |  |  |  |",
+        "| learner | test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| NB ML | 10.52 | 0.718 | 1,189 | 0.03 | 1.2 |",
+        "| NB HYB | **9.00 +- 0.50** | 0.250 | 1,189 | 3.00 | 1.0 |",
+        "| TAN All HYB | failed |  |  |  |  |",
         "",
         "TAN All HYB failed: too much | too late",
     ]

@@ -31,6 +31,7 @@ class GenerativeMixin:
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
+    temperature_: float
     n_jobs: int | None
     random_state: Any
 

@@ -19,7 +19,7 @@ from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.parameters.held_out import choose, held_out_parts
-from tanlearn.parameters.hybrid_cv import HybridCV
+from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
@@ -69,9 +69,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     image_shape : tuple of (height, width), optional
         For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     loss : Loss, optional
-        Any loss, for structure and parameters. By default the structure is learnt with ``Hybrid()``, and then the
-        parameters once more, with the loss and for as many iterations as held-out rows choose: see
-        :class:`~tanlearn.HybridCV`. (With ``bits``, ``Hybrid()`` for both.)
+        Any loss, for structure and parameters. By default they are learnt with a :class:`~tanlearn.SoftHybrid`, and
+        then held-out rows choose between these parameters and others for the same structure, with another loss and for
+        as many iterations as they want: see :class:`~tanlearn.HybridCV`. (With ``bits``, ``Hybrid()``.)
     learning_rate : float, default=0.01
         Adam's rate for the tables at the start; it falls exponentially to a thousandth.
     structure_learning_rate : float, default=0.01
@@ -279,7 +279,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         """Train by gradient and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
         self._take(train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint))
-        self._settle(arguments[1], options["validation"], rng)
+        self._settle(arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
         """Return the trainings that :meth:`fit_encoded` would make, for CUDA, where many are made at once.
@@ -304,8 +304,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self._begin()
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={self.checkpoint!r} is kept by fit and fit_encoded only: leave it out.")
-        data, _, self._rng = self._take_rows(data, None)
-        arguments, options = self._arguments(data, None, self._rng)
+        arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
     def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
@@ -330,8 +329,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         """
         first = trainings[0]
         self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
-        rng = vars(self).pop("_rng")
-        self._settle(first.data, first.validation, first.rng if len(trainings) == 1 else rng)
+        self._settle(first.data, first.validation)
         return self._end(first.data.n_classes)
 
     def _arguments(
@@ -364,7 +362,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             patience=self.patience,
             size_weight=self.size_weight,
         )
-        self.loss_ = check_loss(Hybrid() if self.loss is None else self.loss)
+        default = MINI_BATCH_LOSS if self._is_open else Hybrid()
+        self.loss_ = check_loss(default if self.loss is None else self.loss)
         self._key = self._start_key(data)
         before, start = getattr(self, "_start", (self._key, None)) if self.warm_start else (self._key, None)
         if before != self._key:
@@ -385,26 +384,35 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         if self.warm_start:
             self._start = self._key, outcome.parameters
 
-    def _settle(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+    def _settle(self, data: EncodedData, validation: EncodedData | None) -> None:
         """Have held-out rows choose what the user leaves open: loss and length for the structure found, a temperature.
 
         On folds the structure stays, although their held-out rows have had a part in it: trees that were learnt anew
         would take as many times as long, and losses compare on one as on another.
         """
-        is_open = self.loss is None and self.bits is None
-        if not (is_open or self.calibrate):
+        if not (self._is_open or self.calibrate):
             return
-        parts = held_out_parts(data, None, rng) if validation is None else [(data, validation)]
-        if is_open and parts:
-            self.parameters_ = HybridCV(calibrate=self.calibrate, n_jobs=self.n_jobs, verbose=self.verbose)
-            self.tables_ = self.parameters_.fit_on_parts(self.structure_, data, parts, rng)
+        parts = held_out_parts(data) if validation is None else [(data, validation)]
+        if not parts:
+            return
+        same = ("learning_rate", "batch_size", "init", "dtype", "bits")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in same}
+        settings |= {"loss": self.loss_, "n_epochs": self.n_iter_}
+        if self._is_open:
+            learners = default_learners(**settings)
+            self.parameters_ = HybridCV(learners=learners, calibrate=self.calibrate, n_jobs=self.n_jobs)
+            self.parameters_.set_params(verbose=self.verbose)
+            trained, rng = self.tables_, np.random.default_rng()
+            self.tables_ = self.parameters_.fit_on_parts(self.structure_, data, parts, rng=rng, trained=trained)
             self.loss_, self.temperature_ = self.parameters_.loss_, self.parameters_.temperature_
-        elif parts:
-            same = ("learning_rate", "batch_size", "init", "dtype", "bits")
-            settings: dict[str, Any] = {name: getattr(self, name) for name in same}
-            learner = StochasticGradient(loss=self.loss_, n_epochs=self.n_iter_, calibrate=False, **settings)
-            choice = choose([learner], self.structure_, parts, rng, n_jobs=self.n_jobs)
-            self.temperature_ = choice.temperature
+        else:
+            learner = StochasticGradient(**settings, calibrate=False)
+            self.temperature_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).temperature
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether loss and length are for held-out rows to choose."""
+        return self.loss is None and self.bits is None
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""

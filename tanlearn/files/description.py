@@ -6,6 +6,9 @@ Notes
 
 - ``format``: ``"tanlearn description"``; ``version``: 1; ``tanlearn``: the version of the library;
 - ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
+- ``training``: an object with ``loss``, what the parameters were learnt with, as Python writes it, and ``n_iter``, for
+  how many iterations or epochs; null where nobody chose one, or a file did not keep it;
+- ``temperature``: what joint log-probabilities are divided by for probabilities of the classes;
 - ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
 - ``n_parameters``: the number of free parameters;
 - ``normalized``: whether probabilities add up to one. Those of tables of a few bits do not: they are exponentials of
@@ -89,6 +92,8 @@ def describe(model: Any) -> dict[str, Any]:
         "version": 1,
         "tanlearn": version("tanlearn"),
         "learner": {"class": type(model).__name__, "parameters": _parameters(model)},
+        "training": _training(model),
+        "temperature": model.temperature_,
         "classes": _plain(model.classes_, "classes"),
         "class_probabilities": np.exp(tables.log_prior).tolist(),
         "n_parameters": tables.n_parameters,
@@ -137,6 +142,14 @@ def _plain(values: Any, name: str) -> Any:
     """Return an array as JSON, with null for nan."""
     found = [None if value != value else value for value in values.tolist()]
     return Writer().encode(found, "encoder_", name)
+
+
+def _training(model: Any) -> dict[str, Any]:
+    """Return the loss and the length of what was trained by one: the model's, or its learner's of parameters."""
+    learner = getattr(model, "parameters_", None)
+    loss = getattr(learner, "loss_", getattr(model, "loss_", getattr(learner, "loss", None)))
+    n_iter = getattr(learner, "n_iter_", getattr(model, "n_iter_", None))
+    return {"loss": None if loss is None else repr(loss), "n_iter": n_iter}
 
 
 def _parameters(model: Any) -> dict[str, str]:

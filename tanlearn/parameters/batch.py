@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
@@ -88,7 +88,7 @@ class BatchLearner(BaseEstimator):
         data : EncodedData
             Rows; what they miss is summed out.
         rng : numpy.random.Generator
-            Where held-out rows come from, if there are any.
+            Not used: there is nothing random, and the same rows are held out of the same table.
 
         Returns
         -------
@@ -102,12 +102,11 @@ class BatchLearner(BaseEstimator):
         """
         self._validate_params()
         self.temperature_, n_iter = 1.0, self.max_iter
-        is_open = n_iter is None
-        parts = held_out_parts(data, None, rng) if is_open or self.calibrate else []
+        parts = held_out_parts(data) if n_iter is None or self.calibrate else []
         if parts:
-            learner = clone(self).set_params(calibrate=False)
-            choice = choose([learner], structure, parts, rng, iterations=looks(MOST_ITERATIONS) if is_open else None)
-            n_iter = choice.n_iter if is_open else n_iter
+            iterations = looks(MOST_ITERATIONS) if n_iter is None else [n_iter]
+            choice = choose([self], structure, parts, iterations=iterations)
+            n_iter = choice.n_iter
             self.temperature_ = choice.temperature if self.calibrate else 1.0
         return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
 
@@ -207,9 +206,9 @@ class ConjugateGradient(BatchLearner):
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, optional
-        Most iterations. By default, held-out rows decide on their number, up to 100: the one from which on no other errs
-        clearly less, and the classes get the best probabilities. Few iterations regularise, so nothing warns of an end
-        before convergence; ``converged_`` tells.
+        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
+        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
+        so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
@@ -254,9 +253,9 @@ class LBFGS(BatchLearner):
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, optional
-        Most iterations. By default, held-out rows decide on their number, up to 100: the one from which on no other errs
-        clearly less, and the classes get the best probabilities. Few iterations regularise, so nothing warns of an end
-        before convergence; ``converged_`` tells.
+        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
+        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
+        so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0

@@ -24,6 +24,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import BatchLearner, ConjugateGradient
 from tanlearn.parameters.cv_results import cv_results
+from tanlearn.parameters.held_out import choose
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.training.losses import Margin
 
@@ -52,6 +53,8 @@ class CrossTuned(BaseEstimator):
         Number of stratified folds, at least 2.
     patience : int or None, default=20
         End the run on a fold after so many iterations without a better held-out rate; None for never.
+    calibrate : bool, default=True
+        Whether the folds find a temperature, by which classifiers divide scores for probabilities.
     n_jobs : int, optional
         Threads, one a setting and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0
@@ -74,6 +77,8 @@ class CrossTuned(BaseEstimator):
         ``pandas.DataFrame(cv_results_)`` is a table to look at.
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
         Held-out classification rate, the mean of all rows, after 0, 1, ... iterations.
+    temperature_ : float
+        What scores are to be divided by; 1 without ``calibrate``.
     n_iter_ : int
         Iterations of the chosen setting on all rows: those chosen, or fewer if its search ended before.
     converged_ : bool
@@ -106,6 +111,7 @@ class CrossTuned(BaseEstimator):
         "param_grid": [None, dict, list],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "patience": [None, Interval(Integral, 1, None, closed="left")],
+        "calibrate": ["boolean"],
         "n_jobs": [None, Integral],
         "verbose": [Interval(Integral, 0, None, closed="left")],
     }
@@ -113,6 +119,7 @@ class CrossTuned(BaseEstimator):
     best_params_: dict[str, Any]
     best_n_iter_: int
     best_score_: float
+    temperature_: float
     best_index_: int
     cv_results_: dict[str, Any]
     score_path_: FloatArray
@@ -127,6 +134,7 @@ class CrossTuned(BaseEstimator):
         param_grid: Any = None,
         cv: int = 5,
         patience: int | None = 20,
+        calibrate: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -134,6 +142,7 @@ class CrossTuned(BaseEstimator):
         self.param_grid = param_grid
         self.cv = cv
         self.patience = patience
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -175,9 +184,7 @@ class CrossTuned(BaseEstimator):
         present = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
         parts = [(present.take(~held_out), present.take(held_out)) for held_out in masks]
-        with warnings.catch_warnings():
-            # SciPy hushes failed line searches one by one, in a way not made for threads: 3 of 30 fits in four threads
-            # warned. So they are hushed throughout.
+        with warnings.catch_warnings():  # as in held_out.choose
             warnings.filterwarnings("ignore", message="The line search algorithm")
             tasks = [
                 (clone(learner), f"setting {i}, fold {k}", structure, *part, rng)
@@ -202,7 +209,10 @@ class CrossTuned(BaseEstimator):
         best = self.best_index_ = int(np.lexsort((best_n_iter, -mean_score))[0])
         self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
         self.best_score_ = float(mean_score[best])
-        learner = learners[best]
+        learner, self.temperature_ = learners[best], 1.0
+        if self.calibrate:
+            found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
+            self.temperature_ = found.temperature
         tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables

@@ -40,17 +40,24 @@ class ExtendedBaumWelch(BatchLearner):
     ----------
     loss : Loss, optional
         Any loss; ``ConditionalNLL()`` by default, for which the method was made.
-    max_iter : int, default=100
-        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
+    max_iter : int, optional
+        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
+        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
+        so nothing warns of an end before convergence; ``converged_`` tells.
     tol : float, default=1e-6
         Stop when no entry of the mean loss's gradient is larger.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
+    calibrate : bool, default=True
+        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
+        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
+    temperature_ : float
+        What scores are to be divided by; 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float

@@ -7,69 +7,68 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
-from tanlearn.parameters.batch import LBFGS
+from tanlearn.parameters.batch import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import choose, held_out_parts, looks
+from tanlearn.parameters.held_out import Choice, choose, held_out_parts, looks
+from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import Loss, SoftHybrid
 
-__all__ = ["HybridCV"]
+__all__ = ["MINI_BATCH_LOSS", "HybridCV", "default_learners"]
 
-#: What held-out rows choose from: near likelihood, near conditional likelihood, and with margins in between.
-LOSSES = (
-    SoftHybrid(trade_off=1),
-    SoftHybrid(trade_off=1000),
-    SoftHybrid(trade_off=10, eta=0.3),
-    SoftHybrid(trade_off=100, gamma=10),
-)
+#: By mini-batches: margins wide and soft. Wide tables and many classes want it, and gradient TAN its structure.
+MINI_BATCH_LOSS = SoftHybrid(trade_off=30, gamma=10, eta=0.3)
+#: In whole: near likelihood, near conditional likelihood, and margin.
+LOSSES = SoftHybrid(trade_off=1), SoftHybrid(trade_off=1000), SoftHybrid(trade_off=100, gamma=10)
 
 
 class HybridCV(BaseEstimator):
-    """L-BFGS from the frequencies on, with the loss and the number of iterations that held-out rows choose.
+    """Parameters by likelihood and margin, with the loss, the method and the length that held-out rows choose.
 
     No loss is right for every table: what can be learnt without error wants conditional likelihood or margin to the
-    end, what is few and noisy wants hardly more than frequencies. So every loss is followed on folds, and its iterates
-    classify the rows left out. Of all whose error is within half a standard error of the least, the one is taken that
-    gives the classes the best probabilities, and all rows are learnt with it. The same held-out rows tell by which
-    temperature scores are to be divided.
+    end, what is few and noisy wants hardly more than frequencies, and wide tables want margins and mini-batches. So
+    L-BFGS follows three losses on folds, and its iterates classify the rows left out, as do the tables that
+    mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which gives the
+    classes the best probabilities, and all rows are learnt so. The same held-out rows tell by which temperature scores
+    are to be divided.
 
     Parameters
     ----------
-    losses : sequence of Loss, optional
-        What to choose from; by default four of :class:`~tanlearn.SoftHybrid`.
+    learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
+        What to choose from, each with a loss of its own. The first three are followed along their iterations.
     max_iter : int, default=100
-        Most iterations.
+        Most iterations of those that are followed.
     cv : int or float, optional
-        Number of folds, or the share of rows that is held out once. By default five folds of less than 2,000 rows, three
-        of less than 10,000, and a fifth of more.
-    alpha : float, default=1.0
-        Smoothing of the frequencies.
+        Number of folds, or the share of rows that is held out once. By default five folds of less than 2,000 rows,
+        three of less than 10,000, and a fifth of more.
     calibrate : bool, default=True
         Whether classifiers divide scores by the temperature, for probabilities.
     n_jobs : int, optional
-        Threads, one a loss and fold, as in joblib. Results do not depend on it.
+        Threads, one a learner and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0
         1 prints what was chosen.
 
     Attributes
     ----------
+    learner_ : object
+        The learner chosen, as it has learnt all rows.
     loss_ : Loss
-        The loss chosen.
+        Its loss.
     best_n_iter_ : int
-        The number of iterations chosen; 0 is the maximum-likelihood start.
+        The number of iterations chosen; 0 is the maximum-likelihood start. Of mini-batches, their epochs.
     best_score_ : float
-        Their held-out classification rate.
+        The held-out classification rate.
     best_index_ : int
-        Row of the loss in ``cv_results_``.
+        Row of the learner in ``cv_results_``.
     best_params_ : dict
-        The loss by its name, as in ``cv_results_``.
+        The learner by its name, as in ``cv_results_``.
     cv_results_ : dict
-        As in scikit-learn, for every loss at its best number of iterations: ``params``, ``param_loss``,
+        As in scikit-learn, for every learner at its best number of iterations: ``params``, ``param_learner``,
         ``split<k>_test_score``, ``mean_test_score`` (of all rows), ``std_test_score``, ``rank_test_score``; and
         ``best_n_iter``, this number, and ``mean_log_loss``, at the best temperature.
     temperature_ : float
@@ -79,7 +78,8 @@ class HybridCV(BaseEstimator):
     converged_ : bool
         Whether these ended because the gradient vanished.
     history_ : list of float
-        Mean loss of a row at the start and after each of them; empty where the start itself was chosen.
+        Mean loss of a row at the start and after each of them; empty where the start itself was chosen. Of
+        mini-batches, the mean loss of every epoch.
 
     See Also
     --------
@@ -97,15 +97,15 @@ class HybridCV(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "losses": [None, list, tuple],
+        "learners": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "cv": [None, Interval(Integral, 2, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean"],
         "n_jobs": [None, Integral],
         "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
+    learner_: Any
     loss_: Loss
     best_n_iter_: int
     best_score_: float
@@ -120,18 +120,16 @@ class HybridCV(BaseEstimator):
     def __init__(
         self,
         *,
-        losses: Sequence[Loss] | None = None,
+        learners: Sequence[Any] | None = None,
         max_iter: int = 100,
         cv: float | None = None,
-        alpha: float = 1.0,
         calibrate: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.losses = losses
+        self.learners = learners
         self.max_iter = max_iter
         self.cv = cv
-        self.alpha = alpha
         self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -146,7 +144,7 @@ class HybridCV(BaseEstimator):
         data : EncodedData
             Rows; what they miss is summed out.
         rng : numpy.random.Generator
-            Where the held-out rows come from.
+            For mini-batches. The same rows are held out of the same table.
 
         Returns
         -------
@@ -158,14 +156,16 @@ class HybridCV(BaseEstimator):
             If missing values cannot be summed out, there is one class or one row only, or fewer rows than folds.
         """
         self._validate_params()
-        return self.fit_on_parts(structure, data, held_out_parts(data, self.cv, rng), rng)
+        return self.fit_on_parts(structure, data, held_out_parts(data, self.cv), rng=rng)
 
     def fit_on_parts(
         self,
         structure: Structure,
         data: EncodedData,
         parts: Sequence[tuple[EncodedData, EncodedData]],
+        *,
         rng: np.random.Generator,
+        trained: Tables | None = None,
     ) -> Tables:
         """Return the tables of a structure, where it is said which rows are held out.
 
@@ -178,7 +178,9 @@ class HybridCV(BaseEstimator):
         parts : sequence of (EncodedData, EncodedData)
             Rows to learn from, and rows to look at.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            For mini-batches.
+        trained : Tables, optional
+            What the last of the learners has come to already, so that it need not learn all rows again.
 
         Returns
         -------
@@ -190,38 +192,65 @@ class HybridCV(BaseEstimator):
             As :meth:`fit`.
         """
         self._validate_params()
-        losses = LOSSES if self.losses is None else self.losses
-        if not len(losses) or not len(parts):
+        learners = default_learners() if self.learners is None else [clone(one, safe=False) for one in self.learners]
+        if not learners or not parts:
             raise ValueError(
-                f"losses are chosen on rows that are held out: there must be a loss and two rows of positive weight, got "
-                f"losses={losses!r} and {np.count_nonzero(data.weights)} row(s). Use MaximumLikelihood() for so few."
+                f"held-out rows choose: there must be a learner and two rows of positive weight, got "
+                f"learners={self.learners!r} and {np.count_nonzero(data.weights)} row(s). Use MaximumLikelihood() for "
+                f"so few."
             )
-        learners = [
-            LBFGS(loss=loss, max_iter=self.max_iter, alpha=self.alpha, calibrate=False) for loss in losses
-        ]
-        choice = choose(learners, structure, parts, rng, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
-        self._keep(choice, losses)
+        for learner in learners:
+            learner.set_params(calibrate=False)  # once, below
+        choice = choose(learners, structure, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
+        learner = self.learner_ = learners[choice.index]
+        if isinstance(learner, BatchLearner):
+            tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
+            self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
+            self.best_n_iter_ = choice.n_iter
+        else:
+            if trained is not None and choice.index == len(learners) - 1:
+                tables, self.history_ = trained, []
+            else:
+                tables = learner.fit(structure, data, rng)
+                self.history_ = [report.loss for report in learner.history_]
+            self.n_iter_ = self.best_n_iter_ = learner.n_epochs
+            self.converged_ = False
+        self.loss_ = learner.loss
+        self._keep(choice, learners)
         if self.verbose:
             print(  # noqa: T201
-                f"chosen on held-out rows: {self.loss_!r}, {self.best_n_iter_} iterations, temperature "
+                f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, temperature "
                 f"{choice.temperature:.2f}; held-out error {1 - self.best_score_:.2%}"
             )
-        learner = learners[choice.index]
-        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
-        self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables
 
-    def _keep(self, choice: Any, losses: Sequence[Loss]) -> None:
-        """Keep what was chosen, and the table of all losses, each where it does best."""
-        self.loss_, self.best_n_iter_, self.best_index_ = losses[choice.index], choice.n_iter, choice.index
+    def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
+        """Keep what was chosen, and the table of all learners, each where it does best."""
         self.temperature_ = choice.temperature if self.calibrate else 1.0
-        every = np.arange(len(losses))
-        look = choice.best_looks
-        errors = choice.errors[every, look]
+        every, look = np.arange(len(learners)), choice.best_looks
+        errors, settings = choice.errors[every, look], [{"learner": clone(one, safe=False)} for one in learners]
+        epochs = [getattr(one, "n_epochs", 0) for one in learners]
         self.cv_results_ = {
-            **cv_results([{"loss": loss} for loss in losses], 1 - choice.split_errors[:, every, look], 1 - errors),
-            "best_n_iter": choice.iterations[look],
+            **cv_results(settings, 1 - choice.split_errors[:, every, look], 1 - errors),
+            "best_n_iter": np.where(epochs, epochs, choice.iterations[look]),
             "mean_log_loss": choice.log_losses[every, look],
         }
-        self.best_params_ = self.cv_results_["params"][choice.index]
+        self.best_index_, self.best_params_ = choice.index, settings[choice.index]
         self.best_score_ = float(1 - errors[choice.index])
+
+
+def default_learners(**settings: Any) -> list[Any]:
+    """Return what :class:`HybridCV` chooses from; the last learns by mini-batches.
+
+    Parameters
+    ----------
+    **settings : Any
+        Of mini-batches, as for :class:`~tanlearn.StochasticGradient`.
+
+    Returns
+    -------
+    list of LBFGS and StochasticGradient
+    """
+    # Losses are cloned: what is chosen is the model's own.
+    batch = [LBFGS(loss=clone(loss)) for loss in LOSSES]
+    return [*batch, StochasticGradient(**{"loss": clone(MINI_BATCH_LOSS), **settings})]

@@ -136,8 +136,8 @@ class StochasticGradient(BaseEstimator):
         loss = check_loss(Hybrid() if self.loss is None else self.loss)
         outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
         self.history_, self.n_iter_, self.temperature_ = outcome.history, len(outcome.history), 1.0
-        parts = held_out_parts(data, None, rng) if self.calibrate else []
+        parts = held_out_parts(data) if self.calibrate else []
         if parts:
             learner = clone(self, safe=False).set_params(calibrate=False)
-            self.temperature_ = choose([learner], structure, parts, rng).temperature
+            self.temperature_ = choose([learner], structure, parts).temperature
         return outcome.tables

@@ -30,6 +30,7 @@ def test_calibration_error_by_hand_and_by_scikit_learn():
 def test_a_model_is_calibrated_for_rows_of_its_own(name, missing):
     """However it was learnt; and with features summed out, too. Four pixels leave doubts about most rows."""
     model = LEARNERS[name].make(random_state=0).fit(X_DIGITS[:, 18:42:6], Y_DIGITS)
+    model.temperature_ = 1.0  # those of the network itself, and not those that digits want of it
     X, y = model.sample(40_000, random_state=1)
     X[np.random.default_rng(2).random(X.shape) < missing] = None
     p = model.predict_proba(X)
@@ -43,20 +44,19 @@ def test_a_model_is_calibrated_for_rows_of_its_own(name, missing):
         assert calibration.calibration_error(probability, happened) < bound < 0.02
 
 
-def test_naive_bayes_is_overconfident_about_digits_and_discriminative_learning_less_so():
+def test_frequencies_are_overconfident_about_digits_and_a_temperature_mends_what_is_trained():
     """On average over three splits, which the trees that tie differ by 0.0025 in confidence; 0.02 is 0.004 away."""
     found = {}
-    for name in ("NB ML", "NB CG-CL", "TAN-CMI ML", "TAN-CMI CG-CL"):
+    for name in ("NB ML", "NB CG-CL", "TAN-CMI ML", "TAN-CMI HYB"):
         model = LEARNERS[name].make(random_state=0)
         splits = [calibration.measure(model, X_DIGITS, Y_DIGITS, seed) for seed in range(3)]
         excess = np.mean([confidence.mean() - right.mean() for confidence, right, _ in splits])
         *_, error, chance, loss, _ = np.mean([figures for *_, figures in splits], axis=0)
         found[name] = error, loss
-        assert excess > 0.02
-        assert error > 2 * chance  # in per cent; none of them is calibrated
-    assert found["NB CG-CL"][0] < found["NB ML"][0] / 2
-    assert found["TAN-CMI CG-CL"][0] < found["NB ML"][0] / 2
-    assert found["TAN-CMI CG-CL"][1] < found["TAN-CMI ML"][1] < found["NB ML"][1]
+        assert (excess > 0.02) == name.endswith("ML")
+        assert (error > 2 * chance) == name.endswith("ML")  # in per cent
+    assert found["NB CG-CL"][1] < found["NB ML"][1] / 2
+    assert found["TAN-CMI HYB"][1] < found["TAN-CMI ML"][1] / 1.5
 
 
 def test_figures_of_the_table_are_those_of_scikit_learn():

@@ -139,13 +139,13 @@ class Own(Margin):
 def test_a_loss_of_the_users_own_is_refused(backend):
     _, data = both(random_data(9))
     with pytest.raises(ValueError, match=r"built-in losses only, got Own\(\)\. Use one of those, or device='cpu'"):
-        ConjugateGradient(loss=Own()).fit(Structure([-1] * 4), data, None)
+        ConjugateGradient(loss=Own()).fit(Structure([-1] * 4), data, np.random.default_rng(0))
 
 
 def test_a_loss_needs_two_classes_on_a_device_too(backend):
     data = replace(EncodedData.from_codes([[0], [1]], [0, 0]), device="cuda")
     with pytest.raises(ValueError, match="at least two classes"):
-        ConjugateGradient().fit(Structure([-1]), data, None)
+        ConjugateGradient().fit(Structure([-1]), data, np.random.default_rng(0))
 
 
 def test_missing_values_are_refused_with_their_place(backend):
@@ -153,7 +153,7 @@ def test_missing_values_are_refused_with_their_place(backend):
     with pytest.raises(
         ValueError, match=r"device='cuda', unlike device='cpu', learns from complete rows only.*feature"
     ):
-        LBFGS().fit(Structure([-1] * 4), data, None)
+        LBFGS().fit(Structure([-1] * 4), data, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("learner", [ChowLiu(), MaximumLikelihood(), LBFGS(), ExtendedBaumWelch(), CrossTuned()])

@@ -18,6 +18,7 @@ from tanlearn import (
     ExpectationMaximization,
     ExtendedBaumWelch,
     Hybrid,
+    HybridCV,
     Margin,
     MaximumLikelihood,
     StochasticGradient,
@@ -201,7 +202,13 @@ LEARNERS = [
 ]
 
 
-ITERATIVE = [*LEARNERS, ConvexRelaxation(), CrossTuned(cv=2), CrossTuned(learner=LBFGS(max_iter=3), cv=2)]
+ITERATIVE = [
+    *LEARNERS,
+    ConvexRelaxation(),
+    CrossTuned(cv=2),
+    CrossTuned(learner=LBFGS(max_iter=3), cv=2),
+    HybridCV(max_iter=8),
+]
 
 
 @pytest.mark.parametrize("learner", ITERATIVE, ids=lambda learner: type(learner).__name__)

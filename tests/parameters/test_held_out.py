@@ -1,0 +1,301 @@
+"""Choices by held-out rows against an exhaustive search with scikit-learn and SciPy, and their rules."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+from tanlearn import (
+    LBFGS,
+    BayesNetClassifier,
+    ConditionalNLL,
+    ConjugateGradient,
+    CrossTuned,
+    EncodedData,
+    Hybrid,
+    HybridCV,
+    Margin,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    SoftHybrid,
+    StochasticGradient,
+    Structure,
+    TANClassifier,
+)
+from tanlearn.parameters import held_out
+from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
+from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
+
+CHAIN = Structure([-1, 0, 1])
+LOSSES = [ConditionalNLL(), Margin(scale=0.5), SoftHybrid(trade_off=3, gamma=2, eta=0.5)]
+
+
+def noisy_data(n=90, weight=None, seed=1):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = (y[:, np.newaxis] + rng.integers(0, 3, (n, 3)) * (rng.random((n, 3)) < 0.6)) % 3
+    return EncodedData.from_codes(X, y, n_states=[3, 3, 3], n_classes=3, sample_weight=weight)
+
+
+def scores_of(learner, n_iter, train, rows):
+    """Return the log joint of rows by a learner that has seen others, after so many iterations."""
+    learner = clone(learner).set_params(max_iter=max(n_iter, 1), calibrate=False)
+    tables = (learner if n_iter else MaximumLikelihood()).fit(CHAIN, train, np.random.default_rng(0))
+    return tables.layout.log_joint(rows.codes, tables.cells)
+
+
+def smoothed_log_loss(log_temperature, scores, y, weights, share):
+    """Return the summed log loss where a share of every row's weight belongs to all classes alike, too."""
+    log_p = log_softmax(scores / np.exp(log_temperature), axis=1)
+    return -(weights * (log_p[np.arange(len(y)), y] + share * log_p.mean(axis=1))).sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_choice_is_that_of_an_exhaustive_search(weighted):
+    data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90) if weighted else None)
+    parts = held_out_parts(data, 3)
+    learners = [LBFGS(loss=loss) for loss in LOSSES]
+    choice = choose(learners, CHAIN, parts, iterations=looks(9), patience=None)
+    assert choice.iterations.tolist() == [0, 1, 2, 3, 5, 8, 9]
+    y, weights = (np.concatenate([getattr(rows, name) for _, rows in parts]) for name in ("y", "weights"))
+    n = weights.sum()
+    errors, losses, temperatures = np.empty((3, 3, 7))
+    for i, learner in enumerate(learners):
+        for j, n_iter in enumerate(choice.iterations):
+            scores = np.concatenate([scores_of(learner, n_iter, *part) for part in parts])
+            errors[i, j] = weights[scores.argmax(axis=1) != y].sum() / n
+            best = minimize_scalar(
+                smoothed_log_loss, bounds=(-2, 5), method="bounded", args=(scores, y, weights, 1 / n)
+            )
+            losses[i, j], temperatures[i, j] = best.fun / n, np.exp(best.x)
+    np.testing.assert_allclose(choice.errors, errors, rtol=1e-12)
+    np.testing.assert_allclose(choice.log_losses, losses, rtol=0.01)  # measured at temperatures a step of 1.4 apart
+    assert (choice.log_losses > losses * (1 - 1e-9)).all()
+    least = errors.min()
+    eligible = errors <= least + TOLERANCE * np.sqrt(least * (1 - least) / n)
+    i, j = np.unravel_index(np.where(eligible, choice.log_losses, np.inf).argmin(), errors.shape)
+    assert (choice.index, choice.n_iter) == (i, choice.iterations[j])
+    assert weighted or eligible.sum() > 1
+    assert choice.temperature == pytest.approx(temperatures[i, j], rel=0.05)
+    share = [rows.weights.sum() for _, rows in parts]
+    np.testing.assert_allclose(np.average(choice.split_errors, axis=0, weights=share), errors, rtol=1e-12)
+
+
+def test_among_those_that_err_hardly_more_the_best_probabilities_decide():
+    errors = np.array([[0.30, 0.10], [0.11, 0.12]])
+    log_losses = np.array([[0.1, 0.9], [0.8, 0.2]])
+    standard_error = np.sqrt(0.1 * 0.9 / 1000)
+    assert TOLERANCE * standard_error < 0.01  # of 1,000 rows, one point more is more
+    assert held_out._best(errors, log_losses, 1000) == (0, 1)
+    assert TOLERANCE * np.sqrt(0.1 * 0.9 / 50) > 0.02  # of 50 it is nothing
+    assert held_out._best(errors, log_losses, 50) == (1, 1)
+    assert held_out._best(np.array([[0.02, 0.0]]), np.array([[0.1, 0.2]]), 100) == (0, 1)
+
+
+def test_parts_are_folds_of_few_rows_and_a_fifth_of_many():
+    for n, expected in ((3, [1] * 3), (1999, [400] * 4 + [399]), (2000, [667, 667, 666]), (10_000, [2000])):
+        y = np.arange(n) % 2
+        parts = held_out_parts(EncodedData.from_codes(y[:, np.newaxis], y))
+        assert sorted((rows.n_samples for _, rows in parts), reverse=True) == expected
+        assert all(train.n_samples + rows.n_samples == n for train, rows in parts)
+    one = EncodedData.from_codes([[0], [1]], [0, 1], sample_weight=[1, 0])
+    assert held_out_parts(one) == []
+
+
+def test_a_run_without_gain_ends_and_stays_where_it_is():
+    data = noisy_data(400)
+    parts = held_out_parts(data, 4)
+    arguments = [LBFGS(loss=ConditionalNLL())], CHAIN, parts
+    full = choose(*arguments, iterations=looks(100), patience=None)
+    short = choose(*arguments, iterations=looks(100), patience=5)
+    n = short.errors.shape[1]
+    assert n < full.errors.shape[1]
+    assert short.iterations.tolist() == full.iterations[:n].tolist()
+    same = np.flatnonzero(short.iterations <= 5)  # no run ends before
+    np.testing.assert_array_equal(short.errors[:, same], full.errors[:, same])
+
+
+def test_a_run_that_has_converged_is_looked_at_where_it_ended():
+    data = noisy_data(30)
+    parts = held_out_parts(data, 3)
+    learner = LBFGS(loss=SoftHybrid(trade_off=0.1), tol=1e-3)
+    choice = choose([learner], CHAIN, parts, iterations=[0, 90], patience=None)
+    ends = [clone(learner).set_params(max_iter=90, calibrate=False) for _ in parts]
+    for end, (train, rows), error in zip(ends, parts, choice.split_errors[:, 0, 1], strict=True):
+        tables = end.fit(CHAIN, train, np.random.default_rng(0))
+        assert end.converged_
+        assert end.n_iter_ < 90
+        wrong = tables.layout.log_joint(rows.codes, tables.cells).argmax(axis=1) != rows.y
+        assert error == pytest.approx(wrong.mean())
+
+
+def test_rows_that_are_all_right_make_nobody_certain():
+    y = np.arange(40) % 2
+    data = EncodedData.from_codes(np.stack([y, 1 - y, y], axis=1), y)
+    for learner in (ConjugateGradient(), StochasticGradient(n_epochs=5), HybridCV(), CrossTuned()):
+        learner.fit(CHAIN, data, np.random.default_rng(0))
+        assert 0.1 < learner.temperature_ < 100
+    model = BayesNetClassifier(structure=CHAIN, parameters=HybridCV(), random_state=0).fit(data.codes.T, y)
+    assert 1e-5 < 1 - model.predict_proba(data.codes.T).max() < 0.05
+
+
+def test_temperature_is_the_lowest_point_also_between_those_measured():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(400, 3)) * 6
+    p = np.exp(log_softmax(scores / 3.3, axis=1))
+    y = np.array([rng.choice(3, p=row) for row in p])
+    losses = held_out.log_loss_by_temperature(scores, y, np.ones(400))
+    best = minimize_scalar(smoothed_log_loss, bounds=(-2, 5), method="bounded", args=(scores, y, np.ones(400), 0.0))
+    assert held_out._lowest(losses) == pytest.approx(np.exp(best.x), rel=0.05)
+    for k, temperature in enumerate(held_out.TEMPERATURES):
+        expected = smoothed_log_loss(np.log(temperature), scores, y, np.ones(400), 0.0)
+        assert losses[k] == pytest.approx(expected, rel=1e-12)
+    assert held_out._lowest(np.arange(19.0)) == held_out.TEMPERATURES[0]
+    assert held_out._lowest(-np.arange(19.0)) == held_out.TEMPERATURES[-1]
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [ConjugateGradient(), LBFGS(loss=ConditionalNLL(), max_iter=6), StochasticGradient(n_epochs=4), HybridCV()],
+    ids=repr,
+)
+def test_calibration_changes_probabilities_and_not_classes(learner):
+    data = noisy_data(300)
+    X = data.codes.T
+    plain = BayesNetClassifier(structure=CHAIN, parameters=clone(learner).set_params(calibrate=False), random_state=0)
+    scaled = BayesNetClassifier(structure=CHAIN, parameters=learner, random_state=0)
+    plain.fit(X, data.y), scaled.fit(X, data.y)
+    np.testing.assert_array_equal(scaled.tables_.cells, plain.tables_.cells)
+    np.testing.assert_array_equal(scaled.predict(X), plain.predict(X))
+    assert plain.temperature_ == plain.parameters_.temperature_ == 1
+    assert scaled.temperature_ == scaled.parameters_.temperature_ != 1
+    expected = log_softmax(plain.predict_joint_log_proba(X) / scaled.temperature_, axis=1)
+    np.testing.assert_allclose(scaled.predict_log_proba(X), expected, atol=1e-12)
+
+
+def test_iterations_that_nobody_names_are_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (300, 3))
+    data = EncodedData.from_codes(X, (X[:, 0] ^ X[:, 1]) ^ (rng.random(300) < 0.1))
+    for method in (ConjugateGradient, LBFGS):
+        learner = method(loss=ConditionalNLL())
+        tables = learner.fit(CHAIN, data, np.random.default_rng(0))
+        parts = held_out_parts(data)
+        choice = choose([learner], CHAIN, parts, iterations=looks(100))
+        assert (learner.n_iter_, learner.temperature_) == (choice.n_iter, choice.temperature)
+        named = method(loss=ConditionalNLL(), max_iter=choice.n_iter, calibrate=False)
+        np.testing.assert_array_equal(tables.cells, named.fit(CHAIN, data, np.random.default_rng(0)).cells)
+        assert learner.max_iter is None
+
+
+def test_hybrid_cv_keeps_a_table_of_its_learners():
+    data = noisy_data(200)
+    learners = [LBFGS(loss=loss) for loss in LOSSES]
+    chosen = HybridCV(learners=learners, cv=4, max_iter=20)
+    tables = chosen.fit(CHAIN, data, np.random.default_rng(0))
+    table = chosen.cv_results_
+    assert [setting["learner"].loss.get_params() for setting in table["params"]] == [one.get_params() for one in LOSSES]
+    assert chosen.best_params_ == table["params"][chosen.best_index_]
+    assert chosen.loss_ is chosen.learner_.loss
+    assert all(one.calibrate and not hasattr(one, "n_iter_") for one in learners)  # those of the user stay as they are
+    assert table["best_n_iter"][chosen.best_index_] == chosen.best_n_iter_ > 0
+    assert table["mean_test_score"][chosen.best_index_] == chosen.best_score_
+    assert (table["mean_log_loss"] > 0).all()
+    for i, learner in enumerate(learners):  # each at its best, as if it were the only one
+        alone = HybridCV(learners=[learner], cv=4, max_iter=20)
+        alone.fit(CHAIN, data, np.random.default_rng(0))
+        if i != chosen.best_index_:
+            assert alone.best_n_iter_ == table["best_n_iter"][i]
+            assert alone.best_score_ == table["mean_test_score"][i]
+    named = LBFGS(loss=chosen.loss_, max_iter=chosen.best_n_iter_, calibrate=False)
+    np.testing.assert_array_equal(tables.cells, named.fit(CHAIN, data, np.random.default_rng(0)).cells)
+    assert (chosen.n_iter_, chosen.converged_, chosen.history_) == (named.n_iter_, named.converged_, named.history_)
+
+
+def test_mini_batches_are_chosen_like_others():
+    data = noisy_data(200)
+    learner = StochasticGradient(n_epochs=6, batch_size=20, learning_rate=0.1)
+    even = LBFGS(loss=ConditionalNLL(), alpha=1e6, tol=1e9)  # stays where it starts, at nearly even frequencies
+    for learners in ([learner], [even, learner]):
+        chosen = HybridCV(learners=learners, max_iter=1, cv=0.3)
+        tables = chosen.fit(CHAIN, data, np.random.default_rng(7))
+        assert chosen.best_index_ == len(learners) - 1
+        assert chosen.cv_results_["best_n_iter"][-1] == chosen.best_n_iter_ == chosen.n_iter_ == 6
+        assert len(chosen.history_) == 6
+        plain = clone(learner).set_params(calibrate=False).fit(CHAIN, data, np.random.default_rng(7))
+        np.testing.assert_array_equal(tables.cells, plain.cells)
+        parts = held_out_parts(data, 0.3)
+        again = clone(chosen).fit_on_parts(CHAIN, data, parts, rng=np.random.default_rng(0), trained=tables)
+        assert again is tables
+
+
+def test_threads_decide_nothing():
+    data = noisy_data(200)
+    models = []
+    for n_jobs in (1, 3):
+        learner = HybridCV(n_jobs=n_jobs)
+        models.append((learner.fit(CHAIN, data, np.random.default_rng(0)).cells, learner.temperature_))
+    np.testing.assert_array_equal(models[0][0], models[1][0])
+    assert models[0][1] == models[1][1]
+
+
+def test_what_can_be_learnt_without_error_is():
+    """Features of which each tells nothing alone: the class is whether two of them agree."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (400, 4))
+    y = X[:, 0] ^ X[:, 1]
+    model = BayesNetClassifier(structure=Structure([-1, 0, -1, -1]), parameters=HybridCV(), random_state=0).fit(X, y)
+    assert model.score(X, y) == 1
+    noise = rng.integers(0, 2, 400)
+    guess = NaiveBayesClassifier(parameters=HybridCV(), random_state=0).fit(X, noise)
+    assert abs(guess.predict_proba(X) - 0.5).max() < 0.2  # nothing to be learnt, nothing to be sure of
+
+
+def test_hybrid_cv_says_what_it_has_chosen(capsys):
+    HybridCV(verbose=1, max_iter=5).fit(CHAIN, noisy_data(), np.random.default_rng(0))
+    assert "chosen on held-out rows: " in (said := capsys.readouterr().out)
+    assert "SoftHybrid(" in said
+
+
+@pytest.mark.parametrize(
+    ("learner", "rows", "message"),
+    [
+        (HybridCV(learners=[]), 90, r"there must be a learner and two rows .* got learners=\[\] and 90 row"),
+        (HybridCV(), 1, r"two rows of positive weight, got .* and 1 row\(s\)\. Use MaximumLikelihood\(\)"),
+        (HybridCV(cv=7), 5, "7 folds need as many rows"),
+        (HybridCV(cv=1.5), 90, "The 'cv' parameter of HybridCV must be"),
+        (HybridCV(max_iter=0), 90, "The 'max_iter' parameter of HybridCV must be"),
+    ],
+)
+def test_bad_input_is_named(learner, rows, message):
+    data = noisy_data()
+    with pytest.raises(ValueError, match=message):
+        learner.fit(CHAIN, data.take(np.arange(rows)), np.random.default_rng(0))
+
+
+def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
+    """What the user names is trained as ever; what is left open is chosen, for the same structure."""
+    data = noisy_data(300)
+    X = data.codes.T
+    settings = {"n_epochs": 8, "batch_size": 50, "random_state": 0}
+    plain = TANClassifier(loss=Hybrid(), calibrate=False, **settings).fit(X, data.y)
+    named = TANClassifier(loss=Hybrid(), **settings).fit(X, data.y)
+    np.testing.assert_array_equal(named.tables_.cells, plain.tables_.cells)
+    assert (plain.temperature_, plain.loss_.get_params()) == (1, Hybrid().get_params())
+    assert named.temperature_ != 1
+    assert not hasattr(named, "parameters_")
+    chosen = TANClassifier(**settings).fit(X, data.y)
+    softly = TANClassifier(loss=MINI_BATCH_LOSS, calibrate=False, **settings).fit(X, data.y)
+    assert chosen.structure_ == softly.structure_
+    assert chosen.history_ == softly.history_
+    assert chosen.loss_ is chosen.parameters_.loss_
+    assert chosen.temperature_ == chosen.parameters_.temperature_
+    is_kept = chosen.parameters_.best_index_ == 3
+    assert is_kept == bool((chosen.tables_.cells == softly.tables_.cells).all())
+    rounded = TANClassifier(bits=(3, 2), **settings).fit(X, data.y)
+    assert rounded.tables_.bits == (3, 2)
+    assert rounded.loss_.get_params() == Hybrid().get_params()
+    watched = TANClassifier(validation_fraction=0.3, **settings).fit(X, data.y)
+    assert watched.parameters_.cv_results_.keys() >= {"split0_test_score"}
+    assert "split1_test_score" not in watched.parameters_.cv_results_
