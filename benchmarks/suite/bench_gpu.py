@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tanlearn import CountState, TANClassifier
+from tanlearn import CountState, Hybrid, TANClassifier
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.inference import log_joint
 from tanlearn.search.runs import Part
@@ -33,7 +33,7 @@ class Population:
         device_or_skip(device)
         data = make("letter")
         self.part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
-        self.estimator = TANClassifier(n_epochs=3, batch_size=100, device=device)
+        self.estimator = TANClassifier(loss=Hybrid(), n_epochs=3, batch_size=100, device=device)
         self.time_trainings(n_runs, device)  # compiles
 
     def time_trainings(self, n_runs, device):
@@ -64,7 +64,7 @@ class Predict:
     def setup(self, device):
         device_or_skip(device)
         data = make("letter")
-        model = TANClassifier(n_epochs=1, random_state=0).fit_encoded(data)
+        model = TANClassifier(loss=Hybrid(), n_epochs=1, calibrate=False, random_state=0).fit_encoded(data)
         self.arguments = model.tables_, model.structure_, np.ascontiguousarray(np.tile(data.codes, 50))
         self.time_log_joint(device)
 

@@ -133,7 +133,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Take other class probabilities; models without ``tables_`` have their own way."""
+        """Take other class probabilities; models without ``tables_`` have their own way.
+
+        They are meant for what comes out, after the division by the temperature: where nothing is known, they are it.
+        """
+        if self.temperature_ != 1:
+            log_prior = log_posterior(log_prior[np.newaxis] * self.temperature_)[0]
         self.tables_ = self.tables_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Any:

@@ -28,6 +28,10 @@ from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
 
+#: Epochs where none are named, and the steps that a structure takes at least: on car, 1,300 of them left 1.97 % of the
+#: test rows wrong, 3,900 1.27 %.
+N_EPOCHS, N_STEPS = 100, 2_000
+
 
 class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
@@ -76,8 +80,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         Adam's rate for the tables at the start; it falls exponentially to a thousandth.
     structure_learning_rate : float, default=0.01
         Adam's rate for the structure logits, constant.
-    n_epochs : int, default=100
-        Passes over the data.
+    n_epochs : int, optional
+        Passes over the data; 100 by default. Where ``loss`` is left out, too, small tables get as many as 2,000 steps
+        take, for their structure: not passes decide, but steps.
     batch_size : int, default=100
         Rows a step; the last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
@@ -96,9 +101,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
         if there are any.
     calibrate : bool, default=True
-        Whether held-out rows find a temperature, by which scores are divided for probabilities. They are five folds of
-        less than 2,000 rows, three of less than 10,000, and once a fifth of more, or those of ``validation_fraction``;
-        with a ``loss`` of yours, each is a training of the tables for the structure found. Classes do not depend on it.
+        Whether held-out rows find a temperature, by which scores are divided for probabilities. They are those of
+        ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
+        each is a training of the tables for the structure found. Classes do not depend on it.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of
@@ -161,7 +166,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     history_ : list of EpochReport
         One report an epoch.
     n_iter_ : int
-        Epochs that were trained: fewer than ``n_epochs`` where ``patience`` or ``callback`` ended them.
+        Epochs that were trained: fewer than planned where ``patience`` or ``callback`` ended them.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -200,7 +205,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         "loss": "no_validation",
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "structure_learning_rate": [Interval(Real, 0, None, closed="left")],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "temperature": [tuple, list],
         "init": [StrOptions({"uniform", "maximum-likelihood"})],
@@ -226,7 +231,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         loss: Loss | None = None,
         learning_rate: float = 0.01,
         structure_learning_rate: float = 0.01,
-        n_epochs: int = 100,
+        n_epochs: int | None = None,
         batch_size: int = 100,
         temperature: tuple[float, float] = (1.0, 0.1),
         init: str = "maximum-likelihood",
@@ -326,6 +331,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         ------
         Exception
             The first, if a training has failed.
+        ValueError
+            As :meth:`fit_encoded`, of which this is the end.
         """
         first = trainings[0]
         self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
@@ -354,7 +361,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         settings = TrainingSettings(
             learning_rate=self.learning_rate,
             structure_learning_rate=self.structure_learning_rate,
-            n_epochs=self.n_epochs,
+            n_epochs=self._plan_epochs(data.n_samples),
             batch_size=self.batch_size,
             temperature=(float(self.temperature[0]), float(self.temperature[1])),
             init=self.init,
@@ -397,22 +404,31 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             return
         same = ("learning_rate", "batch_size", "init", "dtype", "bits")
         settings: dict[str, Any] = {name: getattr(self, name) for name in same}
-        settings |= {"loss": self.loss_, "n_epochs": self.n_iter_}
         if self._is_open:
-            learners = default_learners(**settings)
+            # What took longer for the sake of the structure is no longer what its tables want.
+            is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
+            n_epochs = N_EPOCHS if is_longer else self.n_iter_
+            learners = default_learners(**settings, loss=self.loss_, n_epochs=n_epochs)
             self.parameters_ = HybridCV(learners=learners, calibrate=self.calibrate, n_jobs=self.n_jobs)
             self.parameters_.set_params(verbose=self.verbose)
-            trained, rng = self.tables_, np.random.default_rng()
+            trained, rng = None if is_longer else self.tables_, np.random.default_rng(0)
             self.tables_ = self.parameters_.fit_on_parts(self.structure_, data, parts, rng=rng, trained=trained)
             self.loss_, self.temperature_ = self.parameters_.loss_, self.parameters_.temperature_
         else:
-            learner = StochasticGradient(**settings, calibrate=False)
+            learner = StochasticGradient(**settings, loss=self.loss_, n_epochs=self.n_iter_, calibrate=False)
             self.temperature_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).temperature
 
     @property
     def _is_open(self) -> bool:
         """Whether loss and length are for held-out rows to choose."""
         return self.loss is None and self.bits is None
+
+    def _plan_epochs(self, n_samples: int) -> int:
+        """Return the number of epochs to train."""
+        if self.n_epochs is not None or not self._is_open:
+            return self.n_epochs or N_EPOCHS
+        n_steps = max(1, n_samples // self.batch_size)
+        return max(N_EPOCHS, -(-N_STEPS // n_steps))
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""

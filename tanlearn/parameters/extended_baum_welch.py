@@ -49,8 +49,8 @@ class ExtendedBaumWelch(BatchLearner):
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
     calibrate : bool, default=True
-        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
-        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
+        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
+        divide scores for probabilities. All rows are learnt after that.
 
     Attributes
     ----------

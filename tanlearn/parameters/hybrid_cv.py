@@ -33,9 +33,9 @@ class HybridCV(BaseEstimator):
     No loss is right for every table: what can be learnt without error wants conditional likelihood or margin to the
     end, what is few and noisy wants hardly more than frequencies, and wide tables want margins and mini-batches. So
     L-BFGS follows three losses on folds, and its iterates classify the rows left out, as do the tables that
-    mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which gives the
-    classes the best probabilities, and all rows are learnt so. The same held-out rows tell by which temperature scores
-    are to be divided.
+    mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which
+    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell by which
+    temperature scores are to be divided.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class HybridCV(BaseEstimator):
     max_iter : int, default=100
         Most iterations of those that are followed.
     cv : int or float, optional
-        Number of folds, or the share of rows that is held out once. By default five folds of less than 2,000 rows,
-        three of less than 10,000, and a fifth of more.
+        Number of folds, or the share of rows that is held out once. By default five folds of up to 300,000 numbers
+        (rows times features times classes), three of up to 3,000,000, and a fifth of the rows of larger tables.
     calibrate : bool, default=True
         Whether classifiers divide scores by the temperature, for probabilities.
     n_jobs : int, optional

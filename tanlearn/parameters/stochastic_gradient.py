@@ -42,8 +42,8 @@ class StochasticGradient(BaseEstimator):
         Train for tables of so few bits a number (resource-efficient BNs, III), as for
         :class:`~tanlearn.TANClassifier`.
     calibrate : bool, default=True
-        Whether held-out rows find a temperature, by which classifiers divide scores for probabilities. They are five
-        folds of less than 2,000 rows, three of less than 10,000, or once a fifth of more; then all rows are learnt.
+        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
+        divide scores for probabilities. All rows are learnt after that.
 
     Attributes
     ----------

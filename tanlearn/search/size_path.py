@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._threads import in_threads
-from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.estimators.gradient_tan import N_EPOCHS, TANClassifier
 
 __all__ = ["size_path"]
 
@@ -79,7 +79,7 @@ def size_path(
         raise ValueError(f"random_states must be ints, so that all trainings of a path have one; got {seeds!r}.")
     if estimator.checkpoint is not None:
         raise ValueError("a checkpoint is of one training, and a path has many: leave it out.")
-    later = max(1, estimator.n_epochs // 4) if n_epochs is None else n_epochs
+    later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
 
     def follow(seed: int) -> list[TANClassifier]:
         model = clone(estimator).set_params(warm_start=True, random_state=seed)

@@ -165,8 +165,9 @@ def test_validation_fraction_keeps_the_best_epoch():
 def test_progress_is_printed(capsys):
     TANClassifier(verbose=1, **QUICK).fit(X_IRIS, Y_IRIS)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 10
-    assert lines[-1].startswith("epoch 10/10: loss ")
+    assert len(lines) == 11
+    assert lines[-2].startswith("epoch 10/10: loss ")
+    assert lines[-1].startswith("chosen on held-out rows: ")
     TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)
     assert capsys.readouterr().out == ""
 

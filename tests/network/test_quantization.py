@@ -305,7 +305,7 @@ def test_the_split_is_chosen_on_held_out_rows(monkeypatch):
     monkeypatch.setattr(
         "tanlearn.training.few_bits.error_rate", lambda structure, tables, rows: asked.append(rows) or 0.0
     )
-    TANClassifier(bits=2, validation_fraction=0.2, **QUICK).fit(X_IRIS, Y_IRIS)
+    TANClassifier(bits=2, validation_fraction=0.2, calibrate=False, **QUICK).fit(X_IRIS, Y_IRIS)
     assert {rows.n_samples for rows in asked} == {30}
 
 
@@ -360,7 +360,7 @@ def test_a_price_leads_from_a_tree_to_naive_bayes():
     X, y = load_digits(return_X_y=True)
     weights = (0.0, 1e-4, 1e-3, 1e-1)
     pixels = TableEncoder(discrete_features=False)
-    model = TANClassifier(encoder=pixels, n_epochs=20, random_state=0)
+    model = TANClassifier(loss=Hybrid(), encoder=pixels, n_epochs=20, random_state=0)
     sizes = [clone(model).set_params(size_weight=weight).fit(X[:900], y[:900]).size_bits_ for weight in weights]
     assert sorted(sizes, reverse=True) == sizes
     n_states = clone(model).fit(X[:900], y[:900]).encoder_.n_states_

@@ -93,10 +93,17 @@ def test_among_those_that_err_hardly_more_the_best_probabilities_decide():
     assert held_out._best(np.array([[0.02, 0.0]]), np.array([[0.1, 0.2]]), 100) == (0, 1)
 
 
-def test_parts_are_folds_of_few_rows_and_a_fifth_of_many():
-    for n, expected in ((3, [1] * 3), (1999, [400] * 4 + [399]), (2000, [667, 667, 666]), (10_000, [2000])):
+def test_parts_are_folds_of_small_tables_and_a_fifth_of_large_ones():
+    for n, width, expected in (
+        (3, 10**5, [1] * 3),
+        (300, 500, [60] * 5),
+        (300, 501, [100] * 3),
+        (300, 5000, [100] * 3),
+        (300, 5001, [60]),
+    ):
         y = np.arange(n) % 2
-        parts = held_out_parts(EncodedData.from_codes(y[:, np.newaxis], y))
+        table = EncodedData.from_codes(np.broadcast_to(y[:, np.newaxis], (n, width)), y)
+        parts = held_out_parts(table)
         assert sorted((rows.n_samples for _, rows in parts), reverse=True) == expected
         assert all(train.n_samples + rows.n_samples == n for train, rows in parts)
     one = EncodedData.from_codes([[0], [1]], [0, 1], sample_weight=[1, 0])

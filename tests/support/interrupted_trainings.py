@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tanlearn import CandidateSets, EncodedData, Structure, TANClassifier
+from tanlearn import CandidateSets, EncodedData, Hybrid, Structure, TANClassifier
 from tanlearn.training import checkpoint as module
 
 N_EPOCHS, N_STEPS = 5, 6
@@ -26,7 +26,8 @@ def problem(missing=False, seed=0, n=20 * N_STEPS + 7):
 
 
 def classifier(**changes):
-    return TANClassifier(**{"n_epochs": N_EPOCHS, "batch_size": 20, "random_state": 0, **changes})
+    settings = {"loss": Hybrid(), "n_epochs": N_EPOCHS, "batch_size": 20, "calibrate": False, "random_state": 0}
+    return TANClassifier(**{**settings, **changes})
 
 
 #: Parameters by the name of what trains: the compiled epoch, steps shared by threads, and steps of kernels.
@@ -34,6 +35,7 @@ ENGINES = {
     "fused": {},
     "fused, trees": {"candidates": "order-free", "init": "uniform"},
     "shared": {"n_jobs": 2},
+    "chosen": {"loss": None, "calibrate": True},
     "own loss": {"loss": SquaredLoss(), "learning_rate": 0.1},
     "float64": {"dtype": "float64", "candidates": "all"},
     "gaps": {},

@@ -60,7 +60,7 @@ ESTIMATORS = {
     "tan": TANClassifier(loss=Hybrid(trade_off=5), temperature=(1, 0.5), ordering=np.arange(6)[::-1], **QUICK),
     "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),
     "tan-lists": TANClassifier(candidates=[[], (0,), [], [1], [], []], learning_rate=np.float32(0.1), **QUICK),
-    "pseudo-tan": TANClassifier(candidates="unconstrained", **QUICK),
+    "pseudo-tan": TANClassifier(candidates="unconstrained", loss=Hybrid(), **QUICK),
     "aode": AODEClassifier(encoder=TableEncoder(discrete_features=["town", "rooms", "owner", "grade", "key"])),
 }
 _FITTED = {}

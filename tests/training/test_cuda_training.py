@@ -40,6 +40,7 @@ from tanlearn.training.state import State, plan_epoch
 from tanlearn.training.training import Training, train
 
 SMALL = {"n_epochs": 6, "batch_size": 40, "learning_rate": 0.02, "random_state": 0}
+SMALL |= {"loss": Hybrid(), "calibrate": False}
 
 
 class OwnLoss:
@@ -84,6 +85,8 @@ def assert_close(model, expected, atol=1e-4):
         {"size_weight": 0.01, "init": "uniform"},
         {"validation_fraction": 0.25, "patience": 3},
         {"batch_size": np.int64(30), "n_epochs": np.int64(4)},  # as from a grid
+        {"calibrate": True},
+        {"loss": None, "calibrate": True},  # what held-out rows choose
         {"loss": OwnLoss()},
         {"loss": OwnLoss(), "bits": 3, "candidates": "order-free"},
     ],
@@ -101,9 +104,9 @@ def test_double_precision_moves_undrawn_tables_without_their_epsilon(backend):
     """The fused steps leave Adam's epsilon out of tables that are not drawn; a loss of one's own is exact there."""
     X, y = table()
     parameters = SMALL | {"dtype": "float64"}
-    expected = TANClassifier(**parameters, loss=ConditionalNLL()).fit(X, y)
-    assert_close(TANClassifier(**parameters, loss=ConditionalNLL(), device="cuda").fit(X, y), expected, atol=1e-4)
-    assert_close(TANClassifier(**parameters, loss=OwnLoss(), device="cuda").fit(X, y), expected, atol=1e-12)
+    expected = TANClassifier(**parameters | {"loss": ConditionalNLL()}).fit(X, y)
+    assert_close(TANClassifier(**parameters | {"loss": ConditionalNLL()}, device="cuda").fit(X, y), expected, atol=1e-4)
+    assert_close(TANClassifier(**parameters | {"loss": OwnLoss()}, device="cuda").fit(X, y), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["subset", "order-free"])
@@ -164,19 +167,19 @@ def test_tables_that_are_no_longer_finite_are_an_error_after_the_last_step_too(b
     LateLoss.n_calls = 0
     X, y = table()
     with pytest.raises(FloatingPointError, match="diverged in epoch 1"):
-        TANClassifier(**SMALL | {"n_epochs": 1}, loss=LateLoss(), device=device).fit(X, y)
+        TANClassifier(**SMALL | {"n_epochs": 1, "loss": LateLoss()}, device=device).fit(X, y)
 
 
 @pytest.mark.parametrize("loss", [Hybrid(), OwnLoss()], ids=["fused", "unfused"])
 def test_an_interrupted_training_goes_on_to_the_same_model(backend, tmp_path, loss):
     X, y = table()
-    whole = TANClassifier(**SMALL, loss=loss, device="cuda").fit(X, y)
+    whole = TANClassifier(**SMALL | {"loss": loss}, device="cuda").fit(X, y)
 
     def interrupt(report):
         if report.epoch == 3:
             raise KeyboardInterrupt
 
-    broken = TANClassifier(**SMALL, loss=loss, device="cuda", checkpoint=str(tmp_path / "training"))
+    broken = TANClassifier(**SMALL | {"loss": loss}, device="cuda", checkpoint=str(tmp_path / "training"))
     with pytest.raises(KeyboardInterrupt):
         broken.set_params(callback=interrupt).fit(X, y)
     resumed = broken.set_params(callback=None).fit(X, y)
@@ -251,7 +254,7 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
 
     monkeypatch.setattr(cuda_train, "train_epoch", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(n_epochs=3, batch_size=40, device="cuda")
+    estimator = TANClassifier(loss=Hybrid(), n_epochs=3, batch_size=40, device="cuda")
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
     assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
 
@@ -271,7 +274,7 @@ def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
     monkeypatch.setattr(Training, "plan", interrupted)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(2)]
     with pytest.raises(KeyboardInterrupt):
-        list(run_population(TANClassifier(n_epochs=3, device="cuda"), [make_part()], runs))
+        list(run_population(TANClassifier(loss=Hybrid(), n_epochs=3, device="cuda"), [make_part()], runs))
     assert len(waits) == 1
 
 
@@ -313,7 +316,8 @@ def test_populations_follow_each_other(backend, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        results = list(run_population(TANClassifier(n_epochs=3, device="cuda", random_state=0), [make_part()], runs))
+        estimator = TANClassifier(loss=Hybrid(), n_epochs=3, device="cuda", random_state=0)
+        results = list(run_population(estimator, [make_part()], runs))
     finally:
         gc.enable()
     assert not any(result.failure for result in results)
@@ -338,7 +342,7 @@ def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epo
         method = getattr(stream, name)
         monkeypatch.setattr(stream, name, lambda self, name=name, method=method: log.append(name) or method(self))
     with pytest.raises(KeyboardInterrupt):
-        TANClassifier(n_epochs=3, device="cuda", random_state=0).fit(*table())
+        TANClassifier(loss=Hybrid(), n_epochs=3, calibrate=False, device="cuda", random_state=0).fit(*table())
     assert log[-1] == "synchronize"
     assert log.count("end_capture") == epoch - 1
 

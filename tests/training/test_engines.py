@@ -192,7 +192,7 @@ def test_the_estimators_threads_reach_the_engine(monkeypatch):
 
     monkeypatch.setattr("tanlearn.training.training.FusedEngine", Spy)
     for n_jobs in (None, 3):
-        TANClassifier(candidates=sets, n_epochs=1, n_jobs=n_jobs).fit_encoded(data)
+        TANClassifier(candidates=sets, loss=Hybrid(), n_epochs=1, calibrate=False, n_jobs=n_jobs).fit_encoded(data)
     assert asked == [1, 3]
 
 

@@ -133,7 +133,7 @@ class Cell:
     @property
     def estimator(self):
         """What a run's parameters are set on."""
-        return BayesNetClassifier() if self.is_closed_form else TANClassifier()
+        return BayesNetClassifier() if self.is_closed_form else TANClassifier(calibrate=False)
 
     @property
     def kind(self):

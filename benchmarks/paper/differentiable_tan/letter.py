@@ -47,6 +47,7 @@ def base(candidates, n_epochs):
     """Return gradient TAN with 8 candidate parents for `subset`, all 15 others for `order-free`."""
     loss = Hybrid(trade_off=300.0, gamma=1.5, eta=10.0)
     protocol = {"init": "uniform", "structure_learning_rate": 1e-3, "temperature": (10.0, 0.1), "n_epochs": n_epochs}
+    protocol["calibrate"] = False
     return TANClassifier(candidates=candidates, loss=loss, learning_rate=0.01, encoder=ENCODER, **protocol)
 
 

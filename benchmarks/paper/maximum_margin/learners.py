@@ -80,7 +80,9 @@ class CrossTunedGradient:
         if isinstance(self.loss, Margin):
             grid = {"loss__scale": scales(data.n_features), "loss__kappa": KAPPAS}
         learner = ConjugateGradient(loss=self.loss, max_iter=options.max_iter)
-        tuning = CrossTuned(learner=learner, param_grid=grid, n_jobs=options.n_jobs, verbose=options.verbose)
+        tuning = CrossTuned(
+            learner=learner, param_grid=grid, calibrate=False, n_jobs=options.n_jobs, verbose=options.verbose
+        )
         if grid and data.n_samples > options.tune_rows:
             tuning.fit(structure, sample(data, options.tune_rows, rng), rng)
             tuning.set_params(param_grid={name: [value] for name, value in tuning.best_params_.items()})
@@ -124,7 +126,7 @@ LEARNERS = {
     "ML, alpha=1": Fixed(MaximumLikelihood(alpha=1)),
     "CG-MM": CrossTunedGradient(Margin()),
     "CG-CL": CrossTunedGradient(ConditionalNLL()),
-    "HYB": ValidatedHybrid(StochasticGradient(loss=Hybrid(trade_off=100, eta=3), n_epochs=80)),
+    "HYB": ValidatedHybrid(StochasticGradient(loss=Hybrid(trade_off=100, eta=3), n_epochs=80, calibrate=False)),
     # The slack is the paper's for usps.
     "CVX-MM": Fixed(ConvexRelaxation(slack=1.0)),
     "CVX-MM, eq. 9": Fixed(ConvexRelaxation(slack=1.0, epsilon=None)),

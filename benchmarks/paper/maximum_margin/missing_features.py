@@ -48,8 +48,8 @@ COLOURS = ("#999999", "#0072b2", "#56b4e9", "#e69f00", "#009e73", "#d55e00", "#b
 def learners(n_features):
     """Return the Bayesian networks: structure and parameters."""
     scale = 0.01 if n_features >= 100 else 0.1
-    margin = ConjugateGradient(loss=Margin(scale=scale), max_iter=20)
-    likelihood = ConjugateGradient(loss=ConditionalNLL(), max_iter=20)
+    margin = ConjugateGradient(loss=Margin(scale=scale), max_iter=20, calibrate=False)
+    likelihood = ConjugateGradient(loss=ConditionalNLL(), max_iter=20, calibrate=False)
     return {
         "NB ML": (NB, SMOOTHING),
         "TAN-CMI ML": ("TAN-CMI", SMOOTHING),
@@ -57,7 +57,7 @@ def learners(n_features):
         "NB CG-MM": (NB, margin),
         "NB CG-CL": (NB, likelihood),
         "TAN-CMI CG-MM": ("TAN-CMI", margin),
-        "TAN-CMI HYB": ("TAN-CMI", StochasticGradient()),
+        "TAN-CMI HYB": ("TAN-CMI", StochasticGradient(calibrate=False)),
     }
 
 

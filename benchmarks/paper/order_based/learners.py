@@ -15,7 +15,7 @@ from tanlearn.network.inference import log_joint
 SMOOTHING = MaximumLikelihood(alpha=0, epsilon=1e-5)
 #: Section 5.2 smooths its last 2-tree "similar as in" Friedman et al. (1997), who add 5 rows to every distribution.
 FRIEDMAN = MaximumLikelihood(alpha=0, epsilon=1e-5, shrinkage=5)
-CONDITIONAL = ConjugateGradient(loss=ConditionalNLL(), max_iter=20)
+CONDITIONAL = ConjugateGradient(loss=ConditionalNLL(), max_iter=20, calibrate=False)
 
 
 def learn_structure(learner, data, rng, n_jobs, verbose):

@@ -25,7 +25,7 @@ from benchmarks.paper.differentiable_tan.cells import CELLS, SETS, Cell
 from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
 from benchmarks.paper.shared.data import Problem, load
 from benchmarks.paper.shared.results import append, read, reopen
-from tanlearn import EncodedData, FixedPoint, Structure, TANClassifier, round_tables
+from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, round_tables
 from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
@@ -59,7 +59,7 @@ class Task:
             structure = Structure(lines[key({**line, "learner": SUBSET, "bits": None})]["parent"])
             cell = replace(cell, choose=lambda *_: structure)
         parameters = cell.parameters(self.problem, data, drawn, line["epochs"])
-        model = TANClassifier(**parameters, bits=line["bits"], size_weight=line["size_weight"])
+        model = TANClassifier(**parameters, bits=line["bits"], size_weight=line["size_weight"], calibrate=False)
         started = time.thread_time()  # others use the machine, too
         model.fit_encoded(data)
         seconds = time.thread_time() - started
@@ -96,7 +96,8 @@ def warm_up():
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
     for bits in (None, (3, 1)):
-        TANClassifier(n_epochs=1, batch_size=10, bits=bits, random_state=0).fit_encoded(data)
+        settings = {"n_epochs": 1, "batch_size": 10, "calibrate": False, "random_state": 0}
+        TANClassifier(loss=Hybrid(), bits=bits, **settings).fit_encoded(data)
 
 
 def batches(experiment, problem, budget, lines):
