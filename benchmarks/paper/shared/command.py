@@ -16,8 +16,11 @@ COMMIT = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, captu
 VERSIONS = f"tanlearn {tanlearn.__version__} {COMMIT.stdout.strip()}, numpy {np.__version__}, numba {numba.__version__}"
 
 
-def parsers(description, spec, run, report):
-    """Return a command line with ``run``, ``report`` and ``pack``, and the part of ``run``, to be filled in."""
+def parsers(description, spec, run, report, output=None):
+    """Return a command line with ``run``, ``report`` and ``pack``, and the part of ``run``, to be filled in.
+
+    Reports are for the folder ``output``, by default that of the command.
+    """
     here = Path(spec.origin).parent
     parser = command_line(description, spec)
     commands = parser.add_subparsers(required=True, metavar="run | report | pack")
@@ -26,7 +29,7 @@ def parsers(description, spec, run, report):
     running.add_argument("--data", type=Path, default=DATA)
     reporting = commands.add_parser("report", help="write tables and figures of what is finished")
     reporting.set_defaults(do=report)
-    reporting.add_argument("--output", type=Path, default=here, help="folder of the report and of figures/")
+    reporting.add_argument("--output", type=Path, default=output or here, help="folder of the report and of figures/")
     packing = commands.add_parser("pack", help="compress what runs have appended, to be committed")
     packing.set_defaults(do=pack_all)
     for command in (running, reporting, packing):

@@ -1,0 +1,149 @@
+"""One run: a learner on a fold of a set, and what is kept of it, for commands that go on where they were stopped.
+
+Sets of ``raw`` have five stratified folds, and gaps are nan; whether a column is categorical is for TableEncoder to
+decide, but pixels of the bundled digits are quantities. "letter, published" and the like are the parts that papers use,
+discretised by them.
+"""
+
+import time
+import warnings
+from contextlib import suppress
+from operator import itemgetter
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.paper.shared.results import append, reopen
+from tanlearn import TableEncoder
+from tanlearn.data.datasets import load_npz
+
+PUBLISHED = ", published"
+N_FOLDS, N_BINS = 5, 10
+#: Rows of every class that a learner is warmed up with.
+WARM_ROWS = 10
+#: What learners raise that cannot learn from a set.
+FAILURES = ValueError, RuntimeError
+#: What makes a line of results; all else follows from it.
+key = itemgetter("set", "fold", "learner")
+
+
+def sizes(folder):
+    """Return how many rows every raw set has."""
+    found = {}
+    for path in sorted((folder / "raw").glob("*.npz")):
+        with np.load(path) as file:
+            found[path.stem] = len(file["y"])
+    return found
+
+
+def load_table(name, folder):
+    """Return the rows of a raw set, or of the bundled digits, and their classes."""
+    if name == "digits":
+        return load_digits(return_X_y=True)
+    with np.load(folder / "raw" / f"{name}.npz") as file:
+        X, y = file["X"].astype(float), file["y"]
+        if "missing" in file:
+            X[file["missing"]] = np.nan
+    return X, y
+
+
+def load(name, folder):
+    """Return rows, classes, the numbers of the rows of every fold, and how columns are encoded."""
+    if name.endswith(PUBLISHED):
+        dataset = load_npz(folder / "discretized" / f"{name.removesuffix(PUBLISHED)}.npz")
+        return dataset.X, dataset.y, dataset.folds, TableEncoder(discrete_features=True)
+    X, y = load_table(name, folder)
+    with warnings.catch_warnings():  # two rows of lymphography are a class
+        warnings.filterwarnings("ignore", "The least populated class")
+        folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y))
+    return X, y, folds, TableEncoder(discrete_features=False) if name == "digits" else None
+
+
+def confidence_bins(p, right):
+    """Return rows, sum of probabilities and number of those right, for every bin of confidence."""
+    place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
+    return np.array([np.bincount(place, values, N_BINS) for values in (np.ones(len(p)), p, right)])
+
+
+def calibration_error(bins):
+    """Return how far mean confidence and accuracy of the bins lie apart, on average over rows."""
+    n, confidence, right = bins
+    return float(np.abs(confidence - right).sum() / n.sum())
+
+
+def packed(flags):
+    """Return flags as a word: eight in two digits."""
+    return np.packbits(flags).tobytes().hex()
+
+
+def unpacked(word, n):
+    """Return the flags of a word."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(word), np.uint8), count=n).astype(bool)
+
+
+def chosen(model):
+    """Return what held-out rows have chosen, in words."""
+    learner = getattr(model, "parameters_", None)
+    found = [getattr(learner, name, None) for name in ("loss_", "best_params_")]
+    found.append(getattr(learner, "best_n_iter_", getattr(learner, "n_iter_", None)))
+    return ", ".join(repr(one) for one in found if one is not None)
+
+
+def measure(model, X, y, X_test, y_test):
+    """Fit a model, and return what comes of it on the test rows."""
+    started = time.process_time()  # others may be at work on the machine
+    model.fit(X, y)
+    seconds = time.process_time() - started
+    log_p, wrong = model.predict_log_proba(X_test), model.predict(X_test) != y_test
+    # A class that training has not seen has no probability; what is 0 counts as the least that is not.
+    column = np.searchsorted(model.classes_, y_test).clip(0, len(model.classes_) - 1)
+    own = np.where(model.classes_[column] == y_test, log_p[np.arange(len(column)), column], -np.inf)
+    bins = confidence_bins(np.exp(log_p.max(axis=1)), ~wrong)
+    return {
+        "seconds": round(seconds, 6),
+        "error": 100 * float(wrong.mean()),
+        "log_loss": max(0.0, float(-own.clip(np.log(np.finfo(float).tiny)).mean())),
+        "ece": 100 * calibration_error(bins),
+        "bins": bins.round(6).tolist(),
+        "wrong": packed(wrong),
+        "temperature": round(float(model.temperature_), 6),
+        "chosen": chosen(model),
+    }
+
+
+def warm_up(model, X, y):
+    """Have every kernel of a learner compiled, or loaded from Numba's cache, before a clock runs."""
+    rows = np.concatenate([np.flatnonzero(y == c)[:WARM_ROWS] for c in np.unique(y)])
+    with suppress(*FAILURES):  # the fit to all rows says why
+        clone(model).fit(X[rows], y[rows]).predict_log_proba(X[rows])
+
+
+def run_set(path, name, models, folder, **more):
+    """Run learners on every fold of a set, and append to a file of results what is not in it, with whatever is given.
+
+    A learner that cannot learn from a set leaves the reason.
+    """
+    done = {key(line) for line in reopen(path)}
+    X, y, folds, encoder = load(name, folder)
+    for learner, model in models.items():
+        model = clone(model).set_params(encoder=encoder)
+        starts = [{"set": name, "fold": k, "n_folds": len(folds), "learner": learner} for k in range(1, 1 + len(folds))]
+        todo = [start for start in starts if key(start) not in done]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns that have one value left, and what test rows alone hold
+            if todo:
+                warm_up(model, X, y)
+            for start in todo:
+                train, test = folds[start["fold"] - 1]
+                try:
+                    found = measure(clone(model), X[train], y[train], X[test], y[test])
+                except FAILURES as error:
+                    found = {"failure": str(error)}
+                append(
+                    path, {**start, **more, "n_train": len(train), "n_test": len(test), **found, "versions": VERSIONS}
+                )
+                said = found.get("failure") or f"{found['error']:.2f} % in {found['seconds']:.2f} s"
+                print(f"{name}, fold {start['fold']}, {learner}: {said}", flush=True)
