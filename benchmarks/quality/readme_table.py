@@ -1,45 +1,76 @@
-"""Write the learners' table of the README: python -m benchmarks.quality.readme_table
+"""The learners' table of the README: every learner of the registry on five sets of different kinds.
 
-Runs every learner of the registry on the digits as `tanlearn compare --learners all` does, on one thread.
+    python -m benchmarks.quality.readme_table run       # goes on where it stopped
+    python -m benchmarks.quality.readme_table report    # writes the table into the README
+    python -m benchmarks.quality.readme_table pack
+
+Five stratified folds of every set, learners as they are by default, seed 0, one thread. To measure anew after a change
+of the learners, remove results/readme_table.jsonl and results/readme_table.jsonl.xz.
 """
 
-import os
-import platform
-import sys
+import numpy as np
 
-from benchmarks import ROOT, command_line
+from benchmarks import ROOT
+from benchmarks.paper.shared.command import interruptible, parsers
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
+from benchmarks.paper.shared.results import read
 from tanlearn.baselines import LEARNERS
-from tanlearn.comparison import HEADERS, best, cells, compare, summary
-from tanlearn.data.datasets import load_digits
 
-#: What the errors of learners with settings to choose are not.
-CHOSEN_HERE = (
-    "Digits is among the sets on which the defaults of gradient TAN and of HYB were chosen "
-    "([how they do on ten](benchmarks/quality/defaults.md)), and the only set here: on other data expect less of them."
-)
-README = ROOT / "README.md"
+from .outcomes import outcomes
+from .runs import run_set
+
+GAPS = "crx"
+#: Five sets, and what they stand for.
+SETS = {"segment": "numbers", "car": "categories", "german": "noise", "digits": "images", GAPS: "gaps"}
+#: What solves a programme of the size of the table, and where that takes minutes.
+CONVEX, TOO_LARGE = "NB CVX-MM", ("digits",)
 BEGIN, END = "<!-- learners:begin -->\n", "<!-- learners:end -->"
 
 
-def table(results, n_epochs):
-    """Return the table in Markdown and a paragraph on how it was made."""
-    columns = ["learner", "what it does", "described by", *HEADERS[1:]]
-    rows = [columns, ["---"] * 3 + ["---:"] * (len(HEADERS) - 1)]
-    winners = best(results)
-    for result in results:
-        if result.failure is not None:
-            raise SystemExit(f"{result.learner} failed: {result.failure}")
-        learner = LEARNERS[result.learner]
-        name, error, *others = cells(result)
-        error = f"**{error}**" if result in winners else error
-        rows.append([name, learner.description, learner.citation, error, *others])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    how = (
-        f"{summary(results)} scikit-learn's bundled digits, one stratified split, seed 0, {n_epochs} epochs for HYB, "
-        f"defaults throughout: a difference of a point or two may be chance. {CHOSEN_HERE} One thread of a "
-        f"{os.cpu_count()}-core {platform.machine()} machine. Made by `python -m benchmarks.quality.readme_table`."
+def learners(name):
+    """Return the names of the learners that run on a set."""
+    return [learner for learner in LEARNERS if learner != CONVEX or name not in TOO_LARGE]
+
+
+def cell(outcome, is_best):
+    """Return error and log loss of a learner on a set."""
+    if outcome is None:
+        return "-"
+    error = f"{outcome.error:.2f}"
+    return f"{f'**{error}**' if is_best else error} / {outcome.log_loss:.3f}"
+
+
+def table(found):
+    """Return the table in Markdown: a row a learner, and the lowest error of a column in bold."""
+    best = {name: min(outcome.error for outcome in found[name].values()) for name in SETS}
+    header = ["learner", "what it does", "described by"]
+    for name, kind in SETS.items():
+        spread = min(found[name].values(), key=lambda outcome: outcome.error).standard_error
+        header.append(f"{name}<br>{kind}<br>\N{PLUS-MINUS SIGN} {spread:.2f}")
+    rows = []
+    for learner, entry in LEARNERS.items():
+        own = {name: found[name].get(learner) for name in SETS}
+        cells = [cell(outcome, outcome is not None and outcome.error == best[name]) for name, outcome in own.items()]
+        seconds = np.mean([outcome.seconds for outcome in own.values() if outcome is not None])
+        rows.append([learner, entry.description, entry.citation, *cells, f"{seconds:.2f}"])
+    return markdown_table([*header, "fit [s]"], rows, left=range(3))
+
+
+def explanation(lines, found):
+    """Return how the table was made, and what it does not say."""
+    n_rows = ", ".join(f"{name} ({next(iter(found[name].values())).n_rows:,})" for name in SETS)
+    failures = [line for line in lines if "failure" in line and line["set"] != GAPS]
+    failed = sorted({f"{line['learner']} on {line['set']}: {line['failure'].split('. ')[0]}" for line in failures})
+    others = f", or one that fails ({'; '.join(failed)})" if failed else ""
+    return paragraph(
+        f"""Test errors in % / log losses in nats, of all rows of {n_rows}, each in five stratified folds; defaults
+        throughout, seed 0. Below a set's name is the standard error of its lowest error, which is in bold: a difference
+        of two or three of these may be chance, and no order of learners holds for all sets ([defaults on all of
+        them](benchmarks/quality/defaults.md)). A dash is a learner that asks for complete rows ({GAPS} has gaps),
+        {CONVEX} on {" and ".join(TOO_LARGE)}, where its programme takes minutes{others}. Times are means of fits, in
+        seconds of processor time of one thread, with {made_with(lines)}. Made by `python -m
+        benchmarks.quality.readme_table`."""
     )
-    return "\n".join([*lines, "", how, ""])
 
 
 def with_table(text, table):
@@ -51,19 +82,39 @@ def with_table(text, table):
     return f"{before}{BEGIN}{table}{END}{after}"
 
 
-def main():
-    """Compare all learners and rewrite the README."""
-    parser = command_line(__doc__, __spec__)
-    parser.add_argument("--epochs", type=int, default=100)
-    arguments = parser.parse_args()
+def run(arguments):
+    """Do what is not finished yet."""
+    path = arguments.results / "readme_table.jsonl"
+    with interruptible(path):
+        for name in arguments.sets:
+            models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
+            run_set(path, name, models, arguments.data)
 
-    def progress(learner, share):
-        if share is None:
-            print(learner, file=sys.stderr, flush=True)
 
-    results = compare(load_digits(), list(LEARNERS), n_epochs=arguments.epochs, progress=progress)
-    text = with_table(README.read_text(encoding="utf-8"), table(results, arguments.epochs))
-    README.write_text(text, encoding="utf-8")
+def report(arguments):
+    """Rewrite the README, if all is finished."""
+    lines = read(arguments.results / "readme_table.jsonl")
+    found = outcomes(lines)
+    failed = {(line["set"], line["learner"]) for line in lines if "failure" in line}
+    open_ = [
+        f"{learner} on {name}"
+        for name in SETS
+        for learner in learners(name)
+        if learner not in found.get(name, {}) and (name, learner) not in failed
+    ]
+    if open_:
+        raise SystemExit(f"not finished: {', '.join(open_)}. The command run does what is missing.")
+    path = arguments.output / "README.md"
+    text = f"{table(found)}\n\n{explanation(lines, found)}\n"
+    path.write_text(with_table(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, running = parsers(__doc__, __spec__, run, report, output=ROOT)
+    running.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
+    arguments = parser.parse_args(argv)
+    arguments.do(arguments)
 
 
 if __name__ == "__main__":
