@@ -1,120 +1,157 @@
-"""Are predicted probabilities as frequent as they say? Learners on the digits, stratified splits, a third held out.
+"""Are predicted probabilities as frequent as they say, without a temperature found on held-out rows, and with it?
 
-    python -m benchmarks.quality.calibration    # one split, ten seconds
-    python -m benchmarks.quality.calibration --seeds 0 1 2 3 4 5 6 7 8 9 --figure benchmarks/quality/calibration.png
+    python -m benchmarks.quality.calibration    # five minutes; writes calibration.md and calibration.png
 
-Confidence is the probability of the predicted class. The expected calibration error (ECE) puts confidences into ten
-bins of equal width, and averages over rows how far mean confidence and accuracy of their bin lie apart. It is never 0:
-beside it stands what a model with the same confidences would show if they were true, by chance. "Temperature" divides
-log-probabilities by one number, chosen by scikit-learn (1.8 or newer) on five folds.
+Stratified splits, a third held out. Confidence is the probability of the predicted class. The expected calibration
+error (ECE) puts confidences into ten bins of equal width, and averages over rows how far mean confidence and accuracy
+of their bin lie apart. It is never 0: beside it stands what a model with the same confidences would show if they were
+true, by chance. The digits are bundled; the other sets need the published ones.
 """
 
+import warnings
 from pathlib import Path
 
 import numpy as np
-import sklearn
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits
-from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from benchmarks import command_line
-from benchmarks.paper.shared.report_parts import picture
-from tanlearn.baselines import LEARNERS
+from benchmarks import DATA, command_line
+from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from tanlearn import BayesNetClassifier, Hybrid, StochasticGradient, TANClassifier
+from tanlearn.baselines import ChowLiu
 
-NAMES = [
-    "NB ML",
-    "NB CG-CL",
-    "TAN-CMI ML",
-    "TAN-CMI CG-CL",
-    "TAN-CMI CG-MM",
-    "TAN-CMI HYB",
-    "TAN Order-free HYB",
-    "AODE",
+from .runs import calibration_error, confidence_bins, load_table
+
+HERE = Path(__file__).parent
+SETS = ("digits", "german", "satimage")
+HEADER = [
+    "set",
+    "learner",
+    "calibrated",
+    "error [%]",
+    "confidence [%]",
+    "ECE [%]",
+    "by chance",
+    "log loss",
+    "Brier score",
 ]
-HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
-RESCALED = ["NB ML", "TAN-CMI ML", "TAN-CMI CG-CL"]
-#: Whose ECE are compared split by split.
-COMPARED = "TAN-CMI CG-CL", "TAN-CMI ML"
-DRAWN = ["NB ML", "TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "NB ML, temperature"]
-HEADERS = ["learner", "error [%]", "mean confidence [%]", "ECE [%]", "by chance [%]", "log loss", "Brier score"]
-N_BINS, N_CHANCES = 10, 200
+N_CHANCES = 200
+#: Bins of fewer rows say little, and are not drawn.
+FEWEST = 20
+COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
 
-def models(seed):
+def models(calibrate, seed):
     """Return unfitted classifiers by name."""
-    plain = {name: LEARNERS[name].make(random_state=seed, n_epochs=100) for name in NAMES}
-    if not HAS_TEMPERATURE:
-        return plain
-    options = {"method": "temperature", "ensemble": False, "cv": 5}
-    return {**plain, **{f"{name}, temperature": CalibratedClassifierCV(plain[name], **options) for name in RESCALED}}
+    common = {"calibrate": calibrate, "random_state": seed}
+    tree = BayesNetClassifier(
+        structure=ChowLiu(), parameters=StochasticGradient(calibrate=calibrate), random_state=seed
+    )
+    return {
+        "TAN-CMI HYB, fixed loss": tree,
+        "TAN Order-free HYB, fixed loss": TANClassifier(candidates="order-free", loss=Hybrid(), **common),
+        "TANClassifier()": TANClassifier(**common),
+    }
 
 
-def reliability(p, happened):
-    """Return size, mean probability and frequency of every bin that has rows."""
-    place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
-    n = np.bincount(place, minlength=N_BINS)
-    full = n > 0
-    return n[full], *(np.bincount(place, values, N_BINS)[full] / n[full] for values in (p, happened))
-
-
-def calibration_error(p, happened):
-    """Return how far probabilities and frequencies lie apart, on average over rows."""
-    n, mean, share = reliability(p, happened)
-    return float(np.average(np.abs(mean - share), weights=n))
-
-
-def chance_errors(p, rng):
-    """Return calibration errors of draws in which the probabilities are true."""
-    return [calibration_error(p, rng.random(len(p)) < p) for _ in range(N_CHANCES)]
+def chance_error(confidence, rng):
+    """Return the mean calibration error of draws in which the confidences are true."""
+    draws = [rng.random(len(confidence)) < confidence for _ in range(N_CHANCES)]
+    return float(np.mean([calibration_error(confidence_bins(confidence, draw)) for draw in draws]))
 
 
 def measure(model, X, y, seed):
-    """Return confidences, whether predictions were right, and the figures of the table."""
+    """Return the bins of confidence of a split, and the figures of the table."""
     X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
-    p = model.fit(X, y).predict_proba(X_test)
-    confidence, right = p.max(axis=1), model.classes_[p.argmax(axis=1)] == y_test
-    chance = np.mean(chance_errors(confidence, np.random.default_rng(seed)))
-    error = calibration_error(confidence, right)
-    brier = np.sum((p - (y_test[:, np.newaxis] == model.classes_)) ** 2, axis=1).mean()
-    shares = [100 * share for share in (1 - right.mean(), confidence.mean(), error, chance)]
-    return confidence, right, [*shares, log_loss(y_test, p), brier]
+    log_p = model.fit(X, y).predict_log_proba(X_test)
+    is_true = y_test[:, np.newaxis] == model.classes_
+    confidence, right = np.exp(log_p.max(axis=1)), is_true[np.arange(len(log_p)), log_p.argmax(axis=1)]
+    bins = confidence_bins(confidence, right)
+    chance = chance_error(confidence, np.random.default_rng(seed))
+    shares = [1 - right.mean(), confidence.mean(), calibration_error(bins), chance]
+    brier = np.sum((np.exp(log_p) - is_true) ** 2, axis=1).mean()
+    return bins, [*(100 * share for share in shares), -log_p[is_true].mean(), brier]
+
+
+def measure_set(X, y, seeds):
+    """Return bins, of all splits together, and figures, a row a split, by learner and whether it is calibrated."""
+    found = {}
+    for name in models(True, 0):
+        for calibrate in (False, True):
+            splits = [measure(models(calibrate, seed)[name], X, y, seed) for seed in seeds]
+            bins, figures = zip(*splits, strict=True)
+            found[name, calibrate] = np.sum(bins, axis=0), np.array(figures)
+    return found
+
+
+def rows(name, found):
+    """Yield the rows of a set in the table: means over splits."""
+    for (learner, calibrate), (_, figures) in found.items():
+        *shares, loss, brier = figures.mean(axis=0)
+        numbers = [*(f"{share:.2f}" for share in shares), f"{loss:.3f}", f"{brier:.3f}"]
+        yield [name, learner, "yes" if calibrate else "no", *numbers]
+
+
+def verdict(found):
+    """Return in how many splits of all sets calibration lowers what it is for, learner by learner."""
+    lines = []
+    for learner in models(True, 0):
+        before, after = (np.concatenate([row[learner, when][1] for row in found.values()]) for when in (False, True))
+        n_ece, n_loss = (np.count_nonzero(after[:, k] < before[:, k]) for k in (2, 4))
+        lines.append(f"- {learner}: a lower ECE in {n_ece} of {len(after)} splits, a lower log loss in {n_loss}.")
+    return "\n".join(lines)
 
 
 def draw_reliability(found, path):
-    """Draw the accuracy of every bin over its mean confidence; bins of few rows say little, and are left out."""
-    with picture(path, 6, 5.5) as figure:
-        axes = figure.subplots()
-        axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", label="as confident as right")
-        for name in filter(found.get, DRAWN):
-            n, mean, share = reliability(*found[name])
-            axes.plot(mean[n >= 20], share[n >= 20], marker="o", label=name)
-        axes.set(xlabel="mean confidence", ylabel="accuracy", title="digits", xlim=(0, 1.02), ylim=(0, 1.02))
-        axes.legend(fontsize="small")
+    """Draw the accuracy of bins over their mean confidence, a panel a set."""
+    with picture(path, 5 * len(found), 4.8) as figure:
+        for axes, (name, row) in zip(np.ravel(figure.subplots(1, len(found))), found.items(), strict=True):
+            axes.plot([0, 1], [0, 1], color="#999999", linewidth=1)
+            for place, ((learner, calibrate), (bins, _)) in enumerate(row.items()):
+                n, confidence, right = bins[:, bins[0] >= FEWEST]
+                style = {"linestyle": "-" if calibrate else ":", "marker": "o" if calibrate else "x"}
+                label = f"{learner}{', calibrated' if calibrate else ''}"
+                axes.plot(confidence / n, right / n, color=COLOURS[place // 2], label=label, **style)
+            axes.set(xlabel="mean confidence", ylabel="accuracy", title=name, xlim=(0, 1.02), ylim=(0, 1.02))
+        axes.legend(fontsize="small", loc="upper left")
+
+
+def write_report(found, n_splits, folder):
+    """Write the table and the picture."""
+    made = f"""Made by `python -m benchmarks.quality.calibration`, with {made_with([{"versions": VERSIONS}])}: means
+    over {n_splits} stratified splits, a third of the rows held out. Confidence is the probability of the predicted
+    class; the expected calibration error (ECE) is taken in ten bins of it, and "by chance" is what a model of these
+    confidences would show if they were true. Of a calibrated model, scores are divided by a temperature that held-out
+    rows of the training part have found; its classes are the same."""
+    drawn = f"""In the picture, rows of all splits are together: below the line a model is more confident than right.
+    Dotted is without calibration. Bins of fewer than {FEWEST} rows are left out."""
+    sections = [
+        "# Calibration",
+        paragraph(made),
+        markdown_table(HEADER, [row for name, one in found.items() for row in rows(name, one)], left=(0, 1, 2)),
+        f"Calibrated, beside itself without:\n\n{verdict(found)}",
+        "![Accuracy over confidence](calibration.png)",
+        paragraph(drawn),
+    ]
+    draw_reliability(found, folder / "calibration.png")
+    write_sections(folder / "calibration.md", sections)
 
 
 def main(argv=None):
-    """Print a row a learner; draw what was asked for."""
+    """Measure all sets that are there, and write the report."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the splits; figures are means")
-    parser.add_argument("--figure", type=Path, help="where to draw accuracy over confidence")
+    parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET", help="by default digits, german, satimage")
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5), help="of the splits")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--output", type=Path, default=HERE, help="folder of calibration.md and calibration.png")
     arguments = parser.parse_args(argv)
-    X, y = load_digits(return_X_y=True)
-    print(f"| {' | '.join(HEADERS)} |\n| --- |{' ---: |' * (len(HEADERS) - 1)}")
-    drawn, errors = {}, {}
-    for name in models(0):
-        splits = [measure(models(seed)[name], X, y, seed) for seed in arguments.seeds]
-        drawn[name] = [np.concatenate(parts) for parts in list(zip(*splits, strict=True))[:2]]
-        errors[name] = np.array([figures[2] for *_, figures in splits])
-        *shares, loss, brier = np.mean([figures for *_, figures in splits], axis=0)
-        print(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} | {loss:.3f} | {brier:.3f} |", flush=True)
-    if not HAS_TEMPERATURE:
-        print(f"\nscikit-learn {sklearn.__version__} has no calibration by temperature, which came with 1.8.")
-    if errors.keys() >= set(COMPARED):
-        n_lower = np.count_nonzero(errors[COMPARED[0]] < errors[COMPARED[1]])
-        print(f"\n{COMPARED[0]} has a lower ECE than {COMPARED[1]} in {n_lower} of {len(arguments.seeds)} split(s).")
-    if arguments.figure:
-        draw_reliability(drawn, arguments.figure)
+    warnings.filterwarnings("ignore", message="discretisation left|nothing in")
+    found = {}
+    for name in arguments.sets:
+        if name == "digits" or arguments.data.exists():
+            found[name] = measure_set(*load_table(name, arguments.data), arguments.seeds)
+            print(*(" | ".join(row) for row in rows(name, found[name])), sep="\n", flush=True)
+    write_report(found, len(arguments.seeds), arguments.output)
 
 
 if __name__ == "__main__":
