@@ -1,6 +1,6 @@
 """Are predicted probabilities as frequent as they say, without a temperature found on held-out rows, and with it?
 
-    python -m benchmarks.quality.calibration    # five minutes; writes calibration.md and calibration.png
+    python -m benchmarks.quality.calibration    # two minutes; writes calibration.md and calibration.png
 
 Stratified splits, a third held out. Confidence is the probability of the predicted class. The expected calibration
 error (ECE) puts confidences into ten bins of equal width, and averages over rows how far mean confidence and accuracy
