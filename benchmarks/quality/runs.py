@@ -85,11 +85,11 @@ def unpacked(word, n):
 
 
 def chosen(model):
-    """Return what held-out rows have chosen, in words."""
+    """Return what held-out rows have chosen, in words: settings, and the number of iterations."""
     learner = getattr(model, "parameters_", None)
-    found = [getattr(learner, name, None) for name in ("loss_", "best_params_")]
-    found.append(getattr(learner, "best_n_iter_", getattr(learner, "n_iter_", None)))
-    return ", ".join(repr(one) for one in found if one is not None)
+    n_iter = getattr(learner, "best_n_iter_", getattr(learner, "n_iter_", None))
+    found = {**getattr(learner, "best_params_", {}), **({} if n_iter is None else {"n_iter": n_iter})}
+    return " ".join(", ".join(f"{name}={value!r}" for name, value in found.items()).split())
 
 
 def measure(model, X, y, X_test, y_test):
