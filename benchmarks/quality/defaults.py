@@ -1,6 +1,6 @@
 """Defaults of learners by gradient beside fixed settings, on all raw sets of up to 30,000 rows.
 
-    python -m benchmarks.quality.defaults run                     # an hour and a half; goes on where it stopped
+    python -m benchmarks.quality.defaults run                     # an hour or two; goes on where it stopped
     python -m benchmarks.quality.defaults run --sets car chess
     python -m benchmarks.quality.defaults report                  # writes defaults.md from what is finished
 

@@ -1,6 +1,6 @@
 """The learners' table of the README: every learner of the registry on five sets of different kinds.
 
-    python -m benchmarks.quality.readme_table run       # goes on where it stopped
+    python -m benchmarks.quality.readme_table run       # ten minutes; goes on where it stopped
     python -m benchmarks.quality.readme_table report    # writes the table into the README
     python -m benchmarks.quality.readme_table pack
 
