@@ -30,8 +30,8 @@ __all__ = ["TANClassifier"]
 
 #: Epochs and rate where none are named.
 N_EPOCHS, LEARNING_RATE = 100, 0.01
-#: What the structure of a small table gets, if it may: so many steps at least, at such a rate. After 1,300 steps at 0.01,
-#: 2.0 (subset) and 2.7 % (order-free) of the test rows of car were wrong, five folds; after these, 0.8 and 1.0.
+#: What the structure of a small table gets, if it may: so many steps at least, at such a rate. After 1,300 steps at
+#: 0.01, 2.0 (subset) and 2.7 % (order-free) of the test rows of car were wrong, five folds; after these, 0.8 and 1.0.
 N_STEPS, FAST = 2_000, 0.1
 
 
@@ -168,7 +168,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         What there was to choose from.
     history_ : list of EpochReport
         One report an epoch.
-    n_iter_ : int
+    n_epochs_, n_iter_ : int
         Epochs that were trained: fewer than planned where ``patience`` or ``callback`` ended them.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
@@ -390,7 +390,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self.structure_ = outcome.structure
         self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
-        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
+        self.history_ = outcome.history
+        self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.temperature_ = 1.0
         if self.warm_start:
             self._start = self._key, outcome.parameters

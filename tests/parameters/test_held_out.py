@@ -1,5 +1,8 @@
 """Choices by held-out rows against an exhaustive search with scikit-learn and SciPy, and their rules."""
 
+import json
+from copy import copy
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -22,6 +25,11 @@ from tanlearn import (
     StochasticGradient,
     Structure,
     TANClassifier,
+    load,
+    read_bif,
+    read_xmlbif,
+    write_bif,
+    write_xmlbif,
 )
 from tanlearn.parameters import held_out
 from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
@@ -306,3 +314,63 @@ def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
     watched = TANClassifier(validation_fraction=0.3, **settings).fit(X, data.y)
     assert watched.parameters_.cv_results_.keys() >= {"split0_test_score"}
     assert "split1_test_score" not in watched.parameters_.cv_results_
+
+
+def test_structures_of_small_tables_get_steps_at_a_rate_of_their_own():
+    data = noisy_data(300)
+    X = data.codes.T
+    chosen = TANClassifier(batch_size=100, random_state=0).fit(X, data.y)
+    assert chosen.n_epochs_ == chosen.n_iter_ == len(chosen.history_) == 667  # of three steps
+    assert chosen.history_[0].learning_rate == pytest.approx(0.1)
+    mini_batches = chosen.parameters_.learners[-1]  # not so the tables that compete
+    assert (mini_batches.n_epochs, mini_batches.learning_rate) == (100, 0.01)
+    slow = TANClassifier(batch_size=100, learning_rate=0.03, random_state=0).fit(X, data.y)
+    assert (slow.n_epochs_, slow.history_[0].learning_rate) == (667, pytest.approx(0.03))
+    for settings, n_epochs in (({"n_epochs": 5}, 5), ({"loss": Hybrid()}, 100), ({"bits": (3, 1)}, 100), ({}, 100)):
+        batch_size = 100 if settings else 15  # twenty steps an epoch
+        model = TANClassifier(batch_size=batch_size, calibrate=False, random_state=0, **settings).fit(X, data.y)
+        assert (model.n_epochs_, model.history_[0].learning_rate) == (n_epochs, pytest.approx(0.01))
+
+
+def test_tables_of_mini_batches_that_are_chosen_are_those_that_were_trained(monkeypatch):
+    monkeypatch.setattr("tanlearn.parameters.held_out._best", lambda errors, *others: (len(errors) - 1, 0))
+    data = noisy_data(300)
+    settings = {"n_epochs": 4, "batch_size": 50, "random_state": 0}
+    chosen = TANClassifier(**settings).fit(data.codes.T, data.y)
+    assert isinstance(chosen.parameters_.learner_, StochasticGradient)
+    softly = TANClassifier(loss=MINI_BATCH_LOSS, calibrate=False, **settings).fit(data.codes.T, data.y)
+    np.testing.assert_array_equal(chosen.tables_.cells, softly.tables_.cells)
+
+
+@pytest.mark.parametrize("model", [TANClassifier(n_epochs=3), NaiveBayesClassifier(parameters=HybridCV())], ids=repr)
+def test_files_and_descriptions_know_what_was_chosen(model, tmp_path):
+    data = noisy_data(200)
+    X = data.codes.T.astype(float)
+    model.set_params(random_state=0).fit(X, data.y)
+    assert model.temperature_ != 1
+    description = json.loads(json.dumps(model.describe()))
+    assert description["temperature"] == model.temperature_
+    assert description["training"] == {"loss": repr(model.parameters_.loss_), "n_iter": model.parameters_.n_iter_}
+    model.save(tmp_path / "model.tan")
+    write_bif(model, tmp_path / "model.bif")
+    write_xmlbif(model, tmp_path / "model.bifxml")
+    for found in (
+        load(tmp_path / "model.tan"),
+        read_bif(tmp_path / "model.bif"),
+        read_xmlbif(tmp_path / "model.bifxml"),
+    ):
+        assert found.temperature_ == model.temperature_
+        np.testing.assert_array_equal(found.predict_proba(X), model.predict_proba(X))
+    assert repr(getattr(load(tmp_path / "model.tan"), "loss_", None)) == repr(getattr(model, "loss_", None))
+    with pytest.raises(ValueError, match=r"temperature must be a positive number, got -1\.0"):
+        copy(model)._set_state({**model._get_state(), "temperature": -1.0})
+
+
+def test_a_prior_is_what_comes_out_where_nothing_is_known():
+    data = noisy_data(300)
+    X = data.codes.T.astype(float)
+    prior = [0.7, 0.2, 0.1]
+    model = NaiveBayesClassifier(parameters=HybridCV(), class_prior=prior).fit(X, data.y)
+    assert model.temperature_ != 1
+    np.testing.assert_allclose(model.predict_proba([[None] * 3]), [prior], rtol=1e-9)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
