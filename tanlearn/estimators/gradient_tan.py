@@ -84,8 +84,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     structure_learning_rate : float, default=0.01
         Adam's rate for the structure logits, constant.
     n_epochs : int, optional
-        Passes over the data; 100 by default. Where ``loss`` is left out, too, structures of small tables get as many as
-        2,000 steps take: not passes decide, but steps.
+        Passes over the data; 100 by default. Where ``loss`` is left out, too, structures of small tables without gaps
+        get as many as 2,000 steps take: not passes decide, but steps.
     batch_size : int, default=100
         Rows a step; the last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
@@ -361,7 +361,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             data, validation = data.take(~held_out), data.take(held_out)
         if self.patience is not None and validation is None:
             raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
-        n_epochs, learning_rate = self._plan(data.n_samples)
+        n_epochs, learning_rate = self._plan(data)
         settings = TrainingSettings(
             learning_rate=learning_rate,
             structure_learning_rate=self.structure_learning_rate,
@@ -428,11 +428,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         """Whether loss and length are for held-out rows to choose."""
         return self.loss is None and self.bits is None
 
-    def _plan(self, n_samples: int) -> tuple[int, float]:
+    def _plan(self, data: EncodedData) -> tuple[int, float]:
         """Return the number of epochs to train, and the rate to begin with."""
         n_epochs, learning_rate = self.n_epochs or N_EPOCHS, self.learning_rate or LEARNING_RATE
-        if self.n_epochs is None and self._is_open:
-            n_steps = max(1, n_samples // self.batch_size)
+        if self.n_epochs is None and self._is_open and not data.has_missing:  # steps through gaps take several times
+            n_steps = max(1, data.n_samples // self.batch_size)
             n_epochs = max(N_EPOCHS, -(-N_STEPS // n_steps))
             if n_epochs > N_EPOCHS and self.learning_rate is None:
                 learning_rate = FAST

@@ -326,6 +326,9 @@ def test_structures_of_small_tables_get_steps_at_a_rate_of_their_own():
     assert (mini_batches.n_epochs, mini_batches.learning_rate) == (100, 0.01)
     slow = TANClassifier(batch_size=100, learning_rate=0.03, random_state=0).fit(X, data.y)
     assert (slow.n_epochs_, slow.history_[0].learning_rate) == (667, pytest.approx(0.03))
+    holed = X.astype(float)
+    holed[0, 0] = np.nan  # what is slow is not made longer
+    assert TANClassifier(batch_size=100, calibrate=False, random_state=0).fit(holed, data.y).n_epochs_ == 100
     for settings, n_epochs in (({"n_epochs": 5}, 5), ({"loss": Hybrid()}, 100), ({"bits": (3, 1)}, 100), ({}, 100)):
         batch_size = 100 if settings else 15  # twenty steps an epoch
         model = TANClassifier(batch_size=batch_size, calibrate=False, random_state=0, **settings).fit(X, data.y)
