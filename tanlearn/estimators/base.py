@@ -136,6 +136,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Take other class probabilities; models without ``tables_`` have their own way.
 
         They are meant for what comes out, after the division by the temperature: where nothing is known, they are it.
+        So the tables hold their power of it, and more of them is needed to outweigh what the features say.
         """
         if self.temperature_ != 1:
             log_prior = log_posterior(log_prior[np.newaxis] * self.temperature_)[0]
@@ -152,7 +153,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A classifier like this one; this one stays as it is.
+            A classifier like this one; this one stays as it is. Its probabilities are those of this prior; its tables,
+            and so what it draws and describes, hold the prior to the power of ``temperature_``.
 
         Raises
         ------

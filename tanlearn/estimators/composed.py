@@ -146,7 +146,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
             structure = self.structure_learner_.learn(data, rng)
         check_structure(structure, data.n_features)
         self.tables_ = self.parameters_.fit(structure, data, rng)
-        self.temperature_ = getattr(self.parameters_, "temperature_", 1.0)
+        self.temperature_ = float(getattr(self.parameters_, "temperature_", 1.0))
         self.structure_ = structure
 
 
@@ -238,4 +238,4 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         check_learner_device(self.parameters_, self.device)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)
-        self.temperature_ = getattr(self.parameters_, "temperature_", 1.0)
+        self.temperature_ = float(getattr(self.parameters_, "temperature_", 1.0))

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
@@ -18,11 +19,12 @@ from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
-from tanlearn.parameters.held_out import choose, held_out_parts
+from tanlearn.network.tables import Tables
+from tanlearn.parameters.held_out import Trained, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
-from tanlearn.training.losses import Hybrid, Loss, check_loss
+from tanlearn.training.losses import Hybrid, Loss, check_loss, is_built_in
 from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
 from tanlearn.training.training import Training
 
@@ -106,7 +108,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     calibrate : bool, default=True
         Whether held-out rows find a temperature, by which scores are divided for probabilities. They are those of
         ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
-        each is a training of the tables for the structure found. Classes do not depend on it.
+        each fold is a training of the tables for the structure found. Classes do not depend on it.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of
@@ -129,8 +131,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
         Encoding, and drawing, completing and explaining rows, stay on the CPU.
     n_jobs : int, optional
-        Threads for encoding and prediction, and for steps that read 100,000 table rows and more (tables times batch
-        size: images), as in joblib. Results do not depend on it.
+        Threads for encoding and prediction, for learners that held-out rows judge, and for steps that read 100,000
+        table rows and more (tables times batch size: images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, start, batches and draws. The same rows, parameters and int give the same model,
         bit for bit, on the same machine. Another processor rounds otherwise: the same draws, and tables that agree to
@@ -138,13 +140,14 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     verbose : int, default=0
         1 prints about ten lines of progress, 2 a line an epoch.
     callback : callable, optional
-        Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training.
+        Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training, and what
+        held-out rows choose follows.
     checkpoint : str or path, optional
         A file that finished epochs are written to: before the first one, then at the first end of an epoch after ten
         seconds, or after 50 times what the last writing took if that is more, and at the end, by Ctrl-C or an error
         too. (SIGTERM and SIGKILL end a process without.) Another ``fit`` with the same rows, parameters and int
         ``random_state`` goes on from there, to the model of a training without a break, bit for bit; the file of one
-        that is over yields its model at once. What a ``callback`` has stopped is not over. The file of any other
+        that is over goes on after its epochs. What a ``callback`` has stopped is not over. The file of any other
         training is refused: name one a training, and none in cross-validation. One path is for one process at a time:
         of two, the later writer would replace the other's epochs. (A loss of your own is known by its name and
         attributes, not by its code.)
@@ -224,6 +227,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         "checkpoint": [None, str, os.PathLike],
     }
 
+    _start: tuple[str, Any, int]
+
     def __init__(
         self,
         *,
@@ -286,8 +291,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
-        self._take(train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint))
-        self._settle(arguments[1], options["validation"])
+        outcome = train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint)
+        self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
         """Return the trainings that :meth:`fit_encoded` would make, for CUDA, where many are made at once.
@@ -338,8 +343,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             As :meth:`fit_encoded`, of which this is the end.
         """
         first = trainings[0]
-        self._take(best_split(outcomes, first.data if first.validation is None else first.validation))
-        self._settle(first.data, first.validation)
+        outcome = best_split(outcomes, first.data if first.validation is None else first.validation)
+        self._take(outcome, first.data, first.validation)
         return self._end(first.data.n_classes)
 
     def _arguments(
@@ -373,10 +378,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             patience=self.patience,
             size_weight=self.size_weight,
         )
-        default = MINI_BATCH_LOSS if self._is_open else Hybrid()
+        default = clone(MINI_BATCH_LOSS) if self._is_open else Hybrid()
         self.loss_ = check_loss(default if self.loss is None else self.loss)
         self._key = self._start_key(data)
-        before, start = getattr(self, "_start", (self._key, None)) if self.warm_start else (self._key, None)
+        none = self._key, None, 0
+        before, start, _ = getattr(self, "_start", none) if self.warm_start else none
         if before != self._key:
             raise ValueError(
                 "warm_start goes on where the previous fit ended, but candidates, columns, categories, cuts or classes "
@@ -385,43 +391,49 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         arguments = self.bits, data, self.candidates_, self.loss_, settings, rng
         return arguments, {"validation": validation, "callback": self._report, "start": start}
 
-    def _take(self, outcome: TrainingOutcome) -> None:
-        """Keep the outcome of a training."""
+    def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
+        """Keep the outcome of a training, and settle its tables."""
         self.structure_ = outcome.structure
-        self.tables_ = outcome.tables
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
-        self.temperature_ = 1.0
+        #: With those of earlier fits, where this one began at their end.
+        self._n_epochs = self.n_iter_ + (self._start[2] if self.warm_start and hasattr(self, "_start") else 0)
         if self.warm_start:
-            self._start = self._key, outcome.parameters
+            self._start = self._key, outcome.parameters, self._n_epochs
+        self._settle(outcome.tables, data, validation)
 
-    def _settle(self, data: EncodedData, validation: EncodedData | None) -> None:
+    def _settle(self, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
         """Have held-out rows choose what the user leaves open: loss and length for the structure found, a temperature.
 
         On folds the structure stays, although their held-out rows have had a part in it: trees that were learnt anew
-        would take as many times as long, and losses compare on one as on another.
+        would take as many times as long, and losses compare on one as on another. The tables come last: a fit that is
+        interrupted here leaves no model.
         """
-        if not (self._is_open or self.calibrate):
-            return
-        parts = held_out_parts(data) if validation is None else [(data, validation)]
-        if not parts:
-            return
-        settings: dict[str, Any] = {name: getattr(self, name) for name in ("batch_size", "init", "dtype", "bits")}
-        settings["learning_rate"] = self.learning_rate or LEARNING_RATE
-        if self._is_open:
+        self.temperature_ = 1.0
+        parts: Any = []
+        if self._is_open or self.calibrate:
+            parts = held_out_parts(data) if validation is None else [(data, validation)]
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("batch_size", "init", "dtype")}
+        settings |= {"bits": tables.bits, "loss": self.loss_, "learning_rate": self.learning_rate or LEARNING_RATE}
+        if parts and self._is_open:
             # What took longer for the sake of the structure is no longer what its tables want.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
-            n_epochs = N_EPOCHS if is_longer else self.n_iter_
-            learners = default_learners(**settings, loss=self.loss_, n_epochs=n_epochs)
-            self.parameters_ = HybridCV(learners=learners, calibrate=self.calibrate, n_jobs=self.n_jobs)
-            self.parameters_.set_params(verbose=self.verbose)
-            trained, rng = None if is_longer else self.tables_, np.random.default_rng(0)
-            self.tables_ = self.parameters_.fit_on_parts(self.structure_, data, parts, rng=rng, trained=trained)
-            self.loss_, self.temperature_ = self.parameters_.loss_, self.parameters_.temperature_
-        else:
-            learner = StochasticGradient(**settings, loss=self.loss_, n_epochs=self.n_iter_, calibrate=False)
+            learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
+            chosen = HybridCV(
+                learners=learners, calibrate=self.calibrate, n_jobs=self.n_jobs, verbose=int(self.verbose > 0)
+            )
+            rng, trained = np.random.default_rng(0), None if is_longer else tables
+            tables = chosen.fit_on_parts(
+                self.structure_, data, parts, rng=rng, trained=trained, is_unseen=validation is not None
+            )
+            self.parameters_, self.loss_, self.temperature_ = chosen, chosen.loss_, chosen.temperature_
+        elif parts:
+            learner: Any = StochasticGradient(**settings, n_epochs=self._n_epochs, calibrate=False)
+            if validation is not None:
+                learner = Trained(tables)
             self.temperature_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).temperature
+        self.tables_ = tables
 
     @property
     def _is_open(self) -> bool:
@@ -452,8 +464,9 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        learnt = {"structure_probabilities": self.structure_probabilities_, "loss": self.loss_}
-        return {**super()._get_state(), **learnt}
+        learnt = {"structure_probabilities": self.structure_probabilities_}
+        # What cannot be written is the user's own, and refused with the parameters if it is one of them still.
+        return {**super()._get_state(), **learnt, **({"loss": self.loss_} if is_built_in(self.loss_) else {})}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""

@@ -148,6 +148,8 @@ def _training(model: Any) -> dict[str, Any]:
     """Return the loss and the length of what was trained by one: the model's, or its learner's of parameters."""
     learner = getattr(model, "parameters_", None)
     loss = getattr(learner, "loss_", getattr(model, "loss_", getattr(learner, "loss", None)))
+    default = getattr(type(learner), "default_loss", None)
+    loss = default() if loss is None and default is not None else loss
     n_iter = getattr(learner, "n_iter_", getattr(model, "n_iter_", None))
     return {"loss": None if loss is None else repr(loss), "n_iter": n_iter}
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
@@ -24,7 +24,7 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
-__all__ = ["Choice", "choose", "held_out_parts", "looks"]
+__all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
 #: Where log losses are measured: 1/4 to 128, in steps of a square root of two.
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
@@ -66,6 +66,33 @@ class Choice:
     best_looks: IntArray
 
 
+class Trained:
+    """A learner that has learnt already, for held-out rows that it has not seen.
+
+    Parameters
+    ----------
+    tables : Tables
+        What it has come to.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the tables.
+
+        Parameters
+        ----------
+        structure, data, rng : as for :meth:`~tanlearn.parameters.learner.ParameterLearner.fit`
+            Not used.
+
+        Returns
+        -------
+        Tables
+        """
+        return self.tables
+
+
 def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[EncodedData, EncodedData]]:
     """Split rows into those that learners see and those that are held out, once or in folds.
 
@@ -91,8 +118,11 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
         return []
     if cv is None:
         size = n * present.n_features * present.n_classes
-        cv = min(n, 5 if size <= 300_000 else 3) if size <= 3_000_000 or n < 5 else 0.2
-    masks = validation_masks(present.y, present.n_classes, cv, np.random.default_rng(0))
+        # One fold of five, and no share: of classes with a row or two, a share would be none.
+        n_folds, n_used = (5, 5) if size <= 300_000 else (3, 3) if size <= 3_000_000 else (5, 1)
+        masks = validation_masks(present.y, present.n_classes, min(n, n_folds), np.random.default_rng(0))[:n_used]
+    else:
+        masks = validation_masks(present.y, present.n_classes, cv, np.random.default_rng(0))
     return [(present.take(~held_out), present.take(held_out)) for held_out in masks]
 
 
@@ -132,7 +162,7 @@ def choose(
     Parameters
     ----------
     learners : sequence of ParameterLearner
-        Each is cloned for each part.
+        A copy of each learns each part.
     structure : Structure
         The augmenting parents.
     parts : sequence of (EncodedData, EncodedData)
@@ -154,7 +184,8 @@ def choose(
     def run(task: tuple[int, int]) -> _Path:
         i, k = task
         path = _Path(structure, parts[k][1], 1 / n_rows, iterations, patience)
-        return path.follow(clone(learners[i], safe=False), parts[k][0], np.random.default_rng(k))
+        # A copy keeps what it finds; settings and losses are shared, as nothing changes them.
+        return path.follow(copy(learners[i]), parts[k][0], np.random.default_rng(k))
 
     tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
     with warnings.catch_warnings():

@@ -15,7 +15,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import Choice, choose, held_out_parts, looks
+from tanlearn.parameters.held_out import Choice, Trained, choose, held_out_parts, looks
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import Loss, SoftHybrid
 
@@ -40,7 +40,8 @@ class HybridCV(BaseEstimator):
     Parameters
     ----------
     learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        What to choose from, each with a loss of its own. The first three are followed along their iterations.
+        What to choose from, each with a loss of its own. The first three are followed along their iterations, of which
+        ``max_iter`` stands below, and not in them.
     max_iter : int, default=100
         Most iterations of those that are followed.
     cv : int or float, optional
@@ -154,6 +155,8 @@ class HybridCV(BaseEstimator):
         ------
         ValueError
             If missing values cannot be summed out, there is one class or one row only, or fewer rows than folds.
+        TypeError
+            If a learner is of another kind.
         """
         self._validate_params()
         return self.fit_on_parts(structure, data, held_out_parts(data, self.cv), rng=rng)
@@ -166,6 +169,7 @@ class HybridCV(BaseEstimator):
         *,
         rng: np.random.Generator,
         trained: Tables | None = None,
+        is_unseen: bool = False,
     ) -> Tables:
         """Return the tables of a structure, where it is said which rows are held out.
 
@@ -181,6 +185,8 @@ class HybridCV(BaseEstimator):
             For mini-batches.
         trained : Tables, optional
             What the last of the learners has come to already, so that it need not learn all rows again.
+        is_unseen : bool, default=False
+            Whether the held-out rows have had no part in ``trained``, so that it need not learn the parts either.
 
         Returns
         -------
@@ -190,6 +196,8 @@ class HybridCV(BaseEstimator):
         ------
         ValueError
             As :meth:`fit`.
+        TypeError
+            If a learner is of another kind.
         """
         self._validate_params()
         learners = default_learners() if self.learners is None else [clone(one, safe=False) for one in self.learners]
@@ -200,8 +208,15 @@ class HybridCV(BaseEstimator):
                 f"so few."
             )
         for learner in learners:
+            if not isinstance(learner, BatchLearner | StochasticGradient):
+                raise TypeError(
+                    f"learners must be of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, got "
+                    f"{learner!r}. Fit others by themselves."
+                )
             learner.set_params(calibrate=False)  # once, below
-        choice = choose(learners, structure, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
+        # Held-out rows that have had no part in what is trained can judge it as it is.
+        competitors = learners if trained is None or not is_unseen else [*learners[:-1], Trained(trained)]
+        choice = choose(competitors, structure, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
         learner = self.learner_ = learners[choice.index]
         if isinstance(learner, BatchLearner):
             tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
@@ -215,7 +230,7 @@ class HybridCV(BaseEstimator):
                 self.history_ = [report.loss for report in learner.history_]
             self.n_iter_ = self.best_n_iter_ = learner.n_epochs
             self.converged_ = False
-        self.loss_ = learner.loss
+        self.loss_ = type(learner).default_loss() if learner.loss is None else learner.loss
         self._keep(choice, learners)
         if self.verbose:
             print(  # noqa: T201

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
@@ -66,6 +68,8 @@ class StochasticGradient(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    #: The loss where ``loss`` is None.
+    default_loss: ClassVar[Callable[[], Loss]] = Hybrid
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -133,11 +137,11 @@ class StochasticGradient(BaseEstimator):
             init=self.init,
             dtype=self.dtype,
         )
-        loss = check_loss(Hybrid() if self.loss is None else self.loss)
+        loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
         self.history_, self.n_iter_, self.temperature_ = outcome.history, len(outcome.history), 1.0
         parts = held_out_parts(data) if self.calibrate else []
         if parts:
-            learner = clone(self, safe=False).set_params(calibrate=False)
+            learner = copy(self).set_params(calibrate=False)
             self.temperature_ = choose([learner], structure, parts).temperature
         return outcome.tables

@@ -87,7 +87,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : TANClassifier, optional
-        What is searched over; by default ``TANClassifier()``.
+        What is searched over; by default ``TANClassifier()``. Where it names no loss, that is ``Hybrid()``: settings
+        are for the search to choose.
     param_distributions : dict, optional
         Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from; by default
         :func:`default_distributions`. Parameters of the encoder cannot be searched.

@@ -230,8 +230,9 @@ def _run_some(
 def _configured(estimator: Classifier, run: Run) -> Any:
     """Return the estimator with a run's parameters; the values are cloned, too, because runs share losses."""
     model = clone(estimator).set_params(**clone(run.parameters, safe=False))
-    # Runs are scored by classes, which do not depend on it.
-    return model.set_params(calibrate=False) if "calibrate" in model.get_params(deep=False) else model
+    # Runs are scored by classes, which depend on it with a prior only.
+    is_needless = model.class_prior is None and "calibrate" in model.get_params(deep=False)
+    return model.set_params(calibrate=False) if is_needless else model
 
 
 def _failed(run: Run, error: Exception, seconds: float) -> RunResult:

@@ -2,12 +2,14 @@
 
 import json
 from copy import copy
+from threading import Lock
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tanlearn import (
     LBFGS,
@@ -16,6 +18,7 @@ from tanlearn import (
     ConjugateGradient,
     CrossTuned,
     EncodedData,
+    ExtendedBaumWelch,
     Hybrid,
     HybridCV,
     Margin,
@@ -377,3 +380,90 @@ def test_a_prior_is_what_comes_out_where_nothing_is_known():
     assert model.temperature_ != 1
     np.testing.assert_allclose(model.predict_proba([[None] * 3]), [prior], rtol=1e-9)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
+def test_large_tables_of_many_small_classes_have_rows_to_hold_out():
+    y = np.arange(120) // 2
+    table = EncodedData.from_codes(np.broadcast_to(y[:, np.newaxis] % 2, (120, 500)), y)
+    ((train, rows),) = held_out_parts(table)
+    assert (train.n_samples, rows.n_samples) == (96, 24)
+
+
+def best_temperature(model, data):
+    """Return the temperature that suits rows best, and the log loss at it and at the model's."""
+    scores = model._log_joint(data.codes)
+
+    def log_loss(log_temperature):
+        return smoothed_log_loss(log_temperature, scores, data.y, data.weights, 0.0) / data.n_samples
+
+    best = minimize_scalar(log_loss, bounds=(-2, 5), method="bounded")
+    return np.exp(best.x), best.fun, log_loss(np.log(model.temperature_))
+
+
+def test_temperature_of_a_warm_start_is_that_of_all_its_epochs():
+    data, unseen = noisy_data(600), noisy_data(4000, seed=2)
+    model = TANClassifier(
+        candidates="all", loss=Hybrid(trade_off=30), learning_rate=0.05, warm_start=True, random_state=0
+    )
+    model.fit_encoded(data).set_params(n_epochs=2).fit_encoded(data)
+    assert model.n_epochs_ == 2
+    _, least, found = best_temperature(model, unseen)
+    assert found < 1.02 * least
+
+
+@pytest.mark.parametrize("loss", [Hybrid(), None])
+def test_rows_that_training_watches_judge_what_was_trained(loss, monkeypatch):
+    monkeypatch.setattr("tanlearn.parameters.held_out._best", lambda errors, *others: (len(errors) - 1, 0))
+    data, watched = noisy_data(300), noisy_data(200, seed=2)
+    model = TANClassifier(loss=loss, patience=3, validation_fraction=0.5, batch_size=50, random_state=0)
+    model.fit_encoded(data, watched)
+    scores = model._log_joint(watched.codes)
+    losses = held_out.log_loss_by_temperature(scores, watched.y, watched.weights, 1 / 200)
+    assert model.temperature_ == held_out._lowest(losses)
+
+
+class OwnLoss:
+    """The squared distance of scores to three times the class, by an object that cannot be copied."""
+
+    def __init__(self):
+        self.lock = Lock()
+
+    def value_and_gradient(self, scores, y):
+        d_scores = scores - 3.0 * (np.arange(scores.shape[1]) == y[:, np.newaxis])
+        return 0.5 * (d_scores**2).sum(axis=1), d_scores
+
+
+def test_a_loss_of_the_users_own_is_calibrated_and_not_saved(tmp_path):
+    data = noisy_data(100)
+    X = data.codes.T.astype(float)
+    model = TANClassifier(loss=OwnLoss(), n_epochs=2, random_state=0).fit(X, data.y)
+    assert model.temperature_ != 1
+    model.set_params(loss=None).save(tmp_path / "model.tan")
+    np.testing.assert_array_equal(load(tmp_path / "model.tan").predict_proba(X), model.predict_proba(X))
+
+
+def test_a_fit_that_ends_while_held_out_rows_choose_leaves_no_model(monkeypatch):
+    data = noisy_data(100)
+    X = data.codes.T
+    monkeypatch.setattr(HybridCV, "fit_on_parts", lambda *arguments, **options: 1 / 0)
+    model = TANClassifier(n_epochs=2)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, data.y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_losses_by_default_are_named():
+    data = noisy_data(100)
+    X = data.codes.T
+    for learner in (ConjugateGradient(), StochasticGradient(n_epochs=2), HybridCV(learners=[ExtendedBaumWelch()])):
+        model = NaiveBayesClassifier(parameters=learner, random_state=0).fit(X, data.y)
+        kind = learner.learners[0] if isinstance(learner, HybridCV) else learner
+        assert model.describe()["training"]["loss"] == repr(type(kind).default_loss())
+    assert NaiveBayesClassifier().fit(X, data.y).describe()["training"] == {"loss": None, "n_iter": None}
+
+
+def test_learners_of_another_kind_are_refused_before_work():
+    for learner in (MaximumLikelihood(), CrossTuned()):
+        with pytest.raises(TypeError, match=r"learners must be of ConjugateGradient, .* got (Max|Cross)"):
+            HybridCV(learners=[learner]).fit(CHAIN, noisy_data(), np.random.default_rng(0))
