@@ -59,7 +59,10 @@ def test_larger_budget_holds_the_smaller_one(run):
 
 
 def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
+    finished = []  # the third may be done before the second is looked at
+
     def interrupt(path, line):
+        finished.append(line)
         append(path, line)
         if line["cell"] == "TAN Random HYB":
             raise KeyboardInterrupt
@@ -69,7 +72,7 @@ def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
         patch.setattr(command, "append", interrupt)
         with pytest.raises(SystemExit, match="what is finished is in"):
             run("--budget", "2", "--n-jobs", "1")
-    assert len((tmp_path / "results" / "letter.jsonl").read_text().splitlines()) == 2
+    assert len((tmp_path / "results" / "letter.jsonl").read_text().splitlines()) == len(finished) >= 2
     assert len(run("--budget", "2")) == 9
 
 
