@@ -80,7 +80,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     temperature_ : float
         What scores are divided by for probabilities: found on held-out rows by learners that train for classification
-        (their ``calibrate``), otherwise 1. Classes do not depend on it.
+        (their ``calibrate``), otherwise 1. Classes do not depend on it but with a ``class_prior``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -183,7 +183,7 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     temperature_ : float
         What scores are divided by for probabilities: found on held-out rows by learners that train for classification
-        (their ``calibrate``), otherwise 1. Classes do not depend on it.
+        (their ``calibrate``), otherwise 1. Classes do not depend on it but with a ``class_prior``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder

@@ -108,7 +108,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     calibrate : bool, default=True
         Whether held-out rows find a temperature, by which scores are divided for probabilities. They are those of
         ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
-        each fold is a training of the tables for the structure found. Classes do not depend on it.
+        each fold is a training of the tables for the structure found. Classes do not depend on it but with a
+        ``class_prior``.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of

@@ -7,7 +7,7 @@ Notes
 - ``format``: ``"tanlearn description"``; ``version``: 1; ``tanlearn``: the version of the library;
 - ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
 - ``training``: an object with ``loss``, what the parameters were learnt with, as Python writes it, and ``n_iter``, for
-  how many iterations or epochs; null where nobody chose one, or a file did not keep it;
+  how many iterations or epochs; null where there is none, or a file did not keep it;
 - ``temperature``: what joint log-probabilities are divided by for probabilities of the classes;
 - ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
 - ``n_parameters``: the number of free parameters;
