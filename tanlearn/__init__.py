@@ -9,6 +9,7 @@ from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.counts import CountState
 from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LBFGS",
     "BayesNetClassifier",
+    "Calibration",
     "CandidateSets",
     "CategoryEncoder",
     "ConditionalNLL",

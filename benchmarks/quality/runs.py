@@ -109,7 +109,7 @@ def measure(model, X, y, X_test, y_test):
         "ece": 100 * calibration_error(bins),
         "bins": bins.round(6).tolist(),
         "wrong": packed(wrong),
-        "temperature": round(float(model.temperature_), 6),
+        "calibration": [round(value, 6) for value in model.calibration_],
         "chosen": chosen(model),
     }
 

@@ -21,7 +21,8 @@ from tanlearn.files.archive import fields
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
-from tanlearn.network.inference import log_joint, log_posterior
+from tanlearn.network.calibration import Calibration
+from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import FixedPoint
 from tanlearn.network.queries import log_evidence
 from tanlearn.network.structures import Structure
@@ -52,8 +53,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
-    #: What scores are divided by for probabilities, found on held-out rows by learners that calibrate.
-    temperature_: float = 1.0
+    #: How scores become probabilities, found on held-out rows by learners that calibrate.
+    calibration_: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.
@@ -135,11 +136,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _set_log_prior(self, log_prior: FloatArray) -> None:
         """Take other class probabilities; models without ``tables_`` have their own way.
 
-        They are meant for what comes out, after the division by the temperature: where nothing is known, they are it.
-        So the tables hold their power of it, and more of them is needed to outweigh what the features say.
+        They are meant for what comes out, after calibration: where nothing is known, they are it. So the tables hold
+        scores that become these probabilities.
         """
-        if self.temperature_ != 1:
-            log_prior = log_posterior(log_prior[np.newaxis] * self.temperature_)[0]
+        if self.calibration_ != Calibration():
+            log_prior = self.calibration_.scores(log_prior[np.newaxis])[0]
         self.tables_ = self.tables_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Any:
@@ -154,7 +155,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         object
             A classifier like this one; this one stays as it is. Its probabilities are those of this prior; its tables,
-            and so what it draws and describes, hold the prior to the power of ``temperature_``.
+            and so what it draws and describes, hold scores of which ``calibration_`` makes this prior.
 
         Raises
         ------
@@ -235,10 +236,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        These are the log joint probabilities divided by ``temperature_``, normalised. Missing features are summed out
-        before, in the network as it is, so its answer with nothing missing and the rest goes through the same scale.
+        ``calibration_`` makes them of the log joint probabilities. Missing features are summed out before, in the
+        network as it is: a row goes through the same scale whatever it misses.
         """
-        return log_posterior(self.predict_joint_log_proba(X) / self.temperature_)
+        return self.calibration_.log_posterior(self.predict_joint_log_proba(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
@@ -287,17 +288,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        return {"structure": self.structure_, "temperature": self.temperature_, **self.tables_.to_state()}
+        return {"structure": self.structure_, **self.calibration_._asdict(), **self.tables_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
-        temperature = state.pop("temperature", 1.0)
-        if type(temperature) is not float or not 0 < temperature < np.inf:
-            raise ValueError(f"temperature must be a positive number, got {temperature!r}.")
+        scale = {name: state.pop(name, 1.0) for name in Calibration._fields}
+        for name, value in scale.items():
+            if type(value) is not float or not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
         structure, cells = fields(state, "structure", "cells")
         self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
-        self.structure_, self.temperature_ = structure, temperature
+        self.structure_, self.calibration_ = structure, Calibration(**scale)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tables_") and hasattr(self, "encoder_")

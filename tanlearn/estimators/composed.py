@@ -14,6 +14,7 @@ from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure, check_structure
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -78,9 +79,9 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
         structure or None.
     parameters_ : ParameterLearner
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
-    temperature_ : float
-        What scores are divided by for probabilities: found on held-out rows by learners that train for classification
-        (their ``calibrate``), otherwise 1. Classes do not depend on it but with a ``class_prior``.
+    calibration_ : Calibration
+        How scores become probabilities: found on held-out rows by learners that train for classification (their
+        ``calibrate``), otherwise of temperature and power 1. Classes do not depend on it but with a ``class_prior``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -146,7 +147,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
             structure = self.structure_learner_.learn(data, rng)
         check_structure(structure, data.n_features)
         self.tables_ = self.parameters_.fit(structure, data, rng)
-        self.temperature_ = float(getattr(self.parameters_, "temperature_", 1.0))
+        self.calibration_ = getattr(self.parameters_, "calibration_", Calibration())
         self.structure_ = structure
 
 
@@ -181,9 +182,9 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         Log-probabilities of every feature given the class.
     parameters_ : ParameterLearner
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
-    temperature_ : float
-        What scores are divided by for probabilities: found on held-out rows by learners that train for classification
-        (their ``calibrate``), otherwise 1. Classes do not depend on it but with a ``class_prior``.
+    calibration_ : Calibration
+        How scores become probabilities: found on held-out rows by learners that train for classification (their
+        ``calibrate``), otherwise of temperature and power 1. Classes do not depend on it but with a ``class_prior``.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -238,4 +239,4 @@ class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Clas
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         check_learner_device(self.parameters_, self.device)
         self.tables_ = self.parameters_.fit(self.structure_, data, rng)
-        self.temperature_ = float(getattr(self.parameters_, "temperature_", 1.0))
+        self.calibration_ = getattr(self.parameters_, "calibration_", Calibration())

@@ -14,6 +14,7 @@ from tanlearn.data.columns import read_columns
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import number_classes
 from tanlearn.files.description import describe, feature_names
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.queries import explain, log_odds, most_probable_completion, sample
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -31,7 +32,7 @@ class GenerativeMixin:
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
-    temperature_: float
+    calibration_: Calibration
     n_jobs: int | None
     random_state: Any
 

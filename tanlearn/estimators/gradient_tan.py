@@ -18,6 +18,7 @@ from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.fingerprints import digest
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import Trained, choose, held_out_parts
@@ -42,12 +43,12 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient
     of the loss reaches the drawn tables directly and the distribution straight through a Gumbel softmax.
-    Afterwards the most probable structure is kept, with its tables only. Rate and
-    temperature fall exponentially, as published. The defaults are not the published ones (``loss=Hybrid(...)``,
+    Afterwards the most probable structure is kept, with its tables only. Rate and temperature fall exponentially,
+    as published. The defaults are not the published ones (``loss=Hybrid(...)``,
     ``init="uniform"``, 500 epochs, rates 0.03 and 0.001, temperature from 10): they start at the frequencies, with a
     structure that settles sooner, in a fifth of the epochs; and where no loss is named, held-out rows choose with which
-    one, and for how long, the parameters of that structure are learnt, and divide scores by a temperature for
-    probabilities. How both do beside fixed settings, on all sets at hand: benchmarks/quality/defaults.md.
+    one, and for how long, the parameters of that structure are learnt, and how scores become probabilities.
+    How both do beside fixed settings, on all sets at hand: benchmarks/quality/defaults.md.
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
     parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times
@@ -106,7 +107,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
         if there are any.
     calibrate : bool, default=True
-        Whether held-out rows find a temperature, by which scores are divided for probabilities. They are those of
+        Whether held-out rows find a scale by which scores become probabilities. They are those of
         ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
         each fold is a training of the tables for the structure found. Classes do not depend on it but with a
         ``class_prior``.
@@ -166,8 +167,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         What the parameters were learnt with: yours, or the one chosen.
     parameters_ : HybridCV
         What chose it, with ``cv_results_`` and the iterations in ``best_n_iter_``; not set with a ``loss`` of yours.
-    temperature_ : float
-        What scores are divided by for probabilities; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     candidates_ : CandidateSets
         What there was to choose from.
     history_ : list of EpochReport
@@ -405,13 +406,13 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         self._settle(outcome.tables, data, validation)
 
     def _settle(self, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
-        """Have held-out rows choose what the user leaves open: loss and length for the structure found, a temperature.
+        """Have held-out rows choose what the user leaves open: loss and length for the structure found, a scale.
 
         On folds the structure stays, although their held-out rows have had a part in it: trees that were learnt anew
         would take as many times as long, and losses compare on one as on another. The tables come last: a fit that is
         interrupted here leaves no model.
         """
-        self.temperature_ = 1.0
+        self.calibration_ = Calibration()
         parts: Any = []
         if self._is_open or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
@@ -428,12 +429,12 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             tables = chosen.fit_on_parts(
                 self.structure_, data, parts, rng=rng, trained=trained, is_unseen=validation is not None
             )
-            self.parameters_, self.loss_, self.temperature_ = chosen, chosen.loss_, chosen.temperature_
+            self.parameters_, self.loss_, self.calibration_ = chosen, chosen.loss_, chosen.calibration_
         elif parts:
             learner: Any = StochasticGradient(**settings, n_epochs=self._n_epochs, calibrate=False)
             if validation is not None:
                 learner = Trained(tables)
-            self.temperature_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).temperature
+            self.calibration_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).calibration
         self.tables_ = tables
 
     @property

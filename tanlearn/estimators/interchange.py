@@ -9,8 +9,8 @@ are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``, ``above_4_75``, or `
 What names do not tell is in a property of each variable, which other programs pass over: ``property tanlearn = {...}``,
 an object of JSON with ``name``, the true name or null; ``column``, the number of the column, or -1 of the class; and
 either ``categories``, the true values of the states, or ``cut_points`` and ``typical_values``: all of them values as
-:mod:`tanlearn.files.models` describes them. The class may have ``temperature``, which other programs do not know: their
-probabilities are those of ``temperature_`` 1, and the same classes are the most probable. Without a property, states
+:mod:`tanlearn.files.models` describes them. The class may have ``temperature`` and ``power``, which other programs do
+not know: their probabilities are not calibrated, and the same classes are the most probable. Without a property, states
 are strings, and columns are named and ordered as the variables are.
 
 Probabilities are written with as many digits as it takes to make the same predictions from them, to the last bit (see
@@ -43,6 +43,7 @@ from tanlearn.files.discrete_network import LARGEST_NETWORK, ROUNDING, Definitio
 from tanlearn.files.models import encoder_columns, restore_encoder
 from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import MAX_PARENTS, Tables
 
@@ -244,8 +245,8 @@ def _to_network(model: Any, class_name: str) -> Network:
     columns = encoder_columns(model.encoder_)
     named = hasattr(model, "feature_names_in_")
     notes: list[dict[str, Any]] = [{"name": class_name, "column": -1, "categories": model.classes_}]
-    if model.temperature_ != 1:
-        notes[0]["temperature"] = model.temperature_
+    if model.calibration_ != Calibration():
+        notes[0] |= model.calibration_._asdict()
     notes += [{"name": name if named else None, "column": i, **columns[i]} for i, name in enumerate(names)]
     written = _distinct(map(_variable_name, [class_name, *names]), ignore_case=True)
     variables = {
@@ -296,7 +297,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
         pieces.append(_cells(network, target, name, parents, order).ravel())
 
     model = BayesNetClassifier(structure=structure, encoder=clone(encoder))
-    known = [{k: v for k, v in notes[name].items() if k not in ("name", "column", "temperature")} for name in features]
+    others = {"name", "column", *Calibration._fields}
+    known = [{key: value for key, value in notes[name].items() if key not in others} for name in features]
     has_cuts = any("cut_points" in column for column in known)
     model.encoder_ = restore_encoder(encoder, MDLPDiscretizer() if has_cuts else None, known)
     model.classes_ = classes
@@ -308,8 +310,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
             raise ValueError("two properties tanlearn give the same name: remove them.")
         model.feature_names_in_ = np.array(names, dtype=object)
         model.encoder_.feature_names_in_ = model.feature_names_in_.copy()
-    temperature = notes[target].get("temperature", 1.0)
-    model._set_state({"structure": structure, "cells": np.concatenate(pieces), "temperature": temperature})
+    scale = {name: notes[target][name] for name in Calibration._fields if name in notes[target]}
+    model._set_state({"structure": structure, "cells": np.concatenate(pieces), **scale})
     return model
 
 
@@ -433,8 +435,7 @@ def _read_note(variable: Variable) -> dict[str, Any]:
         note = {k: Reader({}).decode(value) for k, value in json.loads(variable.note).items()}
         column = _read_values(note)
         told = {"name": note["name"], "column": note["column"], **column}
-        if "temperature" in note:
-            told["temperature"] = note["temperature"]
+        told |= {name: note[name] for name in Calibration._fields if name in note}
         fields(note, *told)
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
             raise ValueError("name must be a string or null, and column an integer.")

@@ -2,7 +2,7 @@
 
 What a file keeps, and so what a loaded classifier has: the class of the classifier, its parameters (those of nested
 learners, losses and encoders too), ``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and what
-predicts: ``structure_``, ``tables_`` and ``temperature_``, ``structure_probabilities_`` and ``loss_`` of
+predicts: ``structure_``, ``tables_`` and ``calibration_``, ``structure_probabilities_`` and ``loss_`` of
 :class:`~tanlearn.TANClassifier`, or ``ensemble_`` of AODE. Predictions are the same to the last bit.
 
 What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
@@ -38,10 +38,10 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
   - ``state``: an object of values: of classes with tables ``structure`` and ``cells``, a float64 array of
     log-probabilities. First come those of the classes; then, feature by feature, those of its state given the states
     of its parents and the class, a table [state][state of 1st parent][state of 2nd parent][class] whose last index runs
-    fastest; a feature with fewer parents lacks these indices. ``temperature``, a float, is what sums of them are
-    divided by for probabilities of the classes; where it is left out, 1. ``TANClassifier`` has
-    ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to probabilities; and ``loss``,
-    an object: what it was trained with. ``AODEClassifier`` has other keys. With the
+    fastest; a feature with fewer parents lacks these indices. ``temperature`` and ``power``, floats: sums of them
+    become probabilities of the classes as :class:`~tanlearn.Calibration` says; where they are left out, 1.
+    ``TANClassifier`` has ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to
+    probabilities; and ``loss``, an object: what it was trained with. ``AODEClassifier`` has other keys. With the
     states of all features numbered through, and that of a constant feature at the end (V in all): ``is_parent``, bool
     of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log joint of state and class; ``log_child``,
     float32 of shape (V * V * n_classes,), indexed [parent][child][class], the log-probability of the child given both.

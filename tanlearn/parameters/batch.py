@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters.held_out import choose, held_out_parts, looks
@@ -43,7 +44,7 @@ class BatchLearner(BaseEstimator):
     ----------
     n_iter_, converged_, history_ : as for :class:`ConjugateGradient`
         Set by :meth:`improve`.
-    temperature_ : float
+    calibration_ : Calibration
         Set by :meth:`fit`.
     """
 
@@ -61,7 +62,7 @@ class BatchLearner(BaseEstimator):
     n_iter_: int
     converged_: bool
     history_: list[float]
-    temperature_: float
+    calibration_: Calibration
 
     def __init__(
         self,
@@ -101,13 +102,13 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
-        self.temperature_, n_iter = 1.0, self.max_iter
+        self.calibration_, n_iter = Calibration(), self.max_iter
         parts = held_out_parts(data) if n_iter is None or self.calibrate else []
         if parts:
             iterations = looks(MOST_ITERATIONS) if n_iter is None else [n_iter]
             choice = choose([self], structure, parts, iterations=iterations)
             n_iter = choice.n_iter
-            self.temperature_ = choice.temperature if self.calibrate else 1.0
+            self.calibration_ = choice.calibration if self.calibrate else Calibration()
         return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -214,15 +215,15 @@ class ConjugateGradient(BatchLearner):
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
-        divide scores for probabilities. All rows are learnt after that.
+        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
+        probabilities. All rows are learnt after that.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float
@@ -261,15 +262,15 @@ class LBFGS(BatchLearner):
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
-        divide scores for probabilities. All rows are learnt after that.
+        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
+        probabilities. All rows are learnt after that.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float

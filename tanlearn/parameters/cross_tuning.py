@@ -19,6 +19,7 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -54,7 +55,7 @@ class CrossTuned(BaseEstimator):
     patience : int or None, default=20
         End the run on a fold after so many iterations without a better held-out rate; None for never.
     calibrate : bool, default=True
-        Whether the folds find a temperature, by which classifiers divide scores for probabilities.
+        Whether the folds find a scale by which scores become probabilities.
     n_jobs : int, optional
         Threads, one a setting and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0
@@ -77,8 +78,8 @@ class CrossTuned(BaseEstimator):
         ``pandas.DataFrame(cv_results_)`` is a table to look at.
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
         Held-out classification rate, the mean of all rows, after 0, 1, ... iterations.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     n_iter_ : int
         Iterations of the chosen setting on all rows: those chosen, or fewer if its search ended before.
     converged_ : bool
@@ -119,7 +120,7 @@ class CrossTuned(BaseEstimator):
     best_params_: dict[str, Any]
     best_n_iter_: int
     best_score_: float
-    temperature_: float
+    calibration_: Calibration
     best_index_: int
     cv_results_: dict[str, Any]
     score_path_: FloatArray
@@ -209,10 +210,10 @@ class CrossTuned(BaseEstimator):
         best = self.best_index_ = int(np.lexsort((best_n_iter, -mean_score))[0])
         self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
         self.best_score_ = float(mean_score[best])
-        learner, self.temperature_ = learners[best], 1.0
+        learner, self.calibration_ = learners[best], Calibration()
         if self.calibrate:
             found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
-            self.temperature_ = found.temperature
+            self.calibration_ = found.calibration
         tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables

@@ -49,15 +49,15 @@ class ExtendedBaumWelch(BatchLearner):
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start, positive: the start must be finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
-        divide scores for probabilities. All rows are learnt after that.
+        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
+        probabilities. All rows are learnt after that.
 
     Attributes
     ----------
     n_iter_ : int
         Iterations that were done.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     converged_ : bool
         Whether they ended because of ``tol``.
     history_ : list of float

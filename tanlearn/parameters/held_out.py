@@ -3,7 +3,7 @@
 The structure is given. Every learner runs on every part of the rows, and the others of the part are classified along
 the way. Rows are few as a rule, and errors a coarse measure of them: what errs least by chance is one of many. So of
 all that err hardly more than the least, the one is taken that gives the classes the best probabilities, each at the
-temperature that suits it. That temperature goes with the choice: it is what scores are to be divided by.
+temperature that suits it. The scale by which its scores become probabilities goes with the choice.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from typing import Any
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
+from tanlearn.parameters.calibration import calibrate
 
 __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
 #: Where log losses are measured: 1/4 to 128, in steps of a square root of two.
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
+#: Rows a part at most that say how scores become probabilities: two numbers need no more.
+MOST_ROWS = 10_000
 #: Held-out errors this many standard errors above the least are as good as it.
 TOLERANCE = 1.0
 
@@ -42,8 +46,8 @@ class Choice:
         Number of the learner.
     n_iter : int
         Its iterations; of a learner that does not iterate, nothing.
-    temperature : float
-        What its scores are to be divided by.
+    calibration : Calibration
+        How its scores become probabilities.
     iterations : ndarray of shape (n_looks,)
         Numbers of iterations after which the learners were looked at.
     errors : ndarray of shape (n_learners, n_looks)
@@ -58,7 +62,7 @@ class Choice:
 
     index: int
     n_iter: int
-    temperature: float
+    calibration: Calibration
     iterations: IntArray
     errors: FloatArray
     log_losses: FloatArray
@@ -202,12 +206,14 @@ def choose(
     weights = np.array([held_out.weights.sum() for _, held_out in parts], dtype=np.float64)
     errors, log_losses = wrong.sum(axis=1) / weights.sum(), losses.min(axis=-1) / weights.sum()
     index, look = _best(errors, log_losses, n_rows)
+    chosen = paths[index * len(parts) : (index + 1) * len(parts)]
+    distances, y, row_weights = map(np.concatenate, zip(*(path.watched(look) for path in chosen), strict=True))
     alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
     alone[index] = look
     return Choice(
         index=index,
         n_iter=0 if iterations is None else iterations[look],
-        temperature=_lowest(losses[index, look]),
+        calibration=calibrate(distances, y, row_weights, _lowest(losses[index, look]), 1 / n_rows),
         iterations=np.array([0] if iterations is None else iterations[:n_looks]),
         errors=errors,
         log_losses=log_losses,
@@ -231,6 +237,8 @@ class _Path:
         self.iterations, self.patience = iterations, patience
         self.wrong: list[float] = []
         self.losses: list[FloatArray] = []
+        self.step = slice(None, None, -(-held_out.n_samples // MOST_ROWS))
+        self.distances: list[AnyArray] = []
 
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
         """Run a learner to its end, or that of patience."""
@@ -253,12 +261,19 @@ class _Path:
             self.look(tables)
         return self
 
+    def watched(self, look: int) -> tuple[AnyArray, IntArray, AnyArray]:
+        """Return what calibrates at a look: distances of scores, true classes, and weights."""
+        distances = self.distances[min(look, len(self.distances) - 1)]
+        return distances, self.held_out.y[self.step], self.held_out.weights[self.step]
+
     def look(self, tables: Tables) -> bool:
         """Classify the held-out rows, and return whether patience is at its end."""
         held_out = self.held_out
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
         self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))
+        some = scores[self.step]
+        self.distances.append((some.max(axis=1, keepdims=True) - some).astype(np.float32))
         if self.patience is None or self.iterations is None:
             return False
         best = max(int(np.argmin(self.wrong)), int(np.argmin(np.min(self.losses, axis=1))))

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import LBFGS, BatchLearner
@@ -34,8 +35,8 @@ class HybridCV(BaseEstimator):
     end, what is few and noisy wants hardly more than frequencies, and wide tables want margins and mini-batches. So
     L-BFGS follows three losses on folds, and its iterates classify the rows left out, as do the tables that
     mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which
-    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell by which
-    temperature scores are to be divided.
+    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell how
+    scores become probabilities.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class HybridCV(BaseEstimator):
         Number of folds, or the share of rows that is held out once. By default five folds of up to 300,000 numbers
         (rows times features times classes), three of up to 3,000,000, and a fifth of the rows of larger tables.
     calibrate : bool, default=True
-        Whether classifiers divide scores by the temperature, for probabilities.
+        Whether the rows that choose also find a scale by which scores become probabilities.
     n_jobs : int, optional
         Threads, one a learner and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0
@@ -72,8 +73,8 @@ class HybridCV(BaseEstimator):
         As in scikit-learn, for every learner at its best number of iterations: ``params``, ``param_learner``,
         ``split<k>_test_score``, ``mean_test_score`` (of all rows), ``std_test_score``, ``rank_test_score``; and
         ``best_n_iter``, this number, and ``mean_log_loss``, at the best temperature.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     n_iter_ : int
         Iterations on all rows: those chosen, or fewer if the search ended before.
     converged_ : bool
@@ -92,7 +93,7 @@ class HybridCV(BaseEstimator):
     >>> from tanlearn import HybridCV, NaiveBayesClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = NaiveBayesClassifier(parameters=HybridCV(), random_state=0).fit(X, y)
-    >>> model.parameters_.best_score_ > 0.9, model.temperature_ > 0
+    >>> model.parameters_.best_score_ > 0.9, model.calibration_.temperature > 0
     (True, True)
     """
 
@@ -113,7 +114,7 @@ class HybridCV(BaseEstimator):
     best_index_: int
     best_params_: dict[str, Any]
     cv_results_: dict[str, Any]
-    temperature_: float
+    calibration_: Calibration
     n_iter_: int
     converged_: bool
     history_: list[float]
@@ -234,14 +235,14 @@ class HybridCV(BaseEstimator):
         self._keep(choice, learners)
         if self.verbose:
             print(  # noqa: T201
-                f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, temperature "
-                f"{choice.temperature:.2f}; held-out error {1 - self.best_score_:.2%}"
+                f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, "
+                f"held-out error {1 - self.best_score_:.2%}"
             )
         return tables
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
         """Keep what was chosen, and the table of all learners, each where it does best."""
-        self.temperature_ = choice.temperature if self.calibrate else 1.0
+        self.calibration_ = choice.calibration if self.calibrate else Calibration()
         every, look = np.arange(len(learners)), choice.best_looks
         errors, settings = choice.errors[every, look], [{"learner": clone(one, safe=False)} for one in learners]
         epochs = [getattr(one, "n_epochs", 0) for one in learners]

@@ -20,7 +20,7 @@ class ParameterLearner(Protocol):
     done; ``converged_``, whether they ended by themselves; ``history_``, a list of float, the objective after 0, 1, ...
     iterations, as far as it was computed anyway. (What trains by mini-batches keeps a list of
     :class:`~tanlearn.EpochReport`.) Reaching the last iteration is no ConvergenceWarning: few iterations regularise.
-    What calibrates leaves ``temperature_``, a positive float, by which classifiers divide scores for probabilities.
+    What calibrates leaves ``calibration_``, a :class:`~tanlearn.Calibration`, by which scores become probabilities.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -44,15 +45,15 @@ class StochasticGradient(BaseEstimator):
         Train for tables of so few bits a number (resource-efficient BNs, III), as for
         :class:`~tanlearn.TANClassifier`.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a temperature, by which classifiers
-        divide scores for probabilities. All rows are learnt after that.
+        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
+        probabilities. All rows are learnt after that.
 
     Attributes
     ----------
     n_iter_ : int
         Epochs that were trained.
-    temperature_ : float
-        What scores are to be divided by; 1 without ``calibrate``.
+    calibration_ : Calibration
+        How scores become probabilities; of temperature and power 1 without ``calibrate``.
     history_ : list of EpochReport
         One report an epoch, as for :class:`~tanlearn.TANClassifier`, whose training this is: its ``loss`` is the mean
         over an epoch's steps, each measured before it is taken, and no value at one point as in other learners.
@@ -82,7 +83,7 @@ class StochasticGradient(BaseEstimator):
     }
 
     n_iter_: int
-    temperature_: float
+    calibration_: Calibration
     history_: list[EpochReport]
 
     def __init__(
@@ -139,9 +140,9 @@ class StochasticGradient(BaseEstimator):
         )
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
-        self.history_, self.n_iter_, self.temperature_ = outcome.history, len(outcome.history), 1.0
+        self.history_, self.n_iter_, self.calibration_ = outcome.history, len(outcome.history), Calibration()
         parts = held_out_parts(data) if self.calibrate else []
         if parts:
             learner = copy(self).set_params(calibrate=False)
-            self.temperature_ = choose([learner], structure, parts).temperature
+            self.calibration_ = choose([learner], structure, parts).calibration
         return outcome.tables

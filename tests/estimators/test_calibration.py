@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks.quality import calibration
 from benchmarks.quality.runs import calibration_error, confidence_bins
+from tanlearn import Calibration
 from tanlearn.baselines import LEARNERS
 
 X_DIGITS, Y_DIGITS = load_digits(return_X_y=True)
@@ -27,7 +28,7 @@ def test_bins_are_those_of_scikit_learn():
 def test_a_model_is_calibrated_for_rows_of_its_own(name, missing):
     """However it was learnt; and with features summed out, too. Four pixels leave doubts about most rows."""
     model = LEARNERS[name].make(random_state=0).fit(X_DIGITS[:, 18:42:6], Y_DIGITS)
-    model.temperature_ = 1.0  # those of the network itself, and not those that digits want of it
+    model.calibration_ = Calibration()  # those of the network itself, and not those that digits want of it
     X, y = model.sample(40_000, random_state=1)
     X[np.random.default_rng(2).random(X.shape) < missing] = None
     p = model.predict_proba(X)

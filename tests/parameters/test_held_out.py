@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from tanlearn import (
     LBFGS,
     BayesNetClassifier,
+    Calibration,
     ConditionalNLL,
     ConjugateGradient,
     CrossTuned,
@@ -63,7 +64,8 @@ def smoothed_log_loss(log_temperature, scores, y, weights, share):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_choice_is_that_of_an_exhaustive_search(weighted):
+def test_the_choice_is_that_of_an_exhaustive_search(weighted, monkeypatch):
+    monkeypatch.setattr("tanlearn.parameters.calibration.CLEARLY", np.inf)  # a temperature alone
     data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90) if weighted else None)
     parts = held_out_parts(data, 3)
     learners = [LBFGS(loss=loss) for loss in LOSSES]
@@ -88,7 +90,8 @@ def test_the_choice_is_that_of_an_exhaustive_search(weighted):
     i, j = np.unravel_index(np.where(eligible, choice.log_losses, np.inf).argmin(), errors.shape)
     assert (choice.index, choice.n_iter) == (i, choice.iterations[j])
     assert weighted or eligible.sum() > 1
-    assert choice.temperature == pytest.approx(temperatures[i, j], rel=0.05)
+    assert choice.calibration.temperature == pytest.approx(temperatures[i, j], rel=0.05)
+    assert choice.calibration.power == 1
     share = [rows.weights.sum() for _, rows in parts]
     np.testing.assert_allclose(np.average(choice.split_errors, axis=0, weights=share), errors, rtol=1e-12)
 
@@ -153,7 +156,7 @@ def test_rows_that_are_all_right_make_nobody_certain():
     data = EncodedData.from_codes(np.stack([y, 1 - y, y], axis=1), y)
     for learner in (ConjugateGradient(), StochasticGradient(n_epochs=5), HybridCV(), CrossTuned()):
         learner.fit(CHAIN, data, np.random.default_rng(0))
-        assert 0.1 < learner.temperature_ < 100
+        assert 0.1 < learner.calibration_.temperature < 100
     model = BayesNetClassifier(structure=CHAIN, parameters=HybridCV(), random_state=0).fit(data.codes.T, y)
     assert 1e-5 < 1 - model.predict_proba(data.codes.T).max() < 0.05
 
@@ -186,9 +189,9 @@ def test_calibration_changes_probabilities_and_not_classes(learner):
     plain.fit(X, data.y), scaled.fit(X, data.y)
     np.testing.assert_array_equal(scaled.tables_.cells, plain.tables_.cells)
     np.testing.assert_array_equal(scaled.predict(X), plain.predict(X))
-    assert plain.temperature_ == plain.parameters_.temperature_ == 1
-    assert scaled.temperature_ == scaled.parameters_.temperature_ != 1
-    expected = log_softmax(plain.predict_joint_log_proba(X) / scaled.temperature_, axis=1)
+    assert plain.calibration_ == plain.parameters_.calibration_ == Calibration()
+    assert scaled.calibration_ == scaled.parameters_.calibration_ != Calibration()
+    expected = scaled.calibration_.log_posterior(plain.predict_joint_log_proba(X))
     np.testing.assert_allclose(scaled.predict_log_proba(X), expected, atol=1e-12)
 
 
@@ -201,7 +204,7 @@ def test_iterations_that_nobody_names_are_chosen():
         tables = learner.fit(CHAIN, data, np.random.default_rng(0))
         parts = held_out_parts(data)
         choice = choose([learner], CHAIN, parts, iterations=looks(100))
-        assert (learner.n_iter_, learner.temperature_) == (choice.n_iter, choice.temperature)
+        assert (learner.n_iter_, learner.calibration_) == (choice.n_iter, choice.calibration)
         named = method(loss=ConditionalNLL(), max_iter=choice.n_iter, calibrate=False)
         np.testing.assert_array_equal(tables.cells, named.fit(CHAIN, data, np.random.default_rng(0)).cells)
         assert learner.max_iter is None
@@ -253,7 +256,7 @@ def test_threads_decide_nothing():
     models = []
     for n_jobs in (1, 3):
         learner = HybridCV(n_jobs=n_jobs)
-        models.append((learner.fit(CHAIN, data, np.random.default_rng(0)).cells, learner.temperature_))
+        models.append((learner.fit(CHAIN, data, np.random.default_rng(0)).cells, learner.calibration_))
     np.testing.assert_array_equal(models[0][0], models[1][0])
     assert models[0][1] == models[1][1]
 
@@ -300,15 +303,15 @@ def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
     plain = TANClassifier(loss=Hybrid(), calibrate=False, **settings).fit(X, data.y)
     named = TANClassifier(loss=Hybrid(), **settings).fit(X, data.y)
     np.testing.assert_array_equal(named.tables_.cells, plain.tables_.cells)
-    assert (plain.temperature_, plain.loss_.get_params()) == (1, Hybrid().get_params())
-    assert named.temperature_ != 1
+    assert (plain.calibration_, plain.loss_.get_params()) == (Calibration(), Hybrid().get_params())
+    assert named.calibration_ != Calibration()
     assert not hasattr(named, "parameters_")
     chosen = TANClassifier(**settings).fit(X, data.y)
     softly = TANClassifier(loss=MINI_BATCH_LOSS, calibrate=False, **settings).fit(X, data.y)
     assert chosen.structure_ == softly.structure_
     assert chosen.history_ == softly.history_
     assert chosen.loss_ is chosen.parameters_.loss_
-    assert chosen.temperature_ == chosen.parameters_.temperature_
+    assert chosen.calibration_ == chosen.parameters_.calibration_
     is_kept = chosen.parameters_.best_index_ == 3
     assert is_kept == bool((chosen.tables_.cells == softly.tables_.cells).all())
     rounded = TANClassifier(bits=(3, 2), **settings).fit(X, data.y)
@@ -353,9 +356,10 @@ def test_files_and_descriptions_know_what_was_chosen(model, tmp_path):
     data = noisy_data(200)
     X = data.codes.T.astype(float)
     model.set_params(random_state=0).fit(X, data.y)
-    assert model.temperature_ != 1
+    assert model.calibration_ != Calibration()
+    model.calibration_ = model.calibration_._replace(power=0.75)
     description = json.loads(json.dumps(model.describe()))
-    assert description["temperature"] == model.temperature_
+    assert description["calibration"] == {"temperature": model.calibration_.temperature, "power": 0.75}
     assert description["training"] == {"loss": repr(model.parameters_.loss_), "n_iter": model.parameters_.n_iter_}
     model.save(tmp_path / "model.tan")
     write_bif(model, tmp_path / "model.bif")
@@ -365,11 +369,12 @@ def test_files_and_descriptions_know_what_was_chosen(model, tmp_path):
         read_bif(tmp_path / "model.bif"),
         read_xmlbif(tmp_path / "model.bifxml"),
     ):
-        assert found.temperature_ == model.temperature_
+        assert found.calibration_ == model.calibration_
         np.testing.assert_array_equal(found.predict_proba(X), model.predict_proba(X))
     assert repr(getattr(load(tmp_path / "model.tan"), "loss_", None)) == repr(getattr(model, "loss_", None))
-    with pytest.raises(ValueError, match=r"temperature must be a positive number, got -1\.0"):
-        copy(model)._set_state({**model._get_state(), "temperature": -1.0})
+    for name in Calibration._fields:
+        with pytest.raises(ValueError, match=rf"{name} must be a positive number, got -1\.0"):
+            copy(model)._set_state({**model._get_state(), name: -1.0})
 
 
 def test_a_prior_is_what_comes_out_where_nothing_is_known():
@@ -377,8 +382,10 @@ def test_a_prior_is_what_comes_out_where_nothing_is_known():
     X = data.codes.T.astype(float)
     prior = [0.7, 0.2, 0.1]
     model = NaiveBayesClassifier(parameters=HybridCV(), class_prior=prior).fit(X, data.y)
-    assert model.temperature_ != 1
+    assert model.calibration_ != Calibration()
     np.testing.assert_allclose(model.predict_proba([[None] * 3]), [prior], rtol=1e-9)
+    model.calibration_ = Calibration(temperature=2.0, power=0.7)
+    np.testing.assert_allclose(model.with_class_prior(prior).predict_proba([[None] * 3]), [prior], rtol=1e-9)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
 
 
@@ -397,7 +404,7 @@ def best_temperature(model, data):
         return smoothed_log_loss(log_temperature, scores, data.y, data.weights, 0.0) / data.n_samples
 
     best = minimize_scalar(log_loss, bounds=(-2, 5), method="bounded")
-    return np.exp(best.x), best.fun, log_loss(np.log(model.temperature_))
+    return np.exp(best.x), best.fun, log_loss(np.log(model.calibration_.temperature))
 
 
 def test_temperature_of_a_warm_start_is_that_of_all_its_epochs():
@@ -419,7 +426,7 @@ def test_rows_that_training_watches_judge_what_was_trained(loss, monkeypatch):
     model.fit_encoded(data, watched)
     scores = model._log_joint(watched.codes)
     losses = held_out.log_loss_by_temperature(scores, watched.y, watched.weights, 1 / 200)
-    assert model.temperature_ == held_out._lowest(losses)
+    assert model.calibration_ == Calibration(held_out._lowest(losses))
 
 
 class OwnLoss:
@@ -437,7 +444,7 @@ def test_a_loss_of_the_users_own_is_calibrated_and_not_saved(tmp_path):
     data = noisy_data(100)
     X = data.codes.T.astype(float)
     model = TANClassifier(loss=OwnLoss(), n_epochs=2, random_state=0).fit(X, data.y)
-    assert model.temperature_ != 1
+    assert model.calibration_ != Calibration()
     model.set_params(loss=None).save(tmp_path / "model.tan")
     np.testing.assert_array_equal(load(tmp_path / "model.tan").predict_proba(X), model.predict_proba(X))
 
