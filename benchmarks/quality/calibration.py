@@ -1,4 +1,4 @@
-"""Are predicted probabilities as frequent as they say, without a temperature found on held-out rows, and with it?
+"""Are predicted probabilities as frequent as they say, without a scale found on held-out rows, and with it?
 
     python -m benchmarks.quality.calibration    # two minutes; writes calibration.md and calibration.png
 
@@ -121,8 +121,8 @@ def write_report(found, n_splits, folder):
     made = f"""Made by `python -m benchmarks.quality.calibration`, with {made_with([{"versions": VERSIONS}])}: means
     over {n_splits} stratified splits, a third of the rows held out. Confidence is the probability of the predicted
     class; the expected calibration error (ECE) is taken in ten bins of it, and "by chance" is what a model of these
-    confidences would show if they were true. Of a calibrated model, scores are divided by a temperature that held-out
-    rows of the training part have found; its classes are the same."""
+    confidences would show if they were true. Of a calibrated model, held-out rows of the training part have found a
+    scale by which scores become probabilities; its classes are the same."""
     drawn = f"""In the picture, rows of all splits are together: below the line a model is more confident than right.
     Dotted is without calibration. Bins of fewer than {FEWEST} rows are left out."""
     sections = [

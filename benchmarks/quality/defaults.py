@@ -4,8 +4,8 @@
     python -m benchmarks.quality.defaults run --sets car chess
     python -m benchmarks.quality.defaults report                  # writes defaults.md from what is finished
 
-"Fixed" are the settings that were defaults before held-out rows chose: one loss, 100 iterations or epochs, no
-temperature. Sets have five stratified folds each, seed 0; letter, satimage and usps also come as the papers have them.
+"Fixed" are the settings that were defaults before held-out rows chose: one loss, 100 iterations or epochs, not
+calibrated. Sets have five stratified folds each, seed 0; letter, satimage and usps also come as the papers have them.
 To measure anew after a change of the learners, remove results/defaults.jsonl and results/defaults.jsonl.xz.
 """
 
@@ -115,7 +115,7 @@ def introduction(lines, found):
     made = f"""Made by `python -m benchmarks.quality.defaults run`, then `report`, with {made_with(lines)}: of
     {len(found) - n_published} raw sets in five stratified folds (seed 0, gaps stay), and of {n_published} that papers
     have discretised and split. Learners have seed 0; seconds are processor time of one thread."""
-    means = f"""Of a pair, the first is fixed (100 iterations or epochs of one loss, no temperature), and the second is
+    means = f"""Of a pair, the first is fixed (100 iterations or epochs of one loss, not calibrated), and the second is
     the default, where held-out rows choose. ML to CrossTuned learn parameters of the most likely tree (TAN-CMI); ML has
     nothing to choose, and CrossTuned is `CrossTuned()`. Subset and Order-free are gradient TAN. Errors are of all test
     rows, beside the largest standard error in a row. A default in bold errs over {WORSE:g} point, and over two standard
