@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tanlearn._threads import one_blas_thread
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.network.calibration import Calibration
 
@@ -63,7 +64,8 @@ def calibrate(
         return float(loss @ weights) / weights.sum(), gradient @ weights / weights.sum()
 
     start = np.array([np.log(temperature), 0.0])
-    found = minimize(mean, start, jac=True, bounds=BOUNDS, method="L-BFGS-B").x
+    with one_blas_thread():
+        found = minimize(mean, start, jac=True, bounds=BOUNDS, method="L-BFGS-B").x
     gain = weights * (losses(start)[0] - losses(found)[0])
     if not gain.sum() > CLEARLY * np.sqrt((gain**2).sum()):
         return Calibration(temperature)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from tanlearn._threads import one_blas_thread
 from tanlearn._typing import FloatArray
 from tanlearn.kernels._backends import backend_of
 
@@ -283,7 +284,8 @@ def _minimize(
             raise StopIteration
 
     limits: Any = {"maxiter": max_iter, "gtol": tol, **options}
-    result = minimize(evaluate, start, method=method, jac=True, callback=halt, options=limits)
+    with one_blas_thread():
+        result = minimize(evaluate, start, method=method, jac=True, callback=halt, options=limits)
     grad_norm = float(np.abs(result.jac).max(initial=0.0))
     message = "Stopped by the callback." if stopped else str(result.message)
     converged = not stopped and grad_norm <= tol

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from oracles import losses as naive_losses
 from scipy.optimize import minimize as scipy_minimize
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from tanlearn._threads import in_threads
 from tanlearn.training.optimizers import Adam, minimize_cg, minimize_lbfgs
 
 CURVATURE = np.array([1.0, 10.0, 100.0])
@@ -52,6 +54,30 @@ def test_start_at_the_minimum_converges_at_once(minimize):
     outcome = minimize(quadratic, CENTRE)
     assert (outcome.fun, outcome.grad_norm, outcome.n_iter, outcome.converged) == (0, 0, 0, True)
     assert outcome.history == [0]
+
+
+def blas_threads():
+    """Return the numbers of threads that the libraries of BLAS of this process would use."""
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_blas_has_one_thread_while_anybody_minimises(minimize, n_jobs):
+    seen = []
+
+    def watched(x):
+        seen.append(blas_threads())
+        return quadratic(x)
+
+    with threadpool_limits(3, "blas"):
+        before = blas_threads()
+        in_threads(lambda _: minimize(watched, np.zeros(3)), range(4), n_jobs)
+        assert len(seen) > 4
+        assert set().union(*seen) == {1}
+        assert blas_threads() == before != {1}
+        with pytest.raises(ZeroDivisionError):
+            in_threads(lambda _: minimize(lambda x: 1 / 0, np.zeros(3)), range(4), n_jobs)
+        assert blas_threads() == before
 
 
 @pytest.mark.parametrize("max_iter", [1, 3])
