@@ -73,7 +73,7 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs
     # A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it; and
     # processes would fill copies of the arrays.
     parallel = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")
-    with one_blas_thread():  # the limit is the process's: one of several threads cannot say it, nor take it back
+    with one_blas_thread():
         results: list[Result] = parallel(delayed(function)(task) for task in tasks)
     return results
 
@@ -84,6 +84,11 @@ def one_blas_thread() -> Any:
     SciPy's L-BFGS asks BLAS for products of short vectors, and OpenBLAS wakes threads for some: on two cores, at work
     with something else, gradient TAN took ten times as long for 120 rows (1.12 s against 0.11). And sums over long
     vectors depended on the threads.
+
+    Returns
+    -------
+    context manager
+        The number of threads is the process's: of several threads that enter at once, one may not be heard.
     """
     return _libraries().limit(limits=1, user_api="blas")
 

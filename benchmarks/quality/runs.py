@@ -8,6 +8,7 @@ discretised by them.
 import time
 import warnings
 from contextlib import suppress
+from dataclasses import astuple
 from operator import itemgetter
 
 import numpy as np
@@ -109,7 +110,7 @@ def measure(model, X, y, X_test, y_test):
         "ece": 100 * calibration_error(bins),
         "bins": bins.round(6).tolist(),
         "wrong": packed(wrong),
-        "calibration": [round(value, 6) for value in model.calibration_],
+        "calibration": [round(value, 6) for value in astuple(model.calibration_)],
         "chosen": chosen(model),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.network.calibration import Calibration
-from tanlearn.network.inference import log_joint
+from tanlearn.network.inference import log_joint, log_posterior
 from tanlearn.network.quantization import FixedPoint
 from tanlearn.network.queries import log_evidence
 from tanlearn.network.structures import Structure
@@ -137,10 +137,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Take other class probabilities; models without ``tables_`` have their own way.
 
         They are meant for what comes out, after calibration: where nothing is known, they are it. So the tables hold
-        scores that become these probabilities.
+        their power of the temperature, and more of them is needed to outweigh what the features say. The power of a
+        calibration, of sums of prior and features, would be no rule of Bayes and is left out: naive Bayes of dependent
+        features, learnt at 50:50, had a log loss of 0.080 with it where one of 100 rows was of the second class, 0.054
+        without, and 0.060 is that of the prior alone.
         """
+        self.calibration_ = Calibration(self.calibration_.temperature)
         if self.calibration_ != Calibration():
-            log_prior = self.calibration_.scores(log_prior[np.newaxis])[0]
+            log_prior = log_posterior(log_prior[np.newaxis] * self.calibration_.temperature)[0]
         self.tables_ = self.tables_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Any:
@@ -155,7 +159,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         object
             A classifier like this one; this one stays as it is. Its probabilities are those of this prior; its tables,
-            and so what it draws and describes, hold scores of which ``calibration_`` makes this prior.
+            and so what it draws and describes, hold the prior to the power of the temperature of
+            ``calibration_``, of which only that is kept.
 
         Raises
         ------
@@ -288,18 +293,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        return {"structure": self.structure_, **self.calibration_._asdict(), **self.tables_.to_state()}
+        return {"structure": self.structure_, "calibration": asdict(self.calibration_), **self.tables_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
-        scale = {name: state.pop(name, 1.0) for name in Calibration._fields}
-        for name, value in scale.items():
-            if type(value) is not float or not 0 < value < np.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        calibration = Calibration(**state.pop("calibration", {}))
         structure, cells = fields(state, "structure", "cells")
         self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
-        self.structure_, self.calibration_ = structure, Calibration(**scale)
+        self.structure_, self.calibration_ = structure, calibration
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tables_") and hasattr(self, "encoder_")

@@ -9,8 +9,8 @@ are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``, ``above_4_75``, or `
 What names do not tell is in a property of each variable, which other programs pass over: ``property tanlearn = {...}``,
 an object of JSON with ``name``, the true name or null; ``column``, the number of the column, or -1 of the class; and
 either ``categories``, the true values of the states, or ``cut_points`` and ``typical_values``: all of them values as
-:mod:`tanlearn.files.models` describes them. The class may have ``temperature`` and ``power``, which other programs do
-not know: their probabilities are not calibrated, and the same classes are the most probable. Without a property, states
+:mod:`tanlearn.files.models` describes them. The class may have ``calibration``, which other programs do not know: their
+probabilities are those of the network itself, and the same classes are the most probable. Without a property, states
 are strings, and columns are named and ordered as the variables are.
 
 Probabilities are written with as many digits as it takes to make the same predictions from them, to the last bit (see
@@ -25,6 +25,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -246,7 +247,7 @@ def _to_network(model: Any, class_name: str) -> Network:
     named = hasattr(model, "feature_names_in_")
     notes: list[dict[str, Any]] = [{"name": class_name, "column": -1, "categories": model.classes_}]
     if model.calibration_ != Calibration():
-        notes[0] |= model.calibration_._asdict()
+        notes[0]["calibration"] = asdict(model.calibration_)
     notes += [{"name": name if named else None, "column": i, **columns[i]} for i, name in enumerate(names)]
     written = _distinct(map(_variable_name, [class_name, *names]), ignore_case=True)
     variables = {
@@ -297,8 +298,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
         pieces.append(_cells(network, target, name, parents, order).ravel())
 
     model = BayesNetClassifier(structure=structure, encoder=clone(encoder))
-    others = {"name", "column", *Calibration._fields}
-    known = [{key: value for key, value in notes[name].items() if key not in others} for name in features]
+    known = [{k: v for k, v in notes[name].items() if k not in ("name", "column", "calibration")} for name in features]
     has_cuts = any("cut_points" in column for column in known)
     model.encoder_ = restore_encoder(encoder, MDLPDiscretizer() if has_cuts else None, known)
     model.classes_ = classes
@@ -310,8 +310,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
             raise ValueError("two properties tanlearn give the same name: remove them.")
         model.feature_names_in_ = np.array(names, dtype=object)
         model.encoder_.feature_names_in_ = model.feature_names_in_.copy()
-    scale = {name: notes[target][name] for name in Calibration._fields if name in notes[target]}
-    model._set_state({"structure": structure, "cells": np.concatenate(pieces), **scale})
+    calibration = notes[target].get("calibration", {})
+    model._set_state({"structure": structure, "cells": np.concatenate(pieces), "calibration": calibration})
     return model
 
 
@@ -435,7 +435,8 @@ def _read_note(variable: Variable) -> dict[str, Any]:
         note = {k: Reader({}).decode(value) for k, value in json.loads(variable.note).items()}
         column = _read_values(note)
         told = {"name": note["name"], "column": note["column"], **column}
-        told |= {name: note[name] for name in Calibration._fields if name in note}
+        if "calibration" in note:
+            told["calibration"] = asdict(Calibration(**note["calibration"]))
         fields(note, *told)
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
             raise ValueError("name must be a string or null, and column an integer.")

@@ -8,8 +8,9 @@ Notes
 - ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
 - ``training``: an object with ``loss``, what the parameters were learnt with, as Python writes it, and ``n_iter``, for
   how many iterations or epochs; null where there is none, or a file did not keep it;
-- ``calibration``: an object with ``temperature`` and ``power``: a class is as probable as exp(-(d / temperature) **
-  power), normalised, if its joint log-probability is d below that of the most probable one;
+- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``: a class is as probable as exp(-d /
+  temperature * (d / pivot) ** (power - 1)), normalised, if its joint log-probability is d below that of the most
+  probable one;
 - ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
 - ``n_parameters``: the number of free parameters;
 - ``normalized``: whether probabilities add up to one. Those of tables of a few bits do not: they are exponentials of
@@ -34,6 +35,7 @@ product is then a score, and the class with the largest is predicted.)
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -94,7 +96,7 @@ def describe(model: Any) -> dict[str, Any]:
         "tanlearn": version("tanlearn"),
         "learner": {"class": type(model).__name__, "parameters": _parameters(model)},
         "training": _training(model),
-        "calibration": model.calibration_._asdict(),
+        "calibration": asdict(model.calibration_),
         "classes": _plain(model.classes_, "classes"),
         "class_probabilities": np.exp(tables.log_prior).tolist(),
         "n_parameters": tables.n_parameters,

@@ -38,8 +38,8 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
   - ``state``: an object of values: of classes with tables ``structure`` and ``cells``, a float64 array of
     log-probabilities. First come those of the classes; then, feature by feature, those of its state given the states
     of its parents and the class, a table [state][state of 1st parent][state of 2nd parent][class] whose last index runs
-    fastest; a feature with fewer parents lacks these indices. ``temperature`` and ``power``, floats: sums of them
-    become probabilities of the classes as :class:`~tanlearn.Calibration` says; where they are left out, 1.
+    fastest; a feature with fewer parents lacks these indices. ``calibration``, a dict of ``temperature``, ``power``
+    and ``pivot``: sums of them become probabilities of the classes as :class:`~tanlearn.Calibration` says.
     ``TANClassifier`` has ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to
     probabilities; and ``loss``, an object: what it was trained with. ``AODEClassifier`` has other keys. With the
     states of all features numbered through, and that of a constant feature at the end (V in all): ``is_parent``, bool

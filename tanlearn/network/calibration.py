@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
 
 from tanlearn._typing import FloatArray
 from tanlearn.network.inference import log_posterior
@@ -10,19 +12,28 @@ from tanlearn.network.inference import log_posterior
 __all__ = ["Calibration"]
 
 
-class Calibration(NamedTuple):
-    """A scale of scores: a class has a probability proportional to ``exp(-(distance / temperature) ** power)``.
+@dataclass(frozen=True)
+class Calibration:
+    """A scale of scores: a class is as probable as ``exp(-d / temperature * (d / pivot) ** (power - 1))``, normalised.
 
-    Its distance is that of its joint log-probability from the largest in the row, so the order of the classes stays as
-    it is. Of power 1, a temperature divides joint log-probabilities. A power below 1 is for scores whose large
-    distances mean less than small ones: what a network thinks a thousand times less probable still happens.
+    Its distance d is that of its joint log-probability from the largest in the row, so the order of the classes stays,
+    up to rounding. Of power 1, a temperature divides joint log-probabilities. A power below 1 is for networks that are
+    surer than they may be of what they think rare: distances beyond the pivot count less than by the temperature alone,
+    those before it more.
 
     Parameters
     ----------
     temperature : float, default=1.0
-        A distance in nats, positive.
+        In nats, positive.
     power : float, default=1.0
         Positive.
+    pivot : float, default=1.0
+        In nats, positive: where a power changes nothing.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no positive number.
 
     Examples
     --------
@@ -36,6 +47,14 @@ class Calibration(NamedTuple):
 
     temperature: float = 1.0
     power: float = 1.0
+    pivot: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+                raise ValueError(f"the {field.name} of a calibration must be a positive number, got {value!r}.")
+            object.__setattr__(self, field.name, float(value))
 
     def log_posterior(self, scores: FloatArray) -> FloatArray:
         """Return log p(class | observed features).
@@ -51,22 +70,8 @@ class Calibration(NamedTuple):
         """
         if self.power == 1:
             return log_posterior(scores / self.temperature)
-        # Powers of distances, which a posterior keeps: of a row of -inf they are 0, and no nan.
+        # The distances are those of the posterior, too: of a row of -inf they are 0, and no nan.
         posterior = log_posterior(scores)
         distances = posterior.max(axis=1, keepdims=True) - posterior
-        return log_posterior(-((distances / self.temperature) ** self.power))
-
-    def scores(self, log_probabilities: FloatArray) -> FloatArray:
-        """Return scores, normalised, of which these log-probabilities come out.
-
-        Parameters
-        ----------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            Of the classes; -inf is allowed.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        distances = log_probabilities.max(axis=1, keepdims=True) - log_probabilities
-        return log_posterior(-self.temperature * distances ** (1 / self.power))
+        unit = math.exp((math.log(self.temperature) + (self.power - 1) * math.log(self.pivot)) / self.power)
+        return log_posterior(-((distances / unit) ** self.power))

@@ -30,8 +30,8 @@ __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
 #: Where log losses are measured: 1/4 to 128, in steps of a square root of two.
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
-#: Rows a part at most that say how scores become probabilities: two numbers need no more.
-MOST_ROWS = 10_000
+#: Rows and scores a part at most that say how scores become probabilities: every look keeps them.
+MOST_ROWS, MOST_SCORES = 10_000, 500_000
 #: Held-out errors this many standard errors above the least are as good as it.
 TOLERANCE = 1.0
 
@@ -213,7 +213,7 @@ def choose(
     return Choice(
         index=index,
         n_iter=0 if iterations is None else iterations[look],
-        calibration=calibrate(distances, y, row_weights, _lowest(losses[index, look]), 1 / n_rows),
+        calibration=calibrate(distances, y, row_weights / min(1, row_weights.mean()), _lowest(losses[index, look])),
         iterations=np.array([0] if iterations is None else iterations[:n_looks]),
         errors=errors,
         log_losses=log_losses,
@@ -237,7 +237,9 @@ class _Path:
         self.iterations, self.patience = iterations, patience
         self.wrong: list[float] = []
         self.losses: list[FloatArray] = []
-        self.step = slice(None, None, -(-held_out.n_samples // MOST_ROWS))
+        rows = np.flatnonzero(held_out.weights)
+        most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
+        self.some = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
 
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
@@ -264,7 +266,7 @@ class _Path:
     def watched(self, look: int) -> tuple[AnyArray, IntArray, AnyArray]:
         """Return what calibrates at a look: distances of scores, true classes, and weights."""
         distances = self.distances[min(look, len(self.distances) - 1)]
-        return distances, self.held_out.y[self.step], self.held_out.weights[self.step]
+        return distances, self.held_out.y[self.some], self.held_out.weights[self.some]
 
     def look(self, tables: Tables) -> bool:
         """Classify the held-out rows, and return whether patience is at its end."""
@@ -272,7 +274,7 @@ class _Path:
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
         self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))
-        some = scores[self.step]
+        some = scores[self.some]
         self.distances.append((some.max(axis=1, keepdims=True) - some).astype(np.float32))
         if self.patience is None or self.iterations is None:
             return False

@@ -75,7 +75,7 @@ def test_what_is_measured_is_what_the_model_says():
     least = np.log(np.finfo(float).tiny)
     assert found["log_loss"] == pytest.approx(-(np.log(p[0, 0]) + np.log(p[1, 0]) + least) / 3)
     assert found["ece"] == pytest.approx(100 * abs(p.max(axis=1).sum() - 1) / 3)  # all in one bin
-    assert (found["calibration"], found["chosen"]) == ([1.0, 1.0], "")
+    assert (found["calibration"], found["chosen"]) == ([1.0, 1.0, 1.0], "")
 
 
 def test_what_was_chosen_is_said():

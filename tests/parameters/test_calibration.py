@@ -1,17 +1,20 @@
 """Scales of scores against an oracle, and which one suits rows against a search without gradients."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from oracles import calibration as oracle
 from scipy.optimize import minimize
 
-from tanlearn import Calibration
-from tanlearn.parameters.calibration import BOUNDS, calibrate
+from tanlearn import LBFGS, Calibration, ConditionalNLL, EncodedData, MaximumLikelihood, Structure
+from tanlearn.parameters.calibration import calibrate
+from tanlearn.parameters.held_out import choose
 
 INF = np.inf
 
 
-@pytest.mark.parametrize("scale", [(1.0, 1.0), (3.0, 1.0), (0.5, 0.6), (40.0, 1.7)])
+@pytest.mark.parametrize("scale", [(1.0, 1.0), (3.0, 1.0), (0.5, 0.6, 4.0), (40.0, 1.7, 0.3)])
 def test_probabilities_are_those_of_the_definition(scale):
     scores = np.random.default_rng(0).normal(-50, 9, (30, 4))
     scores[3] = -700.0
@@ -24,63 +27,107 @@ def test_probabilities_are_those_of_the_definition(scale):
     np.testing.assert_array_equal(Calibration(*scale).log_posterior(np.full((1, 4), -INF)), np.log([[0.25] * 4]))
 
 
-@pytest.mark.parametrize("scale", [(1.0, 1.0), (3.0, 1.0), (0.5, 0.6), (40.0, 1.7)])
-def test_scores_become_the_probabilities_that_were_asked_for(scale):
-    p = np.vstack([np.random.default_rng(1).dirichlet(np.ones(4), 20), [0.5, 0.0, 0.5, 0.0], [0.25] * 4])
-    with np.errstate(divide="ignore"):
-        scores = Calibration(*scale).scores(np.log(p))
-    np.testing.assert_allclose(np.exp(Calibration(*scale).log_posterior(scores)), p, rtol=1e-9)
-    np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1)
+def test_beyond_the_pivot_a_power_below_one_makes_less_sure():
+    scores = np.array([[0.0, -2.0], [0.0, -4.0], [0.0, -8.0]])
+    alone, bent = (np.exp(Calibration(3.0, power, 4.0).log_posterior(scores))[:, 0] for power in (1, 0.5))
+    assert bent[0] > alone[0]
+    assert bent[1] == pytest.approx(alone[1])
+    assert bent[2] < alone[2]
+
+
+@pytest.mark.parametrize("value", [0.0, -1, INF, np.nan, "2", None, True])
+@pytest.mark.parametrize("name", ["temperature", "power", "pivot"])
+def test_a_scale_is_made_of_positive_numbers(name, value):
+    with pytest.raises(ValueError, match=f"the {name} of a calibration must be a positive number, got"):
+        Calibration(**{name: value})
+    assert astuple(Calibration(**{name: np.float32(2)})).count(2.0) == 1
 
 
 def drawn_rows(n, temperature, power, seed=2):
     """Return distances of rows whose classes have the probabilities of a scale, and these classes."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(0, 8, (n, 3))
-    y = np.array([rng.choice(3, p=oracle.probabilities(row, temperature, power)) for row in scores.tolist()])
+    y = np.array([rng.choice(3, p=oracle.probabilities(row, temperature, power, 8.0)) for row in scores.tolist()])
     return scores.max(axis=1, keepdims=True) - scores, y
 
 
-@pytest.mark.parametrize(("power", "smoothing"), [(0.6, 0.0), (1.5, 0.0), (0.6, 0.3)])
-def test_no_other_scale_suits_the_rows_better(power, smoothing, monkeypatch):
-    monkeypatch.setattr("tanlearn.parameters.calibration.CLEARLY", -INF)
-    distances, y = drawn_rows(500, 4.0, power)
-    weights = np.random.default_rng(3).integers(1, 4, 500)
+@pytest.mark.parametrize("power", [0.6, 1.5])
+def test_no_other_scale_suits_the_rows_better(power, monkeypatch):
+    monkeypatch.setattr("tanlearn.parameters.calibration.NATS", -INF)
+    monkeypatch.setattr("tanlearn.parameters.calibration.STANDARD_ERRORS", -INF)
+    distances, y = drawn_rows(300, 4.0, power)
+    weights = np.random.default_rng(3).integers(1, 4, 300)
     rows = (-distances).tolist()
 
-    def log_loss(x):
-        return oracle.log_loss(rows, y, weights, *np.exp(np.clip(x, *BOUNDS.T)), smoothing)
+    def loss(x):
+        return sum(oracle.log_loss(rows, y, weights, np.exp(x[0]), np.exp(x[1]), 8.0))
 
-    alone = minimize(lambda x: log_loss([x[0], 0.0]), [1.0], method="Nelder-Mead")
-    best = minimize(log_loss, [1.0, 0.0], method="Nelder-Mead")
-    found = calibrate(distances, y, weights, np.exp(alone.x[0]), smoothing)
-    assert log_loss(np.log(found)) == pytest.approx(best.fun, rel=1e-5)
-    assert best.fun < alone.fun
-
-
-def test_a_power_that_is_there_is_found():
-    distances, y = drawn_rows(4000, 4.0, 0.6)
-    found = calibrate(distances, y, np.ones(4000), 4.0)
-    assert found == pytest.approx((4.0, 0.6), rel=0.15)
+    alone = minimize(lambda x: loss([x[0], 0.0]), [1.0], method="Nelder-Mead")
+    best = minimize(loss, [1.0, 0.0], method="Nelder-Mead")
+    found = calibrate(distances, y, weights, 30.0)
+    assert found.temperature == pytest.approx(np.exp(alone.x[0]), rel=1e-3)
+    assert sum(oracle.log_loss(rows, y, weights, *astuple(found))) == pytest.approx(best.fun, rel=1e-5)
+    assert best.fun < alone.fun - 1
 
 
-def test_a_power_that_is_not_there_stays_one():
-    """Without a threshold it would never be 1."""
-    for seed in range(10):
-        distances, y = drawn_rows(200, 4.0, 1.0, seed)
-        assert calibrate(distances, y, np.ones(200), 4.0) == Calibration(4.0)
+@pytest.mark.parametrize("power", [0.6, 1.7])
+def test_a_power_that_is_there_is_found(power):
+    distances, y = drawn_rows(4000, 4.0, power)
+    found = calibrate(distances, y, np.ones(4000), 1.0)
+    assert found.power == pytest.approx(power, rel=0.1)
+    expected = [oracle.probabilities(row, 4.0, power, 8.0) for row in (-distances).tolist()]
+    np.testing.assert_allclose(np.exp(found.log_posterior(-distances)), expected, atol=0.04)
 
 
-def test_weights_are_repeated_rows_and_scales_are_bounded():
-    distances, y = drawn_rows(300, 4.0, 0.6)
-    weights = np.random.default_rng(4).integers(0, 4, 300)
-    again = calibrate(np.repeat(distances, weights, axis=0), np.repeat(y, weights), np.ones(weights.sum()), 4.0)
-    weighted = calibrate(distances, y, weights, 4.0)
-    assert weighted.power < 1
-    # A row of weight 3 says as much as three rows, but is less of a proof, of which only the threshold is.
-    assert weighted == pytest.approx(again, rel=1e-4)
-    two = np.array([[0.0, 1.0], [0.0, 2.0]] * 50)
-    certain = calibrate(two, np.zeros(100, np.intp), np.ones(100), 1.0)  # always right: nothing is too certain
-    assert np.isfinite(certain).all()
-    assert 0.5 <= certain.power <= 2
-    assert 1e-3 <= certain.temperature <= 1e3
+@pytest.mark.parametrize("temperature", [1.0, 4.0, 10.0])
+def test_a_power_that_is_not_there_stays_one(temperature):
+    """Wherever the search for a temperature begins. (Without thresholds the power would never be 1.)"""
+    for seed in range(5):
+        distances, y = drawn_rows(400, temperature, 1.0, seed)
+        found = calibrate(distances, y, np.ones(400), 1.0)
+        assert found.power == 1
+        assert 0.5 < found.temperature / temperature < 2
+
+
+@pytest.mark.parametrize("n", [100, 1000, 10_000])
+def test_rows_that_are_all_right_ask_for_no_power(n):
+    distances = np.stack([np.zeros(n), np.random.default_rng(0).uniform(3, 50, n)], axis=1)
+    found = calibrate(distances, np.zeros(n, np.intp), np.ones(n), 1.0)
+    assert found.power == 1
+    assert 0.5 < found.temperature < 5
+
+
+def test_two_rows_are_one_of_weight_two():
+    for n in (60, 150, 300, 600):
+        distances, y = drawn_rows(n, 4.0, 0.6)
+        weights = np.random.default_rng(4).integers(1, 5, n)
+        again = calibrate(np.repeat(distances, weights, axis=0), np.repeat(y, weights), np.ones(weights.sum()), 4.0)
+        weighted = calibrate(distances, y, weights, 4.0)
+        assert astuple(weighted) == pytest.approx(astuple(again), rel=1e-3)
+
+
+def test_rows_that_choose_also_calibrate():
+    """Pairs of copied features, whom naive Bayes believes twice: weighted rows, in two parts."""
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, 3000)
+    hints = (y[:, np.newaxis] ^ (rng.random((3000, 3)) < 0.2)).astype(int)
+    X = np.where(rng.random((3000, 1)) < 0.5, np.repeat(hints[:, :1], 9, axis=1), np.repeat(hints, 3, axis=1))
+    data = EncodedData.from_codes(X, y, sample_weight=rng.integers(0, 3, 3000))
+    present = np.flatnonzero(data.weights)
+    parts = [(data.take(present[k::2]), data.take(present[1 - k :: 2])) for k in (0, 1)]
+    structure = Structure.naive_bayes(9)
+    choice = choose([LBFGS(loss=ConditionalNLL())], structure, parts, iterations=[0])
+    scores, rows, weights = [], [], []
+    for train, held_out in parts:
+        tables = MaximumLikelihood().fit(structure, train, rng)
+        scores += tables.layout.log_joint(held_out.codes, tables.cells).tolist()
+        rows += held_out.y.tolist()
+        weights += held_out.weights.tolist()
+
+    def loss(x):
+        return sum(oracle.log_loss(scores, rows, weights, np.exp(x[0]), np.exp(x[1]).clip(0.5, 2)))
+
+    best = minimize(loss, [1.0, 0.0], method="Nelder-Mead")
+    assert choice.calibration.power != 1
+    own = sum(oracle.log_loss(scores, rows, weights, *astuple(choice.calibration)))
+    assert own == pytest.approx(best.fun, rel=1e-5)
