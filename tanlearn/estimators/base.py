@@ -159,8 +159,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         object
             A classifier like this one; this one stays as it is. Its probabilities are those of this prior; its tables,
-            and so what it draws and describes, hold the prior to the power of the temperature of
-            ``calibration_``, of which only that is kept.
+            and so what it draws and describes, hold the prior to the power of the temperature; of ``calibration_``
+            nothing else is kept.
 
         Raises
         ------

@@ -41,14 +41,14 @@ N_STEPS, FAST = 2_000, 0.1
 class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
 
-    Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient
-    of the loss reaches the drawn tables directly and the distribution straight through a Gumbel softmax.
-    Afterwards the most probable structure is kept, with its tables only. Rate and temperature fall exponentially,
-    as published. The defaults are not the published ones (``loss=Hybrid(...)``,
-    ``init="uniform"``, 500 epochs, rates 0.03 and 0.001, temperature from 10): they start at the frequencies, with a
-    structure that settles sooner, in a fifth of the epochs; and where no loss is named, held-out rows choose with which
-    one, and for how long, the parameters of that structure are learnt, and how scores become probabilities.
-    How both do beside fixed settings, on all sets at hand: benchmarks/quality/defaults.md.
+    Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient of the loss
+    reaches the drawn tables directly and the distribution straight through a Gumbel softmax. Afterwards the most
+    probable structure is kept, with its tables only. Rate and temperature fall exponentially, as published. The
+    defaults are not the published ones (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03 and 0.001,
+    temperature from 10): they start at the frequencies, with a structure that settles sooner, in a fifth of the epochs;
+    and where no loss is named, held-out rows choose with which one, and for how long, the parameters of that structure
+    are learnt, and how scores become probabilities. How both do beside fixed settings, on all sets at hand:
+    benchmarks/quality/defaults.md.
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
     parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times

@@ -35,8 +35,8 @@ class HybridCV(BaseEstimator):
     end, what is few and noisy wants hardly more than frequencies, and wide tables want margins and mini-batches. So
     L-BFGS follows three losses on folds, and its iterates classify the rows left out, as do the tables that
     mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which
-    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell how
-    scores become probabilities.
+    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell how scores become
+    probabilities.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What calibration.md shows: models that differ in the temperature alone, and what that does."""
+"""What calibration.md shows: models that differ in the calibration alone, and what that does."""
 
 import numpy as np
 import pytest
