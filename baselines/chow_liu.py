@@ -7,6 +7,7 @@ tree, directed away from a root, is the most likely TAN structure (order-based 2
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
+from tanlearn.kernels.spanning import hang_on, insert_vertices
 from tanlearn.network.counts import CountState
 from tanlearn.network.structures import Structure
 
@@ -88,7 +90,7 @@ class ChowLiu(BaseEstimator):
         ValueError
             If ``root`` is no feature of the data.
         TableMemoryError
-            If the counts that are made densely would need more memory than they may take.
+            If there is no room for the counts of all pairs, on "cuda".
         """
         self._check(data.n_features)
         return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
@@ -124,20 +126,32 @@ class ChowLiu(BaseEstimator):
         named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
         price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = information.n_states - 1
-        n_parameters = np.outer(free, free) * information.n_classes
-        gain = information.of_pairs
-        if price:  # without rows, nothing pays for an edge
-            gain = gain - price / max(information.weight, _NOTHING) * n_parameters
-        return Structure(maximum_spanning_forest(gain, self.root, spanning=self.penalty is None))
+        n_features = len(free)
+
+        def gains() -> Iterator[tuple[int, FloatArray]]:
+            for first, gain in information.of_pairs(np.arange(n_features)):
+                if price:  # without rows, nothing pays for an edge
+                    n_parameters = np.outer(free[first : first + len(gain)], free[: gain.shape[1]])
+                    n_parameters *= information.n_classes
+                    gain -= price / max(information.weight, _NOTHING) * n_parameters
+                yield first, gain
+
+        parent = maximum_spanning_forest(gains(), n_features, self.root, spanning=self.penalty is None)
+        return Structure(parent)
 
 
-def maximum_spanning_forest(gain: FloatArray, root: int, *, spanning: bool) -> IntArray:
+def maximum_spanning_forest(
+    gains: Iterable[tuple[int, FloatArray]], n_features: int, root: int, *, spanning: bool
+) -> IntArray:
     """Return the parents of the maximum-weight forest, each tree hanging on the root or its lowest feature.
 
     Parameters
     ----------
-    gain : ndarray of shape (n_features, n_features)
-        Symmetric edge weights; the diagonal is not read.
+    gains : iterable of (int, ndarray of shape (n_rows, first + n_rows))
+        Edge weights, block of rows by block of rows: the number ``first`` of a block's first feature, then the weights
+        of the edges of features ``first``, ``first + 1``, ... to all before them; others are not read.
+    n_features : int
+        Number of features.
     root : int
         Feature that the tree with it hangs on.
     spanning : bool
@@ -153,26 +167,25 @@ def maximum_spanning_forest(gain: FloatArray, root: int, *, spanning: bool) -> I
     --------
     >>> import numpy as np
     >>> from tanlearn.baselines.chow_liu import maximum_spanning_forest
-    >>> gain = np.array([[0, 3, 1], [3, 0, 2], [1, 2, 0.0]])
-    >>> maximum_spanning_forest(gain, 2, spanning=True).tolist()
+    >>> gain = np.array([[0, 0, 0], [3, 0, 0], [1, 2, 0.0]])
+    >>> maximum_spanning_forest([(0, gain)], 3, 2, spanning=True).tolist()
     [1, 2, -1]
     """
     from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
+    from scipy.sparse.csgraph import connected_components
 
-    n_features = gain.shape[0]
-    i, j = np.triu_indices(n_features, 1)
-    edge = gain[i, j]
-    keep = np.full(edge.shape, True) if spanning else edge > 0
-    order = np.argsort(-edge[keep], kind="stable")
-    cost = np.empty(len(order))
-    cost[order] = np.arange(1, len(order) + 1)  # ranks: no two edges are equal, so no sorting decides
-    tree = minimum_spanning_tree(coo_array((cost, (i[keep], j[keep])), shape=(n_features, n_features)).tocsr())
-    labels = connected_components(tree, directed=False)[1]
-    parent = np.full(n_features, -1, dtype=np.intp)
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        start = root if root in members else members[0]
-        order, predecessors = breadth_first_order(tree, start, directed=False)
-        parent[order[1:]] = predecessors[order[1:]]
+    parent, weight, n_children = np.full(n_features, -1), np.zeros(n_features), np.zeros(n_features, np.intp)
+    to_come, best, changed = np.empty((3, n_features), np.intp)
+    best_weight = np.empty(n_features)
+    for first, gain in gains:
+        insert_vertices(gain, first, parent, weight, n_children, to_come, best, best_weight, changed)
+    if not spanning:
+        parent[weight <= 0] = -1
+    child = np.flatnonzero(parent >= 0)
+    edges = coo_array((np.ones(len(child)), (child, parent[child])), shape=(n_features, n_features))
+    labels = connected_components(edges, directed=False)[1]
+    tops = np.unique(labels, return_index=True)[1]
+    tops[labels[root]] = root
+    for top in tops:
+        hang_on(top, -1, 0.0, parent, weight, n_children)
     return parent

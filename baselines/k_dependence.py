@@ -99,9 +99,15 @@ class KDependence(BaseEstimator):
         """Return the structure that information decides."""
         order = np.argsort(-information.of_class, kind="stable")
         parents = np.full((len(order), MAX_PARENTS), -1)
-        for position, i in enumerate(order):
-            earlier, of_pairs = np.sort(order[:position]), information.of_pairs[i]
-            best = earlier[np.argsort(-of_pairs[earlier], kind="stable")][: self.k]
-            best = best[of_pairs[best] > self.threshold]
-            parents[i, : len(best)] = best
+        for first, block in information.of_pairs(order):
+            for position, row in enumerate(block, first):
+                of_pairs, earlier = row[:position], order[:position]
+                for number in range(min(self.k, position)):
+                    most = of_pairs.max()
+                    if not most > self.threshold:
+                        break
+                    equal = np.flatnonzero(of_pairs == most)
+                    best = equal[earlier[equal].argmin()]
+                    parents[order[position], number] = earlier[best]
+                    of_pairs[best] = -np.inf
         return Structure(parents)

@@ -6,7 +6,7 @@ are many, and not over the words of a class, which may be few.
 """
 # Shapes: n samples, d features, C classes, F packed features, V values that they have together, W words of 64 bits.
 # codes (d, n_all), read from sample `first` on; y (n,); bit (n,): that of every sample; features (F,), ascending
-# start (F + 1,): values of packed feature p are columns start[p]:start[p + 1]; bits (W, V) uint64
+# start (F + 1,): sets of packed feature p are columns start[p]:start[p + 1]; bits, others (W, V) uint64
 # class_word (C + 1,), even: words of class c are class_word[c]:class_word[c + 1]
 # shared (C, values of p, values before p): scratch; pair_offset and counts as in kernels/counts.py
 
@@ -44,37 +44,42 @@ def number_samples(y, next_bit, bit):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pack_values(codes, first, bit, features, start, missing, bits):  # type: ignore[no-untyped-def]
-    """Add every sample to the set of each of its values; a missing one is in none."""
+def pack_values(codes, first, bit, features, start, bits):  # type: ignore[no-untyped-def]
+    """Add every sample to the set of each of its values; one whose value has no set, or is missing, is in none."""
     for p in range(features.shape[0]):
         x = codes[features[p]][first : first + bit.shape[0]]
-        column = start[p]
+        column, n_sets = start[p], start[p + 1] - start[p]
         for k in range(bit.shape[0]):
-            if x[k] != missing:
+            if x[k] < n_sets:
                 bits[bit[k] >> 6, column + x[k]] |= _ONE << np.uint64(bit[k] & 63)
 
 
 @kernel
-def count_packed_pairs(bits, class_word, p, features, start, n_classes, pair_offset, shared, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of (value of feature p, value of feature q, class) for every packed q < p.
+def count_shared(bits, column, n_sets, others, width, first, last, counts):  # type: ignore[no-untyped-def]
+    """Write how many samples of words ``first`` to ``last`` sets from ``column`` on share with the first of others.
 
     Two words at a time: the counters are then read and written half as often (usps: 14 ms -> 11 ms).
     """
+    for x in range(n_sets):
+        counts[x][:width] = 0
+    for w in range(first, last, 2):
+        even, odd = bits[w], bits[w + 1]
+        left, right = others[w][:width], others[w + 1][:width]
+        for x in range(n_sets):
+            own, other = even[column + x], odd[column + x]
+            row = counts[x]
+            for v in range(width):
+                row[v] += popcount(left[v] & own) + popcount(right[v] & other)
+
+
+@kernel
+def count_packed_pairs(bits, class_word, p, features, start, n_classes, pair_offset, shared, counts):  # type: ignore[no-untyped-def]
+    """Add the counts of (value of feature p, value of feature q, class) for every packed q < p."""
     width = start[p]
     n_values = start[p + 1] - width
     i = features[p]
     for c in range(n_classes):
-        of_class = shared[c]
-        for x in range(n_values):
-            of_class[x][:width] = 0
-        for w in range(class_word[c], class_word[c + 1], 2):
-            even, odd = bits[w], bits[w + 1]
-            left, right = even[:width], odd[:width]
-            for x in range(n_values):
-                own, other = even[width + x], odd[width + x]
-                row = of_class[x]
-                for v in range(width):
-                    row[v] += popcount(left[v] & own) + popcount(right[v] & other)
+        count_shared(bits, width, n_values, bits, width, class_word[c], class_word[c + 1], shared[c])
     for q in range(p):
         pair = i * (i - 1) // 2 + features[q]
         table = counts[pair_offset[pair] : pair_offset[pair + 1]]

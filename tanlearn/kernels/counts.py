@@ -36,19 +36,22 @@ def count_families(codes, y, weight, child, parents, n_states, offset, missing, 
 
 
 @kernel
+def add_pair(x, z, y, weight, n_parent, n_classes, missing, table):  # type: ignore[no-untyped-def]
+    """Add the counts of (value of x, value of z, class); samples missing either are left out."""
+    width = n_parent * n_classes
+    for k in range(y.shape[0]):
+        if x[k] != missing and z[k] != missing:
+            table[x[k] * width + z[k] * n_classes + y[k]] += weight[k]
+
+
+@kernel
 def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, missing, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of (value of i, value of j, class) for every j of others; samples missing either are left out."""
-    n = y.shape[0]
-    x = codes[i]
+    """Add the counts of (value of i, value of j, class) for every j of others, j < i."""
     for o in range(others.shape[0]):
         j = others[o]
         pair = i * (i - 1) // 2 + j
         table = counts[pair_offset[pair] : pair_offset[pair + 1]]
-        z = codes[j]
-        width = n_states[j] * n_classes
-        for k in range(n):
-            if x[k] != missing and z[k] != missing:
-                table[x[k] * width + z[k] * n_classes + y[k]] += weight[k]
+        add_pair(codes[i], codes[j], y, weight, n_states[j], n_classes, missing, table)
 
 
 @kernel
@@ -139,4 +142,4 @@ def sparse_information(  # type: ignore[no-untyped-def]
                 units -= xlogx(sides[cell], scale)
                 sides[cell] = 0
         of_class[:] = 0
-        information[others[o]] = nats(units, scale, total)
+        information[o] = nats(units, scale, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -10,27 +11,22 @@ from typing import Any
 import numpy as np
 
 from tanlearn._memory import check_memory
-from tanlearn._threads import in_blocks, number_of_threads
+from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
 from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
-from tanlearn.network.tables import MAX_PARENTS, TableLayout
+from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
+from tanlearn.network.tables import TableLayout
 
-__all__ = ["CountState", "type_with_room"]
+__all__ = ["CountState", "class_information", "type_with_room"]
 
 _FORMAT = 1
 
-# A word of 64 samples of two values costs an eighth of counting one sample by itself (0.15 ns to 1.25 ns), and what
-# was counted in words costs as much as a sample for every cell that it is added to.
-_SAMPLE_COST = 8
-_CELL_COST = 8
 # Rows whose sets are in memory at once: 8 kB a value.
 _BLOCK = 2**16
-# Samples, or what costs as much, that are worth a thread: 20 ms, because joblib looks for results every 10 ms.
-_WORTH_A_THREAD = 2**24
 
 # What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than there
 # is, zipfile RuntimeError for encryption and, as NotImplementedError, for versions of the format that it does not know.
@@ -90,8 +86,7 @@ class CountState:
         )
         self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
         self.n_classes = int(n_classes)
-        none = np.full((self.n_features, MAX_PARENTS), -1, np.intp)
-        self._layout = TableLayout.of_parents(none, self.n_states, self.n_classes)
+        self._layout = TableLayout.of_features(self.n_states, self.n_classes)
         child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) is number i (i - 1) / 2 + j
         sizes = self.n_states[child] * self.n_states[parent] * self.n_classes
         self._pair_offset: IntArray = np.append(0, np.cumsum(sizes)).astype(np.intp)
@@ -291,16 +286,7 @@ class CountState:
         ndarray of shape (n_features,)
             Unsmoothed, of the rows that do not miss the feature.
         """
-        margins = np.empty(int(self.n_states.max()) + self.n_classes + 1, self.dtype)
-        # The class in the place of the second feature, and a single class to condition on.
-        return np.array(
-            [
-                kernels.conditional_mutual_information(
-                    self.feature(i).ravel(), self.n_states[i], self.n_classes, 1, margins
-                )
-                for i in range(self.n_features)
-            ]
-        )
+        return class_information(self._layout, self._cells)
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes, to be stored or sent; no pickle is involved.
@@ -378,8 +364,7 @@ class CountState:
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
         """Add the pair counts of a batch: in words where both features have few values, else sample by sample."""
         on_cpu, missing = data.device == "cpu", missing_code(data.codes.dtype)
-        words = self.n_states**2 * (data.n_samples // 64 + _CELL_COST * self.n_classes)
-        is_packed = (words <= _SAMPLE_COST * data.n_samples) & (data.sample_weight is None) & on_cpu
+        is_packed = are_packed(data)
         backend = backend_of(data.device)
         arrays = data.codes, data.y, weights, np.arange(self.n_features), self.n_states, self._pair_offset, self._pairs
         codes, y, weights, features, n_states, offset, pairs = backend.put(*arrays)
@@ -399,13 +384,10 @@ class CountState:
 
     def _count_packed(self, codes: Codes, first: int, y: IntArray, features: IntArray, n_jobs: int | None) -> None:
         """Add the pair counts of some features in a block of rows."""
-        # Every class starts at a word of its own, and two words are taken at a time.
-        class_word = np.append(0, np.cumsum(2 * -(-np.bincount(y, minlength=self.n_classes) // 128)))
-        bit = np.empty(len(y), np.intp)
-        bit_kernels.number_samples(y, 64 * class_word[:-1], bit)
+        class_word, bit = number_bits(y, self.n_classes)
         start = np.append(0, np.cumsum(self.n_states[features]))
         bits = np.zeros((class_word[-1], start[-1]), np.uint64)
-        bit_kernels.pack_values(codes, first, bit, features, start, missing_code(codes.dtype), bits)
+        bit_kernels.pack_values(codes, first, bit, features, start, bits)
 
         def count(p: int) -> None:
             shared = np.empty((self.n_classes, self.n_states[features[p]], start[p]), np.int64)
@@ -413,7 +395,7 @@ class CountState:
                 bits, class_word, p, features, start, self.n_classes, self._pair_offset, shared, self._pairs
             )
 
-        _each_child(count, len(features), bits.shape[0] * bits.shape[1] ** 2 // (2 * _SAMPLE_COST), n_jobs)
+        _each_child(count, len(features), bits.shape[0] * bits.shape[1] ** 2 // (2 * WORDS_A_SAMPLE), n_jobs)
 
     def _cast(self, dtype: Any) -> None:
         """Change the type of the counts."""
@@ -427,6 +409,31 @@ class CountState:
                 f"counts add up only over one and the same table: this state has {self.n_classes} classes and "
                 f"n_states {self.n_states.tolist()}, the other {n_classes} and {np.asarray(n_states).tolist()}."
             )
+
+
+def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
+    """Return I(X_i; C) of the empirical distribution, in nats.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature, without parents.
+    counts : ndarray of shape (n_cells,)
+        What its ``count`` returns.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Unsmoothed, of the rows that do not miss the feature.
+    """
+    margins = np.empty(int(layout.n_states.max()) + layout.n_classes + 1, counts.dtype)
+    # The class in the place of the second feature, and a single class to condition on.
+    return np.array(
+        [
+            kernels.conditional_mutual_information(counts[first:last], n_values, layout.n_classes, 1, margins)
+            for n_values, (first, last) in zip(layout.n_states, itertools.pairwise(layout.offset), strict=True)
+        ]
+    )
 
 
 def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
@@ -463,8 +470,7 @@ def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
     """Call ``work`` for every feature after the first, and for the last ones, which take longest, first."""
-    n_threads = min(number_of_threads(n_jobs), 1 + cost // _WORTH_A_THREAD)
-    in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, n_threads)
+    in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:

@@ -78,6 +78,23 @@ class TableLayout:
         """
         return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
 
+    @classmethod
+    def of_features(cls, n_states: IntArray, n_classes: int) -> TableLayout:
+        """Return the layout with one table a feature, given the class only.
+
+        Parameters
+        ----------
+        n_states : ndarray of shape (n_features,), intp
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TableLayout
+        """
+        return cls.of_parents(np.full((len(n_states), MAX_PARENTS), -1, np.intp), n_states, n_classes)
+
     @property
     def n_tables(self) -> int:
         """Number of tables, the class prior not counted."""

@@ -5,10 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from oracles import networks as naive
+from oracles import spanning as sorting
 
 from tanlearn import CountState, EncodedData
 from tanlearn.baselines import ChowLiu
 from tanlearn.baselines.chow_liu import maximum_spanning_forest
+from tanlearn.kernels.mathematics import log
 
 RNG = np.random.default_rng(0)
 
@@ -61,7 +63,7 @@ def test_every_tree_of_a_forest_hangs_on_the_root_or_its_lowest_feature():
         5: [-1, 3, 0, 5, 2, -1],
     }
     for root, parent in forests.items():
-        assert maximum_spanning_forest(gain, root, spanning=False).tolist() == parent
+        assert maximum_spanning_forest([(0, gain)], 6, root, spanning=False).tolist() == parent
 
 
 @pytest.mark.parametrize("root", range(4))
@@ -165,14 +167,14 @@ def test_an_edge_worth_exactly_its_price_is_left_out():
     for penalty in (0.0, "aic", "bic"):
         assert ChowLiu(penalty=penalty).learn(data, RNG).parent.tolist() == [-1, -1]
     gain = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])
-    assert maximum_spanning_forest(gain, 0, spanning=False).tolist() == [-1, -1, 0]
+    assert maximum_spanning_forest([(0, gain)], 3, 0, spanning=False).tolist() == [-1, -1, 0]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_spanning_tree_is_the_heaviest(seed):
     gain = np.random.default_rng(seed).normal(size=(4, 4))
     gain += gain.T
-    parent = maximum_spanning_forest(gain, 0, spanning=True)
+    parent = maximum_spanning_forest([(0, gain)], 4, 0, spanning=True)
     weights = [
         sum(gain[i, j] for i, j in enumerate(forest) if j >= 0)
         for forest in itertools.product(range(-1, 4), repeat=4)
@@ -213,6 +215,42 @@ def test_of_equal_edges_the_order_of_the_features_decides(seed):
     data = EncodedData.from_codes(X, rng.integers(0, 3, 40))
     parent = ChowLiu().learn(data, RNG).parent
     assert {frozenset((i, j)) for i, j in enumerate(parent.tolist()) if j >= 0} == first_of_the_heaviest(data)
+
+
+def former_tree(data, penalty, root):
+    """The way trees were learnt before: counts of all pairs, a matrix of information, all edges sorted."""
+    state = CountState(data.n_states, data.n_classes).update(data)
+    gain = np.rint(state.conditional_mutual_information() * 2.0**40) / 2.0**40
+    weight = float(state.class_counts.sum())
+    price = {None: 0.0, "aic": 1.0, "bic": log(max(weight, 1.0)) / 2}.get(penalty, penalty)
+    free = data.n_states - 1
+    if price:
+        gain = gain - price / weight * (np.outer(free, free) * data.n_classes)
+    return sorting.maximum_spanning_forest(gain, root, spanning=penalty is None)
+
+
+@pytest.mark.parametrize("weights", [None, "integer", "real"])
+@pytest.mark.parametrize("d", [2, 30, 300])
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("gaps", [0, 0.1])
+def test_trees_are_those_of_sorting_all_pairs(d, n_classes, gaps, weights, monkeypatch):
+    """Of features of one to seven values, some of them copies or constant, so that there are ties."""
+    rng = np.random.default_rng(d + n_classes)
+    n = 80
+    n_states = rng.integers(1, 8, d)
+    X = rng.integers(0, n_states, (n, d))
+    copied, sources = rng.permutation(d)[: d // 3], rng.permutation(d)[: d // 3]
+    X[:, copied] = X[:, sources] % n_states[copied]
+    X[(rng.random((n, d)) < gaps) & (rng.random(d) < 0.5)] = -1
+    weight = {None: None, "integer": rng.integers(0, 3, n), "real": rng.uniform(0, 2, n)}[weights]
+    y = rng.integers(0, n_classes, n)
+    data = EncodedData.from_codes(X, y, n_states=n_states, n_classes=n_classes, sample_weight=weight)
+    monkeypatch.setattr("tanlearn.network.pair_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.network.pair_information._BLOCK", 3000)
+    monkeypatch.setattr("tanlearn.network.packing._WORTH_A_THREAD", 1)
+    for penalty, root, n_jobs in ((None, 0, 1), (None, d // 2, 2), ("aic", d - 1, 1), ("bic", 1, 2), (0.1, 0, 1)):
+        found = ChowLiu(penalty=penalty, root=root, n_jobs=n_jobs).learn(data, RNG).parent
+        assert found.tolist() == former_tree(data, penalty, root).tolist()
 
 
 def test_single_feature():

@@ -72,7 +72,7 @@ LIMITS = (
     ("network.inference", "_BLOCK", 16),
     ("network.elimination", "_BLOCK", 16),
     ("baselines.aode", "_BLOCK", 16),
-    ("network.counts", "_WORTH_A_THREAD", 1),
+    ("network.packing", "_WORTH_A_THREAD", 1),
     ("training.engines", "SHARED_ROWS", 10),
 )
 BACKENDS = ("loky", "threading")

@@ -42,7 +42,7 @@ def test_packed_pair_counts_equal_oracle(first):
     bit = np.empty(140, np.intp)
     kernels.number_samples(y, 64 * class_word[:-1], bit)
     bits = np.zeros((6, 9), np.uint64)
-    kernels.pack_values(codes, first, bit, features, start, MISSING, bits)
+    kernels.pack_values(codes, first, bit, features, start, bits)
     sizes = [N_STATES[i] * N_STATES[j] * N_CLASSES for i in range(4) for j in range(i)]
     pair_offset = np.append(0, np.cumsum(sizes))
     counts = np.full(pair_offset[-1], 5)

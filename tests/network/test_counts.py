@@ -55,9 +55,9 @@ COUNT_BY_ITSELF, COUNT_IN_WORDS = 0, 10**9
 
 def counted_at(cost, data, monkeypatch, block=2**16, **options):
     """Return the state when a sample is taken to cost so much: what is cheaper is counted so."""
-    monkeypatch.setattr("tanlearn.network.counts._SAMPLE_COST", cost)
+    monkeypatch.setattr("tanlearn.network.packing.WORDS_A_SAMPLE", cost)
     monkeypatch.setattr("tanlearn.network.counts._BLOCK", block)
-    monkeypatch.setattr("tanlearn.network.counts._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("tanlearn.network.packing._WORTH_A_THREAD", 1)
     return state(data, **options)
 
 
@@ -153,7 +153,7 @@ def test_real_weights_turn_counts_into_floats():
 
 def test_threads_change_nothing(monkeypatch):
     data = random_data(3)
-    monkeypatch.setattr("tanlearn.network.counts._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("tanlearn.network.packing._WORTH_A_THREAD", 1)
     assert state(data, n_jobs=2) == state(data, n_jobs=1)
     one, two = (state(data).conditional_mutual_information(n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)

@@ -1,0 +1,232 @@
+"""Conditional mutual information of pairs of features whose counts are kept for no longer than it takes.
+
+Sums of ``xlogx`` are sums of integers, so in whatever order the cells of a pair are found, the information of integer
+counts is, to the last bit, what ``conditional_mutual_information`` makes of its table.
+"""
+# Shapes: n samples, d features, C classes, W words of bits (kernels/bits.py). codes (d, n); y (n,); weight (n,)
+# A feature of k values has sets of samples of all of them if samples miss it, else of all but the last, which has what
+# remains: those of feature f of a tile are columns start[f]:start[f + 1].
+# margins ((values of both + 1) * C,), counts (values of one * values of the other * C,): scratch
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.bits import count_shared
+from tanlearn.kernels.counts import add_pair, conditional_mutual_information
+from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
+
+
+class Tile(NamedTuple):
+    """Features whose sets of samples are in the cache together; F of them with V sets."""
+
+    bits: Any  # (W, V) uint64
+    start: Any  # (F + 1,)
+    n_states: Any  # (F,)
+    sizes: Any  # (C, V): samples in every set
+    own_units: Any  # (F,): sum of x log x over values and classes of a feature that no sample misses
+    place: Any  # (F,): their rows or columns of information
+
+
+class Classes(NamedTuple):
+    """Samples of every class, and x log x of numbers of samples."""
+
+    word: Any  # (C + 1,): those of class c are in words word[c]:word[c + 1]
+    size: Any  # (C,)
+    scales: Any  # (L,), ascending powers of two; the first is that of all samples
+    units: Any  # (L, M): x log x of 0 to M - 1, in units of 1 / scales[l]
+
+
+class Scratch(NamedTuple):
+    """Integers that two tiles need while they meet, for up to K values."""
+
+    shared: Any  # (C, K, V)
+    rest: Any  # (V,)
+    cells: Any  # (V,)
+    lasts: Any  # (F,)
+    totals: Any  # (F,)
+    counts: Any  # (K * K * C,)
+    margins: Any  # ((2 K + 1) * C,)
+
+
+@kernel
+def tabulate_xlogx(scales, units):  # type: ignore[no-untyped-def]
+    """Write x log x in units of 1 / scales[l], for every x that a table of counts with this scale may hold."""
+    for k in range(scales.shape[0]):
+        row = units[k]
+        for x in range(row.shape[0]):
+            if x > 0 and unit_scale(np.float64(x)) < scales[k]:
+                break
+            row[x] = xlogx(x, scales[k])
+
+
+@kernel
+def look_up(x, scale, row):  # type: ignore[no-untyped-def]
+    """Return x log x in units of 1 / scale; a logarithm takes 20 ns, a table 1."""
+    return row[x] if x < row.shape[0] else xlogx(x, scale)
+
+
+@kernel
+def sum_own_units(start, sizes, classes, own_units):  # type: ignore[no-untyped-def]
+    """Write the sum of x log x over the values and classes of every feature, as if no sample missed it."""
+    scale, row = classes.scales[0], classes.units[0]
+    for f in range(own_units.shape[0]):
+        total = np.int64(0)
+        for c in range(classes.size.shape[0]):
+            rest = classes.size[c]
+            for v in range(start[f], start[f + 1]):
+                total += look_up(sizes[c, v], scale, row)
+                rest -= sizes[c, v]
+            total += look_up(rest, scale, row)
+        own_units[f] = total
+
+
+@kernel
+def add_xlogx(values, largest, scale, row, totals):  # type: ignore[no-untyped-def]
+    """Add x log x of every value up to a largest one, in units of 1 / scale; all from the table if it is that long."""
+    if largest < row.shape[0]:
+        for k in range(values.shape[0]):
+            totals[k] += row[np.uint64(values[k])]  # vector code, as no sign is asked for
+    else:
+        for k in range(values.shape[0]):
+            totals[k] += xlogx(values[k], scale)
+
+
+@kernel
+def sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells, totals):  # type: ignore[no-untyped-def]
+    """Write the sum of x log x over the cells of a feature and each of some others, as if no sample missed any.
+
+    Of pairs of sets only; the cells of a last value are what remains. All others at once, as they are few cells each.
+    """
+    scale, row = classes.scales[0], classes.units[0]
+    start, width = other.start, other.start[n_others]
+    column, n_sets = tile.start[f], tile.start[f + 1] - tile.start[f]
+    rest, cells, lasts, totals = rest[:width], cells[:width], lasts[:n_others], totals[:n_others]
+    cells[:] = 0
+    totals[:] = 0
+    for c in range(classes.size.shape[0]):
+        sizes = other.sizes[c][:width]
+        for v in range(width):
+            rest[v] = sizes[v]
+        left = classes.size[c]
+        for x in range(n_sets + 1):
+            # The last value has what the others leave.
+            own = shared[c, x][:width] if x < n_sets else rest
+            size = tile.sizes[c, column + x] if x < n_sets else left
+            left -= size
+            if x < n_sets:
+                for v in range(width):
+                    rest[v] -= own[v]
+            for q in range(n_others):
+                last = size
+                for z in range(start[q], start[q + 1]):
+                    last -= own[z]
+                lasts[q] = last
+            add_xlogx(own, classes.size[c], scale, row, cells)
+            add_xlogx(lasts, classes.size[c], scale, row, totals)
+    for q in range(n_others):
+        for z in range(start[q], start[q + 1]):
+            totals[q] += cells[z]
+
+
+@kernel
+def fill_table(shared, tile, f, other, q, counts):  # type: ignore[no-untyped-def]
+    """Write the counts [x][z][c] of two features of which samples miss one or both."""
+    n_classes = shared.shape[0]
+    first, n_others, n_parent = other.start[q], other.start[q + 1] - other.start[q], other.n_states[q]
+    column, n_sets, n_values = tile.start[f], tile.start[f + 1] - tile.start[f], tile.n_states[f]
+    for c in range(n_classes):
+        for z in range(n_others):
+            rest = other.sizes[c, first + z]
+            for x in range(n_sets):
+                counts[(x * n_parent + z) * n_classes + c] = shared[c, x, first + z]
+                rest -= shared[c, x, first + z]
+            if n_sets < n_values:
+                counts[(n_sets * n_parent + z) * n_classes + c] = rest
+        if n_others < n_parent:
+            for x in range(n_sets):
+                rest = tile.sizes[c, column + x]
+                for z in range(n_others):
+                    rest -= shared[c, x, first + z]
+                counts[(x * n_parent + n_others) * n_classes + c] = rest
+
+
+@kernel
+def tabulated_information(counts, n_values, n_parent, n_classes, margins, scales, units):  # type: ignore[no-untyped-def]
+    """Return what ``conditional_mutual_information`` does of integer counts, with logarithms out of a table."""
+    n_sides = (n_values + n_parent) * n_classes
+    margins[: n_sides + n_classes] = 0
+    for x in range(n_values):
+        for z in range(n_parent):
+            for c in range(n_classes):
+                count = counts[(x * n_parent + z) * n_classes + c]
+                margins[x * n_classes + c] += count
+                margins[(n_values + z) * n_classes + c] += count
+                margins[n_sides + c] += count
+    n_samples = np.int64(0)
+    for c in range(n_classes):
+        n_samples += margins[n_sides + c]
+    if n_samples == 0:
+        return 0.0
+    level = np.searchsorted(scales, unit_scale(np.float64(n_samples)))
+    scale, row = scales[level], units[level]
+    total = np.int64(0)
+    for k in range(n_values * n_parent * n_classes):
+        total += look_up(counts[k], scale, row)
+    for k in range(n_sides):
+        total -= look_up(margins[k], scale, row)
+    for k in range(n_sides, n_sides + n_classes):
+        total += look_up(margins[k], scale, row)
+    return nats(total, scale, np.float64(n_samples))
+
+
+@kernel
+def packed_information(tile, other, is_same, classes, scratch, information):  # type: ignore[no-untyped-def]
+    """Write I(X; Z | C) for every X of a tile and every Z of another one, or that stands before X in the same."""
+    shared, rest, cells, lasts, totals, counts, margins = scratch
+    n_classes = classes.size.shape[0]
+    scale, row = classes.scales[0], classes.units[0]
+    n_samples, class_units = np.int64(0), np.int64(0)
+    for c in range(n_classes):
+        n_samples += classes.size[c]
+        class_units += look_up(classes.size[c], scale, row)
+    for f in range(tile.n_states.shape[0]):
+        first, n_sets, n_values = tile.start[f], tile.start[f + 1] - tile.start[f], tile.n_states[f]
+        n_others = f if is_same else other.n_states.shape[0]
+        is_complete = n_sets < n_values
+        for c in range(n_classes):
+            width, begin, end = other.start[n_others], classes.word[c], classes.word[c + 1]
+            count_shared(tile.bits, first, n_sets, other.bits, width, begin, end, shared[c])
+        if is_complete:
+            sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells, totals)
+        for q in range(n_others):
+            n_parent = other.n_states[q]
+            if is_complete and other.start[q + 1] - other.start[q] < n_parent:
+                total = totals[q] + class_units - tile.own_units[f] - other.own_units[q]
+                found = nats(total, scale, np.float64(n_samples))
+            else:
+                fill_table(shared, tile, f, other, q, counts)
+                table = counts[: n_values * n_parent * n_classes]
+                found = tabulated_information(
+                    table, n_values, n_parent, n_classes, margins, classes.scales, classes.units
+                )
+            information[tile.place[f], other.place[q]] = found
+
+
+@kernel
+def counted_information(  # type: ignore[no-untyped-def]
+    codes, y, weight, i, others, n_states, n_classes, missing, counts, margins, information
+):
+    """Write I(X_i; X_j | C) for every j of others, each counted sample by sample.
+
+    That of the later feature given the earlier one, so that sums of real weights have one order.
+    """
+    for o in range(others.shape[0]):
+        high, low = max(i, others[o]), min(i, others[o])
+        table = counts[: n_states[high] * n_states[low] * n_classes]
+        table[:] = 0
+        add_pair(codes[high], codes[low], y, weight, n_states[low], n_classes, missing, table)
+        information[o] = conditional_mutual_information(table, n_states[high], n_states[low], n_classes, margins)

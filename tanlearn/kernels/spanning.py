@@ -1,0 +1,88 @@
+"""Maximum spanning trees that grow vertex by vertex, each with its edges to all before it.
+
+Spira and Pan, "On finding and updating spanning trees and shortest paths", SIAM Journal on Computing 4, 1975; Chin and
+Houck, "Algorithms for updating minimal spanning trees", Journal of Computer and System Sciences 16, 1978. Every edge is
+looked at once, in memory of the size of the tree.
+"""
+# Shapes: d vertices. parent (d,), -1 at the root; weight (d,): that of the edge to the parent; n_children (d,)
+# gain (rows, first + rows): row r holds the weights of the edges of vertex first + r to those before it
+# to_come, best, changed (d,) intp and best_weight (d,): scratch; to_come: children that are not done with
+# Edges are numbered for a new vertex z: v < z is (v, z), and z + 1 + v is (v, parent[v])
+
+from __future__ import annotations
+
+from tanlearn.kernels._jit import kernel
+
+_CUT = -2
+
+
+@kernel
+def is_better(weight, edge, other_weight, other, z, parent):  # type: ignore[no-untyped-def]
+    """Return whether an edge is heavier, or of equals the one with the lower lower end, then the lower higher end."""
+    if weight != other_weight:
+        return weight > other_weight
+    a, b = (edge, z) if edge < z else (edge - z - 1, parent[edge - z - 1])
+    c, d = (other, z) if other < z else (other - z - 1, parent[other - z - 1])
+    low, other_low = min(a, b), min(c, d)
+    return low < other_low or (low == other_low and max(a, b) < max(c, d))
+
+
+@kernel
+def hang_on(vertex, top, top_weight, parent, weight, n_children):  # type: ignore[no-untyped-def]
+    """Make a vertex the root of its tree, and hang it on another tree (top -1: on none)."""
+    child, child_weight = top, top_weight
+    while vertex >= 0:
+        above, above_weight = parent[vertex], weight[vertex]
+        parent[vertex], weight[vertex] = child, child_weight
+        if child >= 0:
+            n_children[child] += 1
+        if above >= 0:
+            n_children[above] -= 1
+        vertex, child, child_weight = above, vertex, above_weight
+
+
+@kernel
+def insert_vertices(gain, first, parent, weight, n_children, to_come, best, best_weight, changed):  # type: ignore[no-untyped-def]
+    """Let the maximum spanning tree of the vertices before ``first`` span the next ones, too.
+
+    From the leaves to the root, ``best[v]`` becomes the bottleneck of the heaviest way from v down to the new vertex z.
+    Of it and the edge from v to its parent the heavier one stays in the tree, and the other is what the way from the
+    parent through v has as its bottleneck.
+    """
+    for r in range(gain.shape[0]):
+        z, row = first + r, gain[r]
+        n_changed = 0
+        for v in range(z):
+            to_come[v], best[v], best_weight[v] = n_children[v], v, row[v]
+        for leaf in range(z):
+            v = leaf
+            while 0 <= v <= leaf and to_come[v] == 0:
+                to_come[v] = -1
+                above = parent[v]
+                edge, edge_weight = best[v], best_weight[v]
+                if above < 0:
+                    changed[n_changed] = v
+                    n_changed += 1
+                else:
+                    if is_better(edge_weight, edge, weight[v], z + 1 + v, z, parent):
+                        to_come[v] = _CUT
+                        changed[n_changed] = v
+                        n_changed += 1
+                        edge, edge_weight = z + 1 + v, weight[v]
+                    if is_better(edge_weight, edge, best_weight[above], best[above], z, parent):
+                        best[above], best_weight[above] = edge, edge_weight
+                    to_come[above] -= 1
+                v = above
+        for k in range(n_changed):
+            if best[changed[k]] > z:  # stays, further up
+                to_come[best[changed[k]] - z - 1] = -1
+        for k in range(n_changed):
+            v = changed[k]
+            if to_come[v] == _CUT:
+                n_children[parent[v]] -= 1
+                parent[v] = -1
+        parent[z], n_children[z] = -1, 0
+        for k in range(n_changed):
+            v = best[changed[k]]
+            if v < z:
+                hang_on(v, z, row[v], parent, weight, n_children)

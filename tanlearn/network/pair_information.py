@@ -1,0 +1,206 @@
+"""Information of all pairs of features from rows, some features at a time: counts are kept of a few pairs only.
+
+Features of few values are counted in sets of bits, tile by tile: those of a tile stay in the cache while it meets the
+others. Of other features, and of weighted rows, one pair is counted after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tanlearn._threads import in_blocks
+from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels import pair_information as kernels
+from tanlearn.kernels.bits import count_shared, pack_values
+from tanlearn.kernels.counts import sparse_information
+from tanlearn.kernels.mathematics import unit_scale
+from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
+
+__all__ = ["pair_information"]
+
+#: Words of a tile, and counts of one feature with those of a tile: 128 KiB, of a second-level cache of 1 MiB.
+_TILE = 2**14
+#: Sets of bits, or features without them, that a tile has at least.
+_FEWEST = 64
+#: Numbers that are yielded at a time, or those of a tile's features if that is more: 64 MiB.
+_BLOCK = 2**23
+#: Numbers of samples whose x log x is looked up: 256 KiB where no sample misses anything.
+_TABULATED = 2**15
+
+
+def pair_information(
+    data: EncodedData, order: IntArray, is_sparse: AnyArray, n_jobs: int | None = None
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield I(X_i; X_j | C) of every feature and those before it in an order, in nats, unsmoothed.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows; one counts for a pair where it misses neither. On the CPU, whatever its ``device``.
+    order : ndarray of shape (n_features,), intp
+        Every feature once.
+    is_sparse : ndarray of shape (n_features,), bool
+        Whose tables would stay so empty that cells are visited as they occur.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Yields
+    ------
+    first : int
+        Position in the order at which a block of rows begins.
+    information : ndarray of shape (n_rows, first + n_rows)
+        Of feature ``order[first + r]``, row ``r`` holds in its first ``first + r`` numbers what it shares with those
+        before it; the others are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData
+    >>> from tanlearn.network.pair_information import pair_information
+    >>> data = EncodedData.from_codes([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]], [0, 0, 1, 1])
+    >>> for first, information in pair_information(data, np.array([2, 1, 0]), np.zeros(3, bool)):
+    ...     print(first, information[2].round(2).tolist())  # of feature 0 and features 2 and 1
+    0 [0.0, 0.69, 0.0]
+    """
+    pairs = _Pairs(data, order, is_sparse)
+    spans = pairs.spans
+    n_threads = worth_threads(pairs.cost, n_jobs)
+    begin = 0
+    while begin < len(spans):
+        end = begin + 1
+        while end < len(spans) and (spans[end].last - spans[begin].first) * spans[end].last <= _BLOCK:
+            end += 1
+        first, last = spans[begin].first, spans[end - 1].last
+        information = np.zeros((last - first, last))
+        _inform_block(pairs, spans[begin:end], information, n_threads)
+        yield first, information
+        begin = end
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """Features at positions ``first`` to ``last`` of the order; those that are packed are a tile."""
+
+    first: int
+    last: int
+    tile: kernels.Tile
+
+
+class _Pairs:
+    """What pairs are counted from; features have the numbers of their positions in the order."""
+
+    def __init__(self, data: EncodedData, order: IntArray, is_sparse: AnyArray) -> None:
+        self.data, self.order, self.is_sparse = data, order, is_sparse[order]
+        self.weights, self.missing = data.weights, missing_code(data.codes.dtype)
+        self.is_packed = are_packed(data)[order] & ~self.is_sparse
+        has_gaps = data.codes.max(axis=1)[order] == self.missing
+        self.n_sets = np.where(self.is_packed, data.n_states[order] - 1 + has_gaps, 0)
+        class_word, self.bit = number_bits(data.y, data.n_classes)
+        size = np.bincount(data.y, minlength=data.n_classes)
+        self.classes = kernels.Classes(class_word, size, *_tabulate(data.n_samples))
+        room = max(_TILE // max(int(class_word[-1]), data.n_classes * int(self.n_sets.max())), _FEWEST)
+        taken = np.where(self.is_packed, np.maximum(self.n_sets, 1), room // _FEWEST)
+        edges = np.flatnonzero(np.diff(np.cumsum(taken) // room, prepend=-1, append=-1)).tolist()
+        self.spans = [self._make_span(first, last) for first, last in itertools.pairwise(edges)]
+
+    @property
+    def cost(self) -> int:
+        """Samples that are counted for all pairs, or what costs as much."""
+        n_words = int(self.classes.word[-1]) * int(self.n_sets.sum()) ** 2
+        n_single = len(self.order) ** 2 - int(self.is_packed.sum()) ** 2
+        return (n_words // WORDS_A_SAMPLE + n_single * self.data.n_samples) // 2
+
+    def _make_span(self, first: int, last: int) -> _Span:
+        """Return some features, with the sets of samples of those that are packed."""
+        place = np.flatnonzero(self.is_packed[first:last])
+        features = self.order[first + place]
+        start = np.append(0, np.cumsum(self.n_sets[first + place]))
+        bits = np.zeros((self.classes.word[-1], start[-1]), np.uint64)
+        pack_values(self.data.codes, 0, self.bit, features, start, bits)
+        sizes = np.empty((self.data.n_classes, start[-1]), np.int64)
+        everything = np.full((len(bits), 1), ~np.uint64(0))
+        for c, (word, end) in enumerate(itertools.pairwise(self.classes.word.tolist())):
+            count_shared(everything, 0, 1, bits, start[-1], word, end, sizes[c : c + 1])
+        own_units = np.empty(len(place), np.int64)
+        kernels.sum_own_units(start, sizes, self.classes, own_units)
+        return _Span(first, last, kernels.Tile(bits, start, self.data.n_states[features], sizes, own_units, place))
+
+    def inform(self, span: _Span, other: _Span, information: FloatArray) -> None:
+        """Write the information of the features of a span and those of another before it, or before each in itself."""
+        self._count_tiles(span.tile, other.tile, span is other, information)
+        rows, columns = np.arange(span.first, span.last), np.arange(other.first, other.last)
+        is_pair = rows[:, np.newaxis] > columns
+        is_single = is_pair & ~(self.is_packed[rows, np.newaxis] & self.is_packed[columns])
+        if not is_single.any():
+            return
+        is_sparse = self.is_sparse[rows, np.newaxis] | self.is_sparse[columns]
+        # Of two, the later one of the table is visited value by value, so that sums of real weights have one order.
+        is_later = self.order[rows, np.newaxis] > self.order[columns]
+        is_visited = self.is_sparse[rows, np.newaxis] & (is_later | ~self.is_sparse[columns])
+        for r, i in enumerate(self.order[rows]):
+            for these, inform in ((~is_sparse, self._count), (is_sparse & is_visited, self._visit)):
+                others = np.flatnonzero(is_single[r] & these[r])
+                information[r, others] = inform(i, self.order[columns[others]])
+        for q, j in enumerate(self.order[columns]):
+            others = np.flatnonzero((is_single & is_sparse & ~is_visited)[:, q])
+            information[others, q] = self._visit(j, self.order[rows[others]])
+
+    def _count_tiles(self, tile: kernels.Tile, other: kernels.Tile, is_same: bool, information: FloatArray) -> None:
+        """Write the information of packed features."""
+        most = int(max(tile.n_states.max(initial=0), other.n_states.max(initial=0)))
+        n_classes, n_sets, n_others = self.data.n_classes, other.bits.shape[1], len(other.place)
+        sizes = n_sets, n_sets, n_others, n_others, most**2 * n_classes, (2 * most + 1) * n_classes
+        shared = np.empty((n_classes, most, n_sets), np.int64)
+        scratch = kernels.Scratch(shared, *(np.empty(size, np.int64) for size in sizes))
+        kernels.packed_information(tile, other, is_same, self.classes, scratch, information)
+
+    def _count(self, i: int, others: IntArray) -> FloatArray:
+        """Return the information of one feature and each of some others, from tables that are counted row by row."""
+        data, information = self.data, np.empty(len(others))
+        most = int(data.n_states[others].max(initial=0))
+        n_values, n_classes = int(data.n_states[i]), data.n_classes
+        counts = np.empty(n_values * most * n_classes, self.weights.dtype)
+        margins = np.empty((n_values + most + 1) * n_classes, self.weights.dtype)
+        rows = data.codes, data.y, self.weights
+        kernels.counted_information(
+            *rows, i, others, data.n_states, n_classes, self.missing, counts, margins, information
+        )
+        return information
+
+    def _visit(self, i: int, others: IntArray) -> FloatArray:
+        """Return the information of one feature and each of some others, from the rows of value after value."""
+        data, information = self.data, np.empty(len(others))
+        samples = np.argsort(data.codes[i], kind="stable")
+        values = data.codes[i][samples]
+        samples = samples[values != self.missing]
+        start = np.append(np.flatnonzero(np.diff(values[: len(samples)].astype(np.intp), prepend=-1)), len(samples))
+        size = int(data.n_states[others].max(initial=1)) * data.n_classes
+        cells, sides, margins = (np.zeros(n, self.weights.dtype) for n in (size, size, 2 * data.n_classes))
+        rows = data.codes, data.y, self.weights, samples, start
+        sparse_information(*rows, others, data.n_classes, self.missing, cells, sides, margins, information)
+        return information
+
+
+def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_threads: int) -> None:
+    """Write the information of the features of some spans and all before them."""
+    work = [(span, other) for span in spans for other in pairs.spans if other.first <= span.first]
+
+    def inform(number: int, _: int) -> None:
+        span, other = work[number]
+        pairs.inform(span, other, information[span.first - spans[0].first :, other.first :])
+
+    in_blocks(inform, len(work), 1, n_threads)
+
+
+def _tabulate(n_samples: int) -> tuple[FloatArray, AnyArray]:
+    """Return the scales of tables of up to so many samples, ascending, and x log x in their units."""
+    lowest, highest = unit_scale(float(n_samples)), unit_scale(1.0)
+    scales = 2.0 ** np.arange(np.log2(lowest), np.log2(highest) + 1)
+    units = np.zeros((len(scales), min(n_samples + 1, _TABULATED)), np.int64)
+    kernels.tabulate_xlogx(scales, units)
+    return scales, units

@@ -1,0 +1,130 @@
+"""Information of packed features against tables that are counted one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+from oracles import networks as naive
+
+from tanlearn.kernels import bits as bit_kernels
+from tanlearn.kernels import counts
+from tanlearn.kernels import pair_information as kernels
+from tanlearn.kernels.mathematics import unit_scale, xlogx
+
+MISSING = 255
+N_STATES = np.array([2, 3, 1, 2, 4, 2])
+GAPS = np.array([False, True, False, True, False, True])
+N_CLASSES, N = 2, 150
+
+
+@pytest.fixture(autouse=True)
+def wrapping_around_is_meant():
+    """Plain Python warns where the product of the population count overflows; compiled code does not."""
+    with np.errstate(over="ignore"):
+        yield
+
+
+def random_table():
+    """Return rows, codes and classes; samples miss some features, and one shares no sample with another."""
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.integers(-1 if gaps else 0, k, N) for k, gaps in zip(N_STATES, GAPS, strict=True)], axis=1)
+    X[:, 5] = np.where(X[:, 3] < 0, X[:, 5], -1)
+    codes = np.ascontiguousarray(np.where(X < 0, MISSING, X).T.astype(np.uint8))
+    return X, codes, (rng.random(N) < 0.9).astype(int)
+
+
+def make_classes(y, n_tabulated):
+    """Return classes and logarithms."""
+    size = np.bincount(y, minlength=N_CLASSES)
+    scales = np.array(sorted({unit_scale(float(n)) for n in range(1, N + 1)}))
+    units = np.zeros((len(scales), n_tabulated), np.int64)
+    kernels.tabulate_xlogx(scales, units)
+    return kernels.Classes(np.append(0, np.cumsum(2 * -(-size // 128))), size, scales, units)
+
+
+def make_tile(codes, y, features, classes, place):
+    """Return features with their sets."""
+    features = np.array(features)
+    bit = np.empty(N, np.intp)
+    bit_kernels.number_samples(y, 64 * classes.word[:-1], bit)
+    start = np.append(0, np.cumsum(N_STATES[features] - 1 + GAPS[features]))
+    bits = np.zeros((classes.word[-1], start[-1]), np.uint64)
+    bit_kernels.pack_values(codes, 0, bit, features, start, bits)
+    columns = [codes[i] == x for i in features for x in range(N_STATES[i] - 1 + GAPS[i])]
+    sizes = np.array([[np.count_nonzero(c & (y == k)) for c in columns] for k in range(N_CLASSES)], np.int64)
+    own_units = np.empty(len(features), np.int64)
+    kernels.sum_own_units(start, sizes, classes, own_units)
+    return kernels.Tile(bits, start, N_STATES[features], sizes, own_units, np.array(place))
+
+
+def make_scratch(n_sets):
+    sizes = n_sets, n_sets, len(N_STATES), len(N_STATES), 16 * N_CLASSES, 9 * N_CLASSES
+    shared = np.full((N_CLASSES, 4, n_sets), 99)
+    return kernels.Scratch(shared, *(np.full(size, 99) for size in sizes))
+
+
+def expected_information(X, y, i, j):
+    """Return what the oracle says, and what the kernel that sums whole tables does, of the later feature."""
+    high, low = max(i, j), min(i, j)
+    first = naive.offsets([high], [[low]], N_STATES, N_CLASSES)[0]
+    cells = naive.count_cells(X, y, np.ones(N, int), [high], [[low]], N_STATES, N_CLASSES)[first:]
+    table = cells.reshape(N_STATES[high], N_STATES[low], N_CLASSES)
+    margins = np.empty((table.shape[0] + table.shape[1] + 1) * N_CLASSES, np.int64)
+    of_table = counts.conditional_mutual_information(cells, *table.shape, margins)
+    assert of_table == pytest.approx(naive.conditional_mutual_information(table), abs=1e-14)
+    return of_table
+
+
+@pytest.mark.parametrize("n_tabulated", [3, 200])  # logarithms are made where the table ends
+def test_information_of_packed_features_is_that_of_their_tables(n_tabulated):
+    X, codes, y = random_table()
+    classes = make_classes(y, n_tabulated)
+    rows, columns = {4: 2, 1: 0, 5: 1}, {0: 0, 2: 1, 3: 3}
+    tile, other = (make_tile(codes, y, list(places), classes, list(places.values())) for places in (rows, columns))
+    information = np.full((3, 4), np.nan)
+    kernels.packed_information(tile, other, False, classes, make_scratch(other.bits.shape[1]), information)
+    assert np.isnan(information[:, 2]).all()
+    for i, j in itertools.product(rows, columns):
+        assert information[rows[i], columns[j]] == expected_information(X, y, i, j)
+    assert information[1, 3] == 0.0  # no sample has both
+    assert information.max(where=~np.isnan(information), initial=0) > 0.01
+
+
+def test_a_tile_meets_itself_below_the_diagonal():
+    X, codes, y = random_table()
+    classes = make_classes(y, 200)
+    tile = make_tile(codes, y, range(6), classes, range(6))
+    information = np.full((6, 6), np.nan)
+    kernels.packed_information(tile, tile, True, classes, make_scratch(tile.bits.shape[1]), information)
+    for i, j in itertools.product(range(6), repeat=2):
+        if j < i:
+            assert information[i, j] == expected_information(X, y, i, j)
+        else:
+            assert np.isnan(information[i, j])
+
+
+def test_logarithms_are_tabulated_as_far_as_a_scale_goes():
+    scales = np.array([unit_scale(10.0**6), unit_scale(20.0)])
+    units = np.full((2, 50), -1)
+    kernels.tabulate_xlogx(scales, units)
+    assert units[0].tolist() == [xlogx(x, scales[0]) for x in range(50)]
+    last = max(x for x in range(1, 50) if unit_scale(float(x)) >= scales[1])
+    assert 20 <= last < 49
+    assert units[1].tolist() == [xlogx(x, scales[1]) if x <= last else -1 for x in range(50)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_information_counted_sample_by_sample_is_that_of_the_later_feature_given_the_earlier(weighted):
+    X, codes, y = random_table()
+    weight = np.random.default_rng(1).uniform(0, 2, N) if weighted else np.ones(N, np.int64)
+    cells, margins = np.full(16 * N_CLASSES, 9, weight.dtype), np.full(9 * N_CLASSES, 9, weight.dtype)
+    others, information = np.array([4, 0, 3]), np.empty(3)
+    rows = codes, y, weight
+    kernels.counted_information(*rows, 1, others, N_STATES, N_CLASSES, MISSING, cells, margins, information)
+    for j, found in zip(others, information, strict=True):
+        high, low = max(1, j), min(1, j)
+        first = naive.offsets([high], [[low]], N_STATES, N_CLASSES)[0]
+        table = naive.count_cells(X, y, weight, [high], [[low]], N_STATES, N_CLASSES)[first:]
+        shape = N_STATES[high], N_STATES[low], N_CLASSES
+        assert found == counts.conditional_mutual_information(table, *shape, margins)
+        assert found == pytest.approx(naive.conditional_mutual_information(table.reshape(shape)), abs=1e-14)
