@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tanlearn.baselines import GreedySearch, OrderSearch
+from tanlearn import EncodedData
+from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, OrderSearch
 from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.baselines.class_orderings import all_parents_ordering
 from tanlearn.baselines.wrapper import StructureScorer, single_parents
@@ -10,7 +11,7 @@ from tanlearn.network.counts import CountState
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-from .shapes import make
+from .shapes import make, make_wide
 
 
 class Families:
@@ -35,6 +36,35 @@ class Families:
 
     def time_try_families(self, shape, score):
         self.scorer.try_families(self.families)
+
+
+class WideTrees:
+    """Trees over 1,500 features of 1,000 rows, which are complete, miss cells, or have weights."""
+
+    params, param_names = [["complete", "gaps", "weights"]], ["rows"]
+    timeout = 300
+
+    def setup(self, rows):
+        X, y = make_wide(1000, 1500, 3)
+        rng = np.random.default_rng(0)
+        codes = np.where(rng.random(X.shape) < 0.1, -1, X.astype(int)) if rows == "gaps" else X
+        weight = rng.uniform(0, 2, 1000) if rows == "weights" else None
+        self.data = EncodedData.from_codes(codes, y, sample_weight=weight)
+        few = self.data.take_features(np.arange(20))
+        for learner in (ChowLiu(), KDependence()):
+            learner.learn(few, rng)
+
+    def time_chow_liu(self, rows):
+        ChowLiu().learn(self.data, np.random.default_rng(0))
+
+    def time_chow_liu_two_threads(self, rows):
+        ChowLiu(n_jobs=2).learn(self.data, np.random.default_rng(0))
+
+    def time_k_dependence(self, rows):
+        KDependence(k=2).learn(self.data, np.random.default_rng(0))
+
+    def peakmem_chow_liu(self, rows):
+        ChowLiu().learn(self.data, np.random.default_rng(0))
 
 
 class Searches:

@@ -25,3 +25,15 @@ def make(name, n_samples=None):
         columns.append(np.where(rng.random(n_samples) < 0.5, (y + before) % k, noise))
         before = columns[-1]
     return EncodedData.from_codes(np.stack(columns, axis=1), y, n_states=n_states, n_classes=n_classes)
+
+
+def make_wide(n_samples, n_features, n_states):
+    """Return many columns of whole numbers, a third of each copied from one before, and classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n_samples)
+    X = np.empty((n_samples, n_features), np.uint8)
+    for i in range(n_features):
+        skewed = (n_states * rng.random(n_samples) ** 2).astype(np.uint8)
+        earlier = X[:, rng.integers(i)] if i else skewed
+        X[:, i] = np.where(rng.random(n_samples) < 1 / 3, earlier, (skewed + y * (i % 7 == 0)) % n_states)
+    return X, y

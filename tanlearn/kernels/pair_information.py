@@ -6,6 +6,7 @@ counts is, to the last bit, what ``conditional_mutual_information`` makes of its
 # Shapes: n samples, d features, C classes, W words of bits (kernels/bits.py). codes (d, n); y (n,); weight (n,)
 # A feature of k values has sets of samples of all of them if samples miss it, else of all but the last, which has what
 # remains: those of feature f of a tile are columns start[f]:start[f + 1].
+# is_wanted, information (rows, columns): of features and others
 # margins ((values of both + 1) * C,), counts (values of one * values of the other * C,): scratch
 
 from __future__ import annotations
@@ -218,15 +219,19 @@ def packed_information(tile, other, is_same, classes, scratch, information):  # 
 
 @kernel
 def counted_information(  # type: ignore[no-untyped-def]
-    codes, y, weight, i, others, n_states, n_classes, missing, counts, margins, information
+    codes, y, weight, features, others, is_wanted, n_states, n_classes, missing, counts, margins, information
 ):
-    """Write I(X_i; X_j | C) for every j of others, each counted sample by sample.
+    """Write I(X; Z | C) for the pairs that are wanted of some features and some others, each counted by itself.
 
     That of the later feature given the earlier one, so that sums of real weights have one order.
     """
-    for o in range(others.shape[0]):
-        high, low = max(i, others[o]), min(i, others[o])
-        table = counts[: n_states[high] * n_states[low] * n_classes]
-        table[:] = 0
-        add_pair(codes[high], codes[low], y, weight, n_states[low], n_classes, missing, table)
-        information[o] = conditional_mutual_information(table, n_states[high], n_states[low], n_classes, margins)
+    for r in range(features.shape[0]):
+        for q in range(others.shape[0]):
+            if is_wanted[r, q]:
+                high, low = max(features[r], others[q]), min(features[r], others[q])
+                table = counts[: n_states[high] * n_states[low] * n_classes]
+                table[:] = 0
+                add_pair(codes[high], codes[low], y, weight, n_states[low], n_classes, missing, table)
+                information[r, q] = conditional_mutual_information(
+                    table, n_states[high], n_states[low], n_classes, margins
+                )

@@ -139,16 +139,17 @@ class _Pairs:
         if not is_single.any():
             return
         is_sparse = self.is_sparse[rows, np.newaxis] | self.is_sparse[columns]
+        features, others = self.order[rows], self.order[columns]
+        self._count(features, others, is_single & ~is_sparse, information)
         # Of two, the later one of the table is visited value by value, so that sums of real weights have one order.
-        is_later = self.order[rows, np.newaxis] > self.order[columns]
+        is_later = features[:, np.newaxis] > others
         is_visited = self.is_sparse[rows, np.newaxis] & (is_later | ~self.is_sparse[columns])
-        for r, i in enumerate(self.order[rows]):
-            for these, inform in ((~is_sparse, self._count), (is_sparse & is_visited, self._visit)):
-                others = np.flatnonzero(is_single[r] & these[r])
-                information[r, others] = inform(i, self.order[columns[others]])
-        for q, j in enumerate(self.order[columns]):
-            others = np.flatnonzero((is_single & is_sparse & ~is_visited)[:, q])
-            information[others, q] = self._visit(j, self.order[rows[others]])
+        for r in np.flatnonzero(self.is_sparse[rows]):
+            these = np.flatnonzero(is_single[r] & is_visited[r])
+            information[r, these] = self._visit(features[r], others[these])
+        for q in np.flatnonzero(self.is_sparse[columns]):
+            these = np.flatnonzero(is_single[:, q] & ~is_visited[:, q])
+            information[these, q] = self._visit(others[q], features[these])
 
     def _count_tiles(self, tile: kernels.Tile, other: kernels.Tile, is_same: bool, information: FloatArray) -> None:
         """Write the information of packed features."""
@@ -159,18 +160,18 @@ class _Pairs:
         scratch = kernels.Scratch(shared, *(np.empty(size, np.int64) for size in sizes))
         kernels.packed_information(tile, other, is_same, self.classes, scratch, information)
 
-    def _count(self, i: int, others: IntArray) -> FloatArray:
-        """Return the information of one feature and each of some others, from tables that are counted row by row."""
-        data, information = self.data, np.empty(len(others))
-        most = int(data.n_states[others].max(initial=0))
-        n_values, n_classes = int(data.n_states[i]), data.n_classes
-        counts = np.empty(n_values * most * n_classes, self.weights.dtype)
-        margins = np.empty((n_values + most + 1) * n_classes, self.weights.dtype)
-        rows = data.codes, data.y, self.weights
-        kernels.counted_information(
-            *rows, i, others, data.n_states, n_classes, self.missing, counts, margins, information
+    def _count(self, features: IntArray, others: IntArray, is_wanted: AnyArray, information: FloatArray) -> None:
+        """Write the information of some pairs, from tables that are counted row by row."""
+        data, n_classes = self.data, self.data.n_classes
+        # Sparse features, whose tables would be large, are in no pair.
+        most, most_others = (
+            int(data.n_states[f[is_wanted.any(axis=axis)]].max(initial=0)) for f, axis in ((features, 1), (others, 0))
         )
-        return information
+        counts = np.empty(most * most_others * n_classes, self.weights.dtype)
+        margins = np.empty((most + most_others + 1) * n_classes, self.weights.dtype)
+        sizes = data.n_states, n_classes, self.missing
+        rows = data.codes, data.y, self.weights
+        kernels.counted_information(*rows, features, others, is_wanted, *sizes, counts, margins, information)
 
     def _visit(self, i: int, others: IntArray) -> FloatArray:
         """Return the information of one feature and each of some others, from the rows of value after value."""
@@ -192,7 +193,10 @@ def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_
 
     def inform(number: int, _: int) -> None:
         span, other = work[number]
-        pairs.inform(span, other, information[span.first - spans[0].first :, other.first :])
+        found = np.zeros((span.last - span.first, other.last - other.first))  # kernels are compiled for whole arrays
+        pairs.inform(span, other, found)
+        first = spans[0].first
+        information[span.first - first : span.last - first, other.first : other.last] = found
 
     in_blocks(inform, len(work), 1, n_threads)
 

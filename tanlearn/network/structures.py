@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,9 @@ class Structure:
         names = list(range(self.n_features)) if feature_names is None else list(feature_names)
         if len(names) != self.n_features:
             raise ValueError(f"feature_names must have {self.n_features} entries, got {len(names)}.")
-        twice = [name for name in [class_name, *names] if [class_name, *names].count(name) > 1]
-        if twice:
-            raise ValueError(f"{twice[0]!r} names two nodes: rename a feature, or pass another class_name.")
+        name, most = Counter([class_name, *names]).most_common(1)[0]
+        if most > 1:
+            raise ValueError(f"{name!r} names two nodes: rename a feature, or pass another class_name.")
         graph = networkx.DiGraph()
         graph.add_node(class_name)
         graph.add_nodes_from(names)

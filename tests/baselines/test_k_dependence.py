@@ -125,6 +125,35 @@ def test_of_many_equals_the_first_are_the_parents():
     assert (parents[2:] == [0, 1]).all()
 
 
+@pytest.mark.parametrize("weights", [None, "integer", "real"])
+@pytest.mark.parametrize("gaps", [0, 0.1])
+def test_parents_are_those_of_the_matrix_of_all_pairs(gaps, weights, monkeypatch):
+    """Of which every feature's earlier ones were sorted, before; copies and constants make ties."""
+    rng = np.random.default_rng(0)
+    d, n = 60, 80
+    n_states = rng.integers(1, 6, d)
+    X = rng.integers(0, n_states, (n, d))
+    copied = rng.permutation(d)[:20]
+    X[:, copied] = X[:, rng.permutation(d)[:20]] % n_states[copied]
+    X[(rng.random((n, d)) < gaps) & (rng.random(d) < 0.5)] = -1
+    weight = {None: None, "integer": rng.integers(0, 3, n), "real": rng.uniform(0, 2, n)}[weights]
+    data = EncodedData.from_codes(X, rng.integers(0, 3, n), n_states=n_states, sample_weight=weight)
+    state = CountState(data.n_states, data.n_classes).update(data)
+    relevance, pairwise = (
+        np.rint(values * 2.0**40) / 2.0**40
+        for values in (state.mutual_information(), state.conditional_mutual_information())
+    )
+    order = np.argsort(-relevance, kind="stable")
+    monkeypatch.setattr("tanlearn.network.pair_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.network.pair_information._BLOCK", 600)
+    for k, threshold in ((1, 0.0), (2, 0.0), (2, 0.1)):
+        parents = KDependence(k=k, threshold=threshold).learn(data, RNG).parents
+        for position, i in enumerate(order):
+            earlier = np.sort(order[:position])
+            best = earlier[np.argsort(-pairwise[i, earlier], kind="stable")][:k]
+            assert parents[i][parents[i] >= 0].tolist() == best[pairwise[i, best] > threshold].tolist()
+
+
 def test_single_feature():
     assert KDependence(k=2).learn(EncodedData.from_codes([[0], [1]], [0, 1]), RNG).parents.tolist() == [[-1, -1]]
 

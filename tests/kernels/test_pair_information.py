@@ -118,13 +118,66 @@ def test_information_counted_sample_by_sample_is_that_of_the_later_feature_given
     X, codes, y = random_table()
     weight = np.random.default_rng(1).uniform(0, 2, N) if weighted else np.ones(N, np.int64)
     cells, margins = np.full(16 * N_CLASSES, 9, weight.dtype), np.full(9 * N_CLASSES, 9, weight.dtype)
-    others, information = np.array([4, 0, 3]), np.empty(3)
-    rows = codes, y, weight
-    kernels.counted_information(*rows, 1, others, N_STATES, N_CLASSES, MISSING, cells, margins, information)
-    for j, found in zip(others, information, strict=True):
-        high, low = max(1, j), min(1, j)
+    features, others, information = np.array([1, 5]), np.array([4, 0, 3]), np.full((2, 3), np.nan)
+    wanted = np.array([[True, True, True], [False, True, False]])
+    sizes = N_STATES, N_CLASSES, MISSING
+    kernels.counted_information(codes, y, weight, features, others, wanted, *sizes, cells, margins, information)
+    assert np.isnan(information[~wanted]).all()
+    for r, q in np.argwhere(wanted):
+        high, low = max(features[r], others[q]), min(features[r], others[q])
         first = naive.offsets([high], [[low]], N_STATES, N_CLASSES)[0]
         table = naive.count_cells(X, y, weight, [high], [[low]], N_STATES, N_CLASSES)[first:]
         shape = N_STATES[high], N_STATES[low], N_CLASSES
-        assert found == counts.conditional_mutual_information(table, *shape, margins)
-        assert found == pytest.approx(naive.conditional_mutual_information(table.reshape(shape)), abs=1e-14)
+        assert information[r, q] == counts.conditional_mutual_information(table, *shape, margins)
+        assert information[r, q] == pytest.approx(naive.conditional_mutual_information(table.reshape(shape)), abs=1e-14)
+
+
+def meet(X, codes, y, i, j):
+    """Return classes, tiles of one feature each, and scratch in which their sets have been counted."""
+    classes = make_classes(y, 200)
+    tile, other = make_tile(codes, y, [i], classes, [0]), make_tile(codes, y, [j], classes, [0])
+    scratch = make_scratch(other.bits.shape[1])
+    n_sets, width = tile.bits.shape[1], other.bits.shape[1]
+    for c in range(N_CLASSES):
+        words = classes.word[c], classes.word[c + 1]
+        bit_kernels.count_shared(tile.bits, 0, n_sets, other.bits, width, *words, scratch.shared[c])
+    first = naive.offsets([i], [[j]], N_STATES, N_CLASSES)[0]
+    table = naive.count_cells(X, y, np.ones(N, int), [i], [[j]], N_STATES, N_CLASSES)[first:]
+    return classes, tile, other, scratch, table
+
+
+@pytest.mark.parametrize(("i", "j"), [(4, 0), (0, 4), (2, 0)])
+def test_cells_of_complete_features_follow_from_their_sets(i, j):
+    classes, tile, other, scratch, table = meet(*random_table(), i, j)
+    vectors = scratch.rest, scratch.lasts, scratch.cells, scratch.totals
+    kernels.sum_cell_units(scratch.shared, tile, 0, other, 1, classes, *vectors)
+    assert scratch.totals[0] == sum(xlogx(count, classes.scales[0]) for count in table)
+
+
+@pytest.mark.parametrize(("i", "j"), [(1, 0), (0, 1), (3, 1), (4, 5)])
+def test_tables_of_features_with_gaps_follow_from_their_sets(i, j):
+    classes, tile, other, scratch, table = meet(*random_table(), i, j)
+    kernels.fill_table(scratch.shared, tile, 0, other, 0, scratch.counts)
+    assert scratch.counts[: len(table)].tolist() == table.tolist()
+    shape = N_STATES[i], N_STATES[j], N_CLASSES
+    found = kernels.tabulated_information(table, *shape, scratch.margins, classes.scales, classes.units)
+    assert found == counts.conditional_mutual_information(table, *shape, scratch.margins)
+
+
+@pytest.mark.parametrize("length", [2, 9])
+def test_what_is_not_in_the_table_is_computed(length):
+    scale = unit_scale(8.0)
+    row = np.array([xlogx(x, scale) for x in range(length)])
+    values = np.array([3, 0, 8, 1])
+    expected = [xlogx(x, scale) for x in values]
+    assert [kernels.look_up(x, scale, row) for x in values] == expected
+    totals = np.full(4, 5)
+    kernels.add_xlogx(values, 8, scale, row, totals)
+    assert (totals - 5).tolist() == expected
+
+
+def test_a_pair_is_added_where_neither_is_missing():
+    x, z, y = np.array([0, 1, 255, 1], np.uint8), np.array([2, 255, 0, 0], np.uint8), np.array([1, 0, 0, 1])
+    table = np.ones(12, np.int64)
+    counts.add_pair(x, z, y, np.array([2, 3, 4, 5]), 3, 2, MISSING, table)
+    assert (table - 1).reshape(2, 3, 2).tolist() == [[[0, 0], [0, 0], [0, 2]], [[0, 5], [0, 0], [0, 0]]]

@@ -1,0 +1,62 @@
+"""How long trees over thousands of features take, and how much memory: python -m benchmarks.speed.wide
+
+Every row of the table is a fresh process, whose kernels have been compiled by a process before. Seconds are those of
+`BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, encoder and tables included; on a machine that
+others use, processor time says more. Peak memory is what the system reports for the process, beside what it was before
+`fit`: that counts the imports and X, one byte a value.
+"""
+
+import os
+import subprocess
+import sys
+
+from benchmarks import ROOT, command_line
+
+SHAPES = [(2000, 2000, 4), (2000, 4000, 4), (2000, 20_000, 2)]
+CODE = """
+import resource, time
+import numpy as np
+from tanlearn import BayesNetClassifier
+from tanlearn.baselines import ChowLiu
+from benchmarks.suite.shapes import make_wide
+
+def fit(X, y):
+    BayesNetClassifier(structure=ChowLiu(n_jobs={n_jobs}), n_jobs={n_jobs}).fit(X, y)
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+fit(*make_wide({n_samples}, 20, {n_states}))
+X, y = make_wide({n_samples}, {n_features}, {n_states})
+before, wall, processor = peak(), time.perf_counter(), time.process_time()
+fit(X, y)
+print(time.perf_counter() - wall, time.process_time() - processor, before, peak())
+"""
+
+
+def measure(n_samples, n_features, n_states, n_jobs):
+    """Return seconds by the clock and of the processor, and MiB before and at the peak, of a fresh process."""
+    code = CODE.format(n_samples=n_samples, n_features=n_features, n_states=n_states, n_jobs=n_jobs)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, check=True, env=environment, capture_output=True, text=True)
+    return [float(number) for number in done.stdout.split()]
+
+
+def main():
+    """Read the command line."""
+    parser = command_line(__doc__, __spec__)
+    parser.add_argument("--n-jobs", type=int, nargs="+", default=[1, 2], help="threads")
+    arguments = parser.parse_args()
+    measure(2000, 20, 2, 1)  # compiles
+    print("| rows x features | values | threads | fit [s] | processor [s] | before fit [MiB] | peak [MiB] |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for n_samples, n_features, n_states in SHAPES:
+        for n_jobs in arguments.n_jobs:
+            wall, processor, before, peak = measure(n_samples, n_features, n_states, n_jobs)
+            shape = f"{n_samples:,} x {n_features:,} | {n_states} | {n_jobs}"
+            print(f"| {shape} | {wall:.2f} | {processor:.2f} | {before:.0f} | {peak:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
