@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.data.table_files import open_table, require_pandas
 
 __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
 
@@ -104,9 +105,9 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     Parameters
     ----------
     source : str or Path, default="digits"
-        "digits", "openml:NAME", or a file that ends in .npz, .csv or .parquet.
+        "digits", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or .feather.
     target : str, optional
-        Name of the column with the classes: needed for .csv and .parquet, an option for OpenML.
+        Name of the column with the classes: needed for tables, an option for OpenML.
 
     Returns
     -------
@@ -129,16 +130,17 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     >>> load_dataset("weather.xls")
     Traceback (most recent call last):
     ...
-    ValueError: data must be 'digits', 'openml:NAME', or a file .npz, .csv or .parquet; got 'weather.xls'.
+    ValueError: data must be 'digits', 'openml:NAME', or a file .npz, .csv, .tsv, ... or .feather; got 'weather.xls'.
     """
     name = str(source)
     if name.startswith("openml:"):
         return load_openml(name.removeprefix("openml:"), target=target)
     suffix = Path(source).suffix.lower()
-    if suffix in (".csv", ".parquet"):
+    if suffix in (".csv", ".tsv", ".parquet", ".feather"):
         return load_table(source, target=target)
     if name != "digits" and suffix != ".npz":
-        raise ValueError(f"data must be 'digits', 'openml:NAME', or a file .npz, .csv or .parquet; got {name!r}.")
+        known = "'digits', 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
+        raise ValueError(f"data must be {known}; got {name!r}.")
     if target is not None:
         raise ValueError(f"target ({target!r}) names a column of a table, but {name} knows its classes. Leave it out.")
     return load_digits() if name == "digits" else load_npz(source)
@@ -213,12 +215,12 @@ def load_npz(path: str | Path) -> Dataset:
 
 
 def load_table(path: str | Path, *, target: str | None) -> Dataset:
-    r"""Load a table from a .csv or .parquet file.
+    r"""Load a table from a file: text with separators, Parquet or Feather.
 
     Parameters
     ----------
     path : str or Path
-        The file; the first line of a .csv names its columns.
+        The file; the first line of a text names its columns (see :mod:`tanlearn.data.table_files`).
     target : str
         Name of the column with the classes. All the others are features.
 
@@ -234,7 +236,7 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
     ValueError
         If the column is not there or misses a value, or the file cannot be parsed.
     ImportError
-        If pandas is not installed, or pyarrow for .parquet.
+        If pandas is not installed, or pyarrow for Parquet and Feather.
 
     Examples
     --------
@@ -246,13 +248,8 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
     (['sky', 'degrees'], ['beach', 'home'])
     """
     path = _existing(path)
-    pd = _pandas(path.name)
-    try:
-        frame = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
-    except ImportError as error:
-        raise ImportError(f'{path.name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
-    except ValueError as error:  # pandas' and pyarrow's parsing errors, and undecodable text
-        raise ValueError(f"{path} cannot be read: {error}") from error
+    require_pandas(path.name)
+    frame = open_table(path).read()
     if target not in frame.columns:
         wanted = "target must name the column with the classes" if target is None else f"there is no column {target!r}"
         raise ValueError(f"{path}: {wanted}. The columns are: {', '.join(map(str, frame.columns))}.")
@@ -290,7 +287,7 @@ def load_openml(name: str, *, target: str | None = None) -> Dataset:
     """
     from sklearn.datasets import fetch_openml
 
-    _pandas(f"openml:{name}")
+    require_pandas(f"openml:{name}")
     try:
         bunch = fetch_openml(name, target_column=target or "default-target", as_frame=True, parser="pandas")
     except OSError as error:
@@ -309,15 +306,6 @@ def _existing(path: str | Path) -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     return path
-
-
-def _pandas(what: str) -> Any:
-    """Return pandas."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(f'{what} needs pandas. Install it with: pip install "tanlearn[frames]"') from error
-    return pandas
 
 
 def _from_frame(name: str, X: Any, target: Any, discrete_features: Any) -> Dataset:

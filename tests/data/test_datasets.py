@@ -202,7 +202,7 @@ def test_absent_file_is_named(tmp_path, name):
 
 def test_missing_package_names_the_extra(tmp_path, monkeypatch):
     FRAME.to_parquet(tmp_path / "weather.parquet")
-    monkeypatch.setattr(pd, "read_parquet", lambda path: (_ for _ in ()).throw(ImportError("Unable to find an engine")))
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
     with pytest.raises(ImportError, match=r"weather.parquet needs pyarrow.*tanlearn\[frames\]"):
         load_table(tmp_path / "weather.parquet", target="go")
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -218,7 +218,7 @@ def test_missing_package_names_the_extra(tmp_path, monkeypatch):
         (
             "weather.xls",
             None,
-            r"'digits', 'openml:NAME', or a file \.npz, \.csv or \.parquet; got 'weather\.xls'",
+            r"'digits', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet or \.feather; got 'weather\.xls'",
         ),
         ("digit", None, "got 'digit'"),
         ("digits", "go", r"target \('go'\) names a column of a table, but digits knows its classes"),

@@ -1,0 +1,495 @@
+"""Tables in files: text with separators, Parquet and Feather, in whole or chunk by chunk.
+
+Text is read as people write it. Spaces around names and values do not count, and lines without anything are passed
+over. What cannot be read as it was meant is refused with its line: a row with more or fewer fields than the header, and
+bytes that are no text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tanlearn._typing import AnyArray
+
+__all__ = ["FORMATS", "TableFile", "dates_as_days", "open_table", "require_pandas"]
+
+#: Formats by the endings of their files; text may be compressed besides.
+_ENDINGS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+}
+FORMATS = ("csv", "tsv", "parquet", "feather")
+_COMPRESSED = {".gz", ".bz2", ".xz"}
+_DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    r"""A table in a file, of which nothing is in memory but the names of the columns.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        What messages call it.
+    format : {"csv", "tsv", "parquet", "feather"}
+        What it holds.
+    columns : tuple of str
+        Names of the columns, in their order.
+    separator : str, default=","
+        Of text, what stands between two fields.
+    encoding : str, default="utf-8-sig"
+        Of text.
+    missing : tuple of str, default=()
+        Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
+    index : tuple of str, default=()
+        Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``.
+    numbering : dict, default={}
+        What pandas calls an index of numbers that are in no column: ``start``, ``step`` and ``name``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tanlearn.data.table_files import open_table
+    >>> _ = Path("weather.csv").write_text("sky, degrees, go\nsun , 31, beach\n?, 12, home\n")
+    >>> table = open_table("weather.csv", missing=["?"])
+    >>> table.columns
+    ('sky', 'degrees', 'go')
+    >>> [len(chunk) for chunk in table.chunks(1)]
+    [1, 1]
+    >>> table.read()["sky"].isna().tolist()
+    [False, True]
+    """
+
+    path: Path
+    name: str
+    format: str
+    columns: tuple[str, ...]
+    separator: str = ","
+    encoding: str = "utf-8-sig"
+    missing: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    numbering: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether rows have names of their own, and not just their numbers from 0."""
+        rows = self.numbering
+        return bool(self.index) or bool(rows and (rows["start"], rows["step"], rows["name"]) != (0, 1, None))
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the file."""
+        return self.path.stat().st_size
+
+    def read(self, columns: Sequence[str] | None = None, *, texts: Collection[str] = ()) -> Any:
+        """Return the whole table.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Which columns, and in which order; by default all.
+        texts : collection of str
+            Columns of a text file that are texts, whatever they look like.
+
+        Returns
+        -------
+        DataFrame
+            Of pandas.
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be read as a table, or has no rows.
+        ImportError
+            If reading it needs a package that is not installed.
+        """
+        (frame,) = self.chunks(None, columns, texts=texts)
+        return frame
+
+    def chunks(
+        self, n_rows: int | None, columns: Sequence[str] | None = None, *, texts: Collection[str] = ()
+    ) -> Iterator[Any]:
+        """Yield the table piece by piece.
+
+        Parameters
+        ----------
+        n_rows : int or None
+            Rows a piece, and the last one with what is left; ``None`` for all of them.
+        columns : sequence of str, optional
+            Which columns, and in which order; by default all.
+        texts : collection of str
+            Columns of a text file that are texts, whatever they look like. Which of the others are numbers is decided
+            piece by piece.
+
+        Yields
+        ------
+        DataFrame
+            Of pandas, at least one.
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be read as a table, or has no rows.
+        ImportError
+            If reading it needs a package that is not installed.
+        """
+        wanted = list(self.columns if columns is None else columns)
+        pieces = self._texts(n_rows, wanted, texts) if self.format in ("csv", "tsv") else self._binary(n_rows, wanted)
+        is_empty = True
+        try:
+            for piece in pieces:
+                if len(piece):
+                    is_empty = False
+                    yield piece[wanted]
+        except ImportError as error:
+            raise ImportError(f'{self.name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
+        except UnicodeDecodeError as error:
+            raise _undecodable(self.path, self.name, self.encoding, error) from error
+        except (ValueError, csv.Error, EOFError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+            raise ValueError(f"{self.name} cannot be read: {error}") from error
+        if is_empty:
+            raise ValueError(f"{self.name} has no rows, only names of columns.")
+
+    def _texts(self, n_rows: int | None, columns: list[str], texts: Collection[str]) -> Iterator[Any]:
+        """Yield a text file."""
+        pd = require_pandas(self.name)
+        with _open_text(self.path, self.encoding) as file:
+            rows = _CheckedRows(file, self.separator)
+            try:
+                with pd.read_csv(
+                    rows,
+                    sep=self.separator,
+                    header=None,
+                    names=list(self.columns),
+                    usecols=columns,
+                    index_col=False,
+                    skipinitialspace=True,
+                    dtype=dict.fromkeys(texts, str),
+                    na_values=list(self.missing),
+                    low_memory=False,
+                    iterator=True,
+                ) as reader:
+                    piece = reader.read(n_rows)
+                    while len(piece):
+                        yield _stripped(piece)
+                        piece = reader.read(n_rows) if n_rows is not None else ()
+            except (pd.errors.EmptyDataError, StopIteration):
+                return
+
+    def _binary(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
+        """Yield a Parquet or Feather file."""
+        import pyarrow as pa
+        import pyarrow.dataset
+
+        # One way for the whole and for pieces, so that both have the same types.
+        found, names = pyarrow.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
+        if n_rows is None:
+            tables = iter([found.to_table(columns=names)])
+        else:
+            batches = found.to_batches(columns=names, batch_size=n_rows, use_threads=False)
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+        n_before = 0
+        for table in tables:
+            frame = _stripped(table.to_pandas(ignore_metadata=True))
+            if self.index:
+                frame = frame.set_index(list(self.index))
+                frame.index.names = [None if name.startswith("__index_level_") else name for name in self.index]
+            elif self.numbering:
+                start, step = (self.numbering[key] for key in ("start", "step"))
+                rows = range(start + n_before * step, start + (n_before + len(frame)) * step, step)
+                frame.index = require_pandas(self.name).RangeIndex(rows, name=self.numbering["name"])
+            n_before += len(frame)
+            yield frame
+
+
+class _CheckedRows(io.TextIOBase):
+    """A text file for pandas: the lines after the header, where every row has as many fields as the header."""
+
+    def __init__(self, file: Any, separator: str) -> None:
+        self._lines: list[str] = []
+        self._records = self._check(csv.reader(self._keep(file), delimiter=separator, skipinitialspace=True))
+        self.header = next(self._records, ("", []))[1]
+
+    def _keep(self, file: Any) -> Iterator[str]:
+        """Yield the lines, and remember those of the record at hand."""
+        for line in file:
+            self._lines.append(line)
+            yield line
+
+    def _check(self, reader: Any) -> Iterator[tuple[str, list[str]]]:
+        """Yield text and fields of every record."""
+        n_fields, first = 0, 1
+        try:
+            for record in reader:
+                text = "".join(self._lines)
+                self._lines.clear()
+                if len(record) > 1 or not text.isspace():
+                    n_fields = n_fields or len(record)
+                    if len(record) != n_fields:
+                        raise _ragged(len(record), n_fields, first, reader.line_num)
+                    yield text, record
+                first = reader.line_num + 1
+        except csv.Error as error:
+            raise ValueError(f"line {first}: {error}. Is a quote left open there?") from error
+
+    def readable(self) -> bool:
+        """Return that there is something to read, which pandas asks for."""
+        return True
+
+    def read(self, size: int | None = -1) -> str:
+        """Return whole records, as many as make the size or a little more."""
+        texts, n_characters = [], 0
+        for text, _ in self._records:
+            texts.append(text)
+            n_characters += len(text)
+            if size is not None and 0 <= size <= n_characters:
+                break
+        return "".join(texts)
+
+
+def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
+    """Return the error for a row that is longer or shorter than the header."""
+    if first == last:
+        place, hint = f"line {first}", ""
+    else:
+        place, hint = f"lines {first} to {last}", ", or a quote left open in it"
+    return ValueError(f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}.")
+
+
+def open_table(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8-sig",
+    missing: Sequence[str] = (),
+) -> TableFile:
+    r"""Find out what a file holds, and which columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Text may be compressed, with the ending .gz, .bz2 or .xz.
+    name : str, optional
+        What messages call it; by default the path.
+    format : {"csv", "tsv", "parquet", "feather"}, optional
+        What it holds; by default what its ending says, or its first bytes. Fields of "csv" stand between commas, or
+        between the semicolons or tabs of a header without commas.
+    encoding : str, default="utf-8-sig"
+        Of text; the default is UTF-8, whether or not it says so itself.
+    missing : sequence of str, default=()
+        Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
+
+    Returns
+    -------
+    TableFile
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is empty, a spreadsheet, no table of that format, or two columns have one name.
+    ImportError
+        If reading it needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tanlearn.data.table_files import open_table
+    >>> _ = Path("weather.txt").write_text("sky;go\nsun;beach\nrain;home;now\n")
+    >>> open_table("weather.txt").read()
+    Traceback (most recent call last):
+    ...
+    ValueError: weather.txt cannot be read: line 3: the row has 3 field(s), but the header 2. Correct the row.
+    """
+    path = Path(path)
+    name = str(path) if name is None else name
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {name}.")
+    if format is None and path.suffix.lower() in (".xls", ".xlsx", ".ods"):
+        raise ValueError(f"{name} is a spreadsheet, which cannot be read: save its table as .csv.")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{name} cannot be read: it is empty, without even a line of names of columns.")
+    found = _format_of(path) if format is None else format
+    separator = "\t" if found == "tsv" else ","
+    index: list[Any] = []
+    if found in ("csv", "tsv"):
+        try:
+            with _open_text(path, encoding) as file:
+                if found == "csv":
+                    separator = _separator(file)
+                columns = [field.strip() for field in _CheckedRows(file, separator).header]
+        except UnicodeDecodeError as error:
+            raise _undecodable(path, name, encoding, error) from error
+        except (LookupError, EOFError, OSError, ValueError) as error:
+            raise ValueError(f"{name} cannot be read: {error}") from error
+        columns = [column or f"Unnamed: {j}" for j, column in enumerate(columns)]  # as pandas calls them
+    else:
+        columns, index = _binary_columns(path, name, found)
+    twice = next((column for j, column in enumerate(columns) if column in columns[:j]), None)
+    if not columns or twice is not None:
+        reason = "there is no line with names of columns" if not columns else f"two columns are called {twice!r}"
+        raise ValueError(f"{name} cannot be read: {reason}.")
+    names = tuple(one for one in index if isinstance(one, str))
+    numbering = next((one for one in index if isinstance(one, dict)), {})
+    return TableFile(path, name, found, tuple(columns), separator, encoding, tuple(missing), names, numbering)
+
+
+def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
+    """Turn dates into numbers: days since the beginning of 1970, with fractions.
+
+    Parameters
+    ----------
+    frame : pandas DataFrame
+        A table.
+    columns : collection of str, optional
+        Columns that may hold dates; by default all.
+
+    Returns
+    -------
+    frame : pandas DataFrame
+        The same, or a copy with other columns in place of dates.
+    names : list of str
+        Which columns these are: those of a type of dates or durations, and texts that are all dates as ISO 8601 writes
+        them, such as 2026-11-22 or 2026-11-22T17:30:00Z. A time without a zone counts as UTC.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tanlearn.data.table_files import dates_as_days
+    >>> frame, names = dates_as_days(pd.DataFrame({"born": ["1970-01-02", None], "town": ["Graz", "Linz"]}))
+    >>> frame["born"].tolist(), names
+    ([1.0, nan], ['born'])
+    """
+    days = {name: _days(frame[name]) for name in frame.columns if columns is None or name in columns}
+    found = {name: values for name, values in days.items() if values is not None}
+    return (frame.assign(**found) if found else frame), list(found)
+
+
+def _days(series: Any) -> AnyArray | None:
+    """Return a column of dates as days, or None if it is none."""
+    pd = require_pandas("a table")
+    if getattr(series.dtype, "kind", "O") == "m":
+        return (series / pd.Timedelta(days=1)).to_numpy(float)
+    if getattr(series.dtype, "kind", "O") != "M":
+        present = series.dropna()
+        kind = pd.api.types.infer_dtype(present, skipna=False) if present.dtype.kind in "OU" else ""
+        if kind not in ("date", "datetime") and not (kind == "string" and present.str.fullmatch(_DATE).all()):
+            return None
+    moments = pd.to_datetime(series, utc=True, errors="coerce", format="ISO8601")
+    if moments.isna().sum() > series.isna().sum():  # the 30th of February
+        return None
+    return ((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
+
+
+def require_pandas(what: str) -> Any:
+    """Return pandas.
+
+    Parameters
+    ----------
+    what : str
+        What needs it.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f'{what} needs pandas. Install it with: pip install "tanlearn[frames]"') from error
+    return pandas
+
+
+def _format_of(path: Path) -> str:
+    """Return what a file holds, by its ending or its first bytes."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in _COMPRESSED:
+        endings.pop()
+    if endings and endings[-1] in _ENDINGS:
+        return _ENDINGS[endings[-1]]
+    with path.open("rb") as file:
+        start = file.read(6)
+    return "parquet" if start[:4] == b"PAR1" else "feather" if start in (b"ARROW1", b"FEA1") else "csv"
+
+
+def _separator(file: Any) -> str:
+    """Return what stands between the fields of a header, and go back to its start."""
+    header = next((line for line in file if not line.isspace()), "")
+    file.seek(0)
+    return next((separator for separator in ",;\t" if separator in header), ",")
+
+
+def _open_text(path: Path, encoding: str) -> Any:
+    """Open text, compressed or not."""
+    return _opener(path)(path, "rt", encoding=encoding, newline="")
+
+
+def _opener(path: Path) -> Any:
+    """Return what opens a file."""
+    import bz2
+    import gzip
+    import lzma
+
+    return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+
+
+def _undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
+    """Return the error for bytes that are no text, with the line: decoders do not count them."""
+    number, failed = 0, False
+    with _opener(path)(path, "rb") as file:
+        while not failed and (line := file.readline()):
+            number += 1
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as found:
+                error, failed = found, True
+    return ValueError(
+        f"{name} cannot be read: line {number} is no text in {encoding.removesuffix('-sig')} (byte "
+        f"{error.object[error.start]:#x}). Name its encoding, as cp1252 or utf-16, or save it as UTF-8."
+    )
+
+
+def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:
+    """Return the columns of a Parquet or Feather file, and those that pandas takes for the index."""
+    require_pandas(name)
+    try:
+        import pyarrow.dataset
+
+        schema = pyarrow.dataset.dataset(path, format=found).schema
+    except ImportError as error:
+        raise ImportError(f'{name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [column for column in schema.names if column not in index], index
+
+
+def _stripped(frame: Any) -> Any:
+    """Return a table without spaces around its texts."""
+    pd = require_pandas("a table")
+    texts = {
+        name: frame[name].str.strip()
+        for name in frame.columns
+        if frame[name].dtype.kind in "OU" and pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
+    }
+    return frame.assign(**texts) if texts else frame

@@ -1,0 +1,181 @@
+"""Tables in files: what is read as it was meant, and what is refused with its line."""
+
+import csv
+import gzip
+import io
+import random
+import sys
+
+import pandas as pd
+import pytest
+
+from tanlearn.data.table_files import dates_as_days, open_table
+
+FRAME = pd.DataFrame({"town": ["Graz", None, "Linz"], "age": [31, 42, 53], "share": [0.5, None, 2.0]})
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return what writes a file and returns its path."""
+
+    def write(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def save(frame, path):
+    """Write a frame in the format of the ending."""
+    {
+        ".csv": lambda: frame.to_csv(path, index=False),
+        ".tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+        ".parquet": lambda: frame.to_parquet(path),
+        ".feather": lambda: frame.to_feather(path),
+    }[path.suffix]()
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
+def test_every_format_holds_the_same_table(tmp_path, ending):
+    table = open_table(save(FRAME, tmp_path / f"some.{ending}"))
+    assert (table.format, table.columns) == (ending, tuple(FRAME.columns))
+    for found in (table.read(), pd.concat(table.chunks(2), ignore_index=True)):
+        pd.testing.assert_frame_equal(found, FRAME, check_dtype=False)
+    assert [len(chunk) for chunk in table.chunks(2)] == [2, 1]
+    assert list(table.read(["share", "town"]).columns) == ["share", "town"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_without_an_ending_the_content_tells(tmp_path, ending):
+    path = save(FRAME, tmp_path / f"some.{ending}")
+    assert open_table(path.rename(tmp_path / "some")).format == ending
+
+
+def test_spaces_around_names_and_values_do_not_count(write):
+    frame = open_table(write("town , buys\n Graz, yes \nLinz ,no\n  , yes\n")).read()
+    assert list(frame.columns) == ["town", "buys"]
+    assert frame["buys"].tolist() == ["yes", "no", "yes"]
+    assert frame["town"].isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_header_without_commas_tells_the_separator(write, separator):
+    assert open_table(write(f"a{separator}b\n1{separator}2\n")).read().to_numpy().tolist() == [[1, 2]]
+
+
+def test_byte_order_marks_line_ends_and_compression_do_not_count(write):
+    text = "a,b\r\n1,x\r\n2,y\r\n"
+    for path in (write(b"\xef\xbb\xbf" + text.encode()), write(gzip.compress(text.encode()), "table.csv.gz")):
+        assert open_table(path).read()["b"].tolist() == ["x", "y"]
+
+
+def test_blank_lines_are_no_rows_and_fields_keep_theirs(write):
+    frame = open_table(write('a,b\n\n"x\n \ny",1\n   \n"u, ""v""",2\n\n')).read()
+    assert frame["a"].tolist() == ["x\n \ny", 'u, "v"']
+
+
+def test_any_text_comes_back_as_it_was_written(write):
+    """Whatever csv writes, is read the same as by csv, though pandas parses it."""
+    rng = random.Random(0)
+    for _ in range(200):
+        rows = [["".join(rng.choices('xy,"\n;', k=rng.randint(1, 6))) + "z" for _ in range(2)] for _ in range(4)]
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([["a", "b"], *rows])
+        found = open_table(write(text.getvalue())).read(texts=["a", "b"])
+        assert found.to_numpy().tolist() == [[cell.strip() for cell in row] for row in rows]
+
+
+def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
+    path = write("zip,age\n0123,?\n4567,30\n")
+    frame = open_table(path, missing=["?"]).read(texts=["zip"])
+    assert frame["zip"].tolist() == ["0123", "4567"]
+    assert frame["age"].isna().tolist() == [True, False]
+    assert open_table(path).read()["age"].tolist() == ["?", "30"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"\n\n", "there is no line with names"),
+        (b"a,b\n", "has no rows, only names of columns"),
+        (b"a,b\n1,2\n\n3\n", r"line 4: the row has 1 field\(s\), but the header 2\. Correct the row\.$"),
+        (b"a,b\n1,2\n3,4,5\n", r"line 3: the row has 3 field\(s\), but the header 2"),
+        (b'a,b\n1,2\n"3,4\n5,6\n', r"lines 3 to 4: the row has 1 field\(s\).* or a quote left open in it\."),
+        (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is no text in utf-8 \(byte 0xe9\)\. Name its encoding"),
+        (b"a,a\n1,2\n", "two columns are called 'a'"),
+        (b"PAR1nonsense", "cannot be read"),
+        (b"a\n" + b"x" * 200_000, "line 2: field larger than field limit"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(write, content, message):
+    path = write(content, "table")
+    with pytest.raises(ValueError, match=message) as caught:
+        open_table(path).read()
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_ragged_row_is_found_in_a_late_chunk(write):
+    path = write("a,b\n" + "1,2\n" * 5000 + "3\n")
+    chunks = open_table(path).chunks(1000)
+    with pytest.raises(ValueError, match="line 5002"):
+        list(chunks)
+
+
+def test_spreadsheets_encodings_and_files_that_are_not_there(write, tmp_path):
+    with pytest.raises(ValueError, match=r"is a spreadsheet, .* save its table as \.csv"):
+        open_table(write("PK", "table.xlsx"))
+    with pytest.raises(ValueError, match="unknown encoding: klingon"):
+        open_table(write("a,b\n1,2\n"), encoding="klingon")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        open_table(tmp_path / "absent.csv")
+    text = "a,b\n1,\u00e9\n"
+    assert open_table(write(text.encode("utf-16")), encoding="utf-16").read()["b"].tolist() == ["\u00e9"]
+    assert open_table(write(text.encode("latin-1")), encoding="latin-1").read()["b"].tolist() == ["\u00e9"]
+
+
+@pytest.mark.parametrize("module", ["pandas", "pyarrow.dataset"])
+def test_a_missing_package_is_named_with_the_extra(tmp_path, monkeypatch, module):
+    path = save(FRAME, tmp_path / "some.parquet")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"needs {module.partition('.')[0]}\. .*tanlearn\[frames\]"):
+        open_table(path).read()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [pd.Index(["x", "y", "z"], name="who"), pd.RangeIndex(10, 16, 2, name="row"), pd.Index([5, 3, 9]), None],
+)
+def test_the_index_of_parquet_is_kept_and_is_no_column(tmp_path, index):
+    frame = FRAME if index is None else FRAME.set_axis(index)
+    table = open_table(save(frame, tmp_path / "some.parquet"))
+    assert table.columns == tuple(FRAME.columns)
+    assert table.has_index is (index is not None)
+    for found in (table.read(), pd.concat(table.chunks(2))):
+        pd.testing.assert_index_equal(found.index, frame.index, exact=False)
+
+
+def test_dates_become_days_wherever_they_come_from():
+    moments = pd.to_datetime(pd.Series(["1970-01-02", None, "1970-01-03T12:00:00"]), format="ISO8601")
+    frame = pd.DataFrame(
+        {
+            "typed": moments,
+            "text": ["1970-01-02", None, "1970-01-03 12:00"],
+            "zone": ["1970-01-02T01:00:00+01:00", None, "1970-01-03T12:00:00Z"],
+            "object": moments.dt.date,
+            "span": pd.to_timedelta([1, None, 2.5], unit="D"),
+            "no": ["1970-02-30", None, "1970-01-01"],
+            "mixed": ["1970-01-01", None, "soon"],
+            "number": [1.0, None, 2.0],
+        }
+    )
+    days, names = dates_as_days(frame)
+    assert names == ["typed", "text", "zone", "object", "span"]
+    for name in names:
+        assert days[name].isna().tolist() == [False, True, False]
+        assert days[name].dropna().tolist() == [1.0, 2.0 if name == "object" else 2.5]
+    pd.testing.assert_frame_equal(days[["no", "mixed", "number"]], frame[["no", "mixed", "number"]])
+    assert dates_as_days(frame, ["number", "text"])[1] == ["text"]
+    assert dates_as_days(frame[["number"]])[1] == []
