@@ -10,14 +10,17 @@ import contextlib
 import csv
 import io
 import json
+import math
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import IntArray
 from tanlearn.baselines import Learner, find_learner
 from tanlearn.data.datasets import Dataset
@@ -95,6 +98,8 @@ def compare(
     n_epochs: int | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    finished: Callable[[Result], Any] | None = None,
+    time_limit: float | None = None,
 ) -> list[Result]:
     """Train and test every learner on the same splits.
 
@@ -115,21 +120,27 @@ def compare(
         Have HYB learn by stochastic gradient on ``Hybrid()``, with so many passes over the data; by default, held-out
         rows choose its loss and length.
     n_jobs : int, optional
-        Threads, as in joblib.
+        Threads, as in joblib. Splits are learnt side by side, and a learner has the threads that are left; what it
+        learns does not depend on them, but the time that it takes does.
     progress : callable, optional
         ``progress(learner, share)`` with the share, 0 to 1, of the learner's work that is done; ``None`` while it is
         warmed up, which on a new machine compiles its kernels.
+    finished : callable, optional
+        Called with every result as soon as it is there.
+    time_limit : float, optional
+        After so many seconds no learner and no split is begun any more. A learner without all its splits has no result;
+        those of the others do not depend on the limit.
 
     Returns
     -------
     list of Result
-        In the order of the learners.
+        In the order of the learners: of all, or of those within the time limit.
 
     Raises
     ------
     ValueError
-        If no learner is named or one does not exist, ``n_jobs`` is 0, the classes break a rule, or the split is not
-        possible.
+        If no learner is named or one does not exist, ``n_jobs`` is 0, the time limit is not above 0, the classes break
+        a rule, or the split is not possible.
 
     Examples
     --------
@@ -143,26 +154,49 @@ def compare(
         raise ValueError("there is nothing to compare: name at least one learner.")
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
     entries = [find_learner(learner) if isinstance(learner, str) else learner for learner in learners]
     folds = _splits(dataset, n_folds, random_state)
     sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
     report = progress if progress is not None else _silence
-    results = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    results: list[Result] = []
+    with _told_once():
         for entry in entries:
             measures: dict[str, Any]
             try:
-                measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report)
+                measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report, deadline)
+            except _OutOfTimeError:
+                break
             except Exception as error:  # whatever one learner stumbles over must not cost the work of the others
                 kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
                 measures = {"failure": f"{kind}{error}"}
                 report(entry.name, 1.0)
             results.append(Result(dataset.name, entry.name, **sizes, **measures))
-    # Every learner reads the same table: of what each line of code warned of, the first is told.
-    for first in {(one.filename, one.lineno): one for one in reversed(caught)}.values():
-        warnings.warn_explicit(first.message, first.category, first.filename, first.lineno)
+            if finished is not None:
+                finished(results[-1])
     return results
+
+
+class _OutOfTimeError(Exception):
+    """The time limit is over."""
+
+
+@contextlib.contextmanager
+def _told_once() -> Iterator[None]:
+    """Keep warnings to the end: every learner reads the same table, so of what a line of code warns of, tell the first.
+
+    Whatever ends the work, they are told.
+    """
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        for first in {(one.filename, one.lineno): one for one in reversed(caught)}.values():
+            warnings.warn_explicit(first.message, first.category, first.filename, first.lineno)
 
 
 def best(results: Sequence[Result]) -> list[Result]:
@@ -322,25 +356,36 @@ def _measure(
     n_epochs: int | None,
     n_jobs: int | None,
     report: Progress,
+    deadline: float,
 ) -> dict[str, Any]:
     """Return the measures of one learner over all splits."""
+    n_threads = number_of_threads(n_jobs)
+    n_beside = min(n_threads, len(folds))
+    # A learner by itself is told what the user has said.
+    n_left = n_jobs if n_beside == 1 else max(1, n_threads // n_beside)
 
     def make(n_epochs: int | None) -> Any:
-        encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=n_jobs)
-        return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_jobs, encoder=encoder)
+        encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=n_left)
+        return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_left, encoder=encoder)
 
+    _check_time(deadline)
     report(learner.name, None)
     with contextlib.suppress(Exception), warnings.catch_warnings():  # the fit to all rows says what is wrong
         warnings.simplefilter("ignore")
         _warm_up(make(None if n_epochs is None else WARM_EPOCHS), dataset, folds[0][0])
     report(learner.name, 0.0)
-    runs = []
-    for k, (train, test) in enumerate(folds):
+    progress = _SharesOfFolds(report, learner.name, len(folds))
+
+    def run(k: int) -> tuple[float, ...]:
+        _check_time(deadline)
         estimator = make(n_epochs)
         if "callback" in estimator.get_params(deep=False):
-            estimator.set_params(callback=_EpochProgress(report, learner.name, k, len(folds)))
-        runs.append(_fit_and_predict(estimator, dataset, train, test))
-        report(learner.name, (k + 1) / len(folds))
+            estimator.set_params(callback=lambda epoch: progress.tell(k, epoch.epoch / epoch.n_epochs))
+        measures = _fit_and_predict(estimator, dataset, *folds[k])
+        progress.tell(k, 1.0)
+        return measures
+
+    runs = in_threads(run, range(len(folds)), n_beside)
     error, log_loss, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
     return {
         "test_error": error,
@@ -352,17 +397,25 @@ def _measure(
     }
 
 
-@dataclass(frozen=True)
-class _EpochProgress:
-    """A callback of gradient training that reports the share done; it never stops the training."""
+def _check_time(deadline: float) -> None:
+    """Raise if nothing may be begun any more."""
+    if time.monotonic() >= deadline:
+        raise _OutOfTimeError
 
-    report: Progress
-    learner: str
-    fold: int
-    n_folds: int
 
-    def __call__(self, epoch: Any) -> None:
-        self.report(self.learner, (self.fold + epoch.epoch / epoch.n_epochs) / self.n_folds)
+class _SharesOfFolds:
+    """What is done of every fold, of several at a time, as a share of all; it never stops a training."""
+
+    def __init__(self, report: Progress, learner: str, n_folds: int) -> None:
+        self.report, self.learner = report, learner
+        self.shares = [0.0] * n_folds
+        self.lock = threading.Lock()
+
+    def tell(self, fold: int, share: float) -> None:
+        """Report that so much of a fold is done."""
+        with self.lock:
+            self.shares[fold] = share
+            self.report(self.learner, sum(self.shares) / len(self.shares))
 
 
 def _warm_up(estimator: Any, dataset: Dataset, train: IntArray) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn import NaiveBayesClassifier, TableEncoder, comparison
 from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, compare, summary
 from tanlearn.data.datasets import Dataset, load_digits, load_npz
@@ -176,6 +176,101 @@ def test_epochs_and_threads_reach_the_learner(weather):
 
     compare(weather, [Learner("x", "x", "x", factory)], random_state=3, n_epochs=9, n_jobs=2)
     assert seen == [(3, 2, 2, 2), (3, 9, 2, 2)]
+
+
+def test_threads_are_shared_between_folds_and_learner(weather):
+    seen = []
+
+    def factory(random_state, n_epochs, n_jobs, encoder):
+        seen.append((n_jobs, encoder.n_jobs))
+        return LEARNERS["NB ML"].factory(random_state, n_epochs, n_jobs, encoder)
+
+    compare(weather, [Learner("x", "x", "x", factory)], n_folds=3, n_jobs=6)
+    assert set(seen) == {(2, 2)}
+    seen.clear()
+    compare(weather, [Learner("x", "x", "x", factory)], n_folds=3)
+    assert set(seen) == {(None, None)}
+
+
+def test_results_do_not_depend_on_threads(weather):
+    def measures(n_jobs):
+        found = compare(weather, ["NB ML", "TAN-CMI ML", "TAN Subset HYB"], n_folds=3, n_epochs=3, n_jobs=n_jobs)
+        return [(one.test_error, one.test_error_std, one.log_loss, one.n_parameters, one.failure) for one in found]
+
+    assert measures(3) == measures(None)
+
+
+def test_shares_of_folds_side_by_side_add_up(weather):
+    shares = []
+    compare(
+        weather,
+        ["TAN Subset HYB"],
+        n_folds=3,
+        n_epochs=4,
+        n_jobs=3,
+        progress=lambda learner, share: shares.append(share),
+    )
+    first, *others = shares
+    assert (first, others[-1]) == (None, 1.0)
+    assert others == sorted(others)
+
+
+def test_results_are_told_as_they_come(weather):
+    told = []
+    results = compare(weather, ["NB ML", failing(ValueError("no")), "TAN-CMI ML"], finished=told.append)
+    assert told == results
+
+
+def test_ctrl_c_leaves_what_was_told_and_warnings(weather):
+    class Interrupted(NaiveBayesClassifier):
+        def fit(self, X, y, sample_weight=None):
+            if len(y) > 30:  # not in the warm-up
+                warnings.warn("told in time", UserWarning, stacklevel=1)
+                raise KeyboardInterrupt
+            return super().fit(X, y, sample_weight)
+
+    entry = Learner("Slow", "waits", "nobody", lambda random_state, n_epochs, n_jobs, encoder: Interrupted())
+    told = []
+    with pytest.warns(UserWarning, match="told in time"), pytest.raises(KeyboardInterrupt):
+        compare(weather, ["NB ML", entry, "TAN-CMI ML"], finished=told.append)
+    assert [result.learner for result in told] == ["NB ML"]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a learner each of whose fits takes ten seconds of a clock that nothing else moves."""
+    now = [0.0]
+    monkeypatch.setattr(comparison.time, "monotonic", lambda: now[0])
+
+    class Slow(NaiveBayesClassifier):
+        def fit(self, X, y, sample_weight=None):
+            now[0] += 10
+            return super().fit(X, y, sample_weight)
+
+    return lambda name: Learner(name, "slow", "nobody", lambda random_state, n_epochs, n_jobs, encoder: Slow())
+
+
+@pytest.mark.parametrize(
+    ("limit", "done"), [(1, []), (30, []), (31, ["a"]), (70, ["a"]), (71, ["a", "b"]), (1000, ["a", "b"])]
+)
+def test_after_the_time_limit_nothing_is_begun(weather, clock, limit, done):
+    """A learner's warm-up and folds begin at 0, 10, 20 and 30 seconds; what was begun before the limit is finished."""
+    entries = [clock("a"), clock("b")]
+    results = compare(weather, entries, n_folds=3, time_limit=limit)
+    assert [result.learner for result in results] == done
+    free = compare(weather, entries, n_folds=3)
+    assert [result.test_error for result in results] == [result.test_error for result in free[: len(done)]]
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, float("nan")])
+def test_a_time_limit_is_above_zero(weather, limit):
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0"):
+        compare(weather, ["NB ML"], time_limit=limit)
+
+
+def test_costs_tell_what_is_cheap():
+    names = ["NB ML", "TAN-OMI-CR ML", "TAN-CMI CG-CL", "TAN-OMI-MM HYB", "TAN All HYB", "NB CVX-MM"]
+    assert [LEARNERS[name].cost for name in names] == [0, 1, 2, 3, 4, 5]
 
 
 GOOD = Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 0.7184, 1189, 0.031, 1.24)
