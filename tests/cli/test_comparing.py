@@ -1,29 +1,19 @@
-"""The command line: what goes to which stream, exit codes, and errors in one line."""
+"""``tanlearn compare``: rows as they finish, what goes to which stream, and exit codes."""
 
 import csv
 import json
-import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-import tanlearn
-from tanlearn import cli
+pytest.importorskip("typer", reason="the command line needs the extra `cli`")
+
+from support.command_line import plain
+
 from tanlearn.baselines import LEARNERS
+from tanlearn.cli import comparing
+from tanlearn.cli.learners import DEFAULT_LEARNERS, default_learner, find_learners
 from tanlearn.comparison import HEADERS
-
-testing = pytest.importorskip("typer.testing", reason="the command line needs the extra `cli`")
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
-    """Keep Rich from wrapping, and from what a developer's or a server's environment may force."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -45,27 +35,7 @@ def gaps(tmp_path):
     return str(tmp_path / "gaps.npz")
 
 
-def run(*arguments):
-    """Return what a command printed, and its exit code."""
-    return testing.CliRunner().invoke(cli.build_app(), list(arguments))
-
-
-def plain(text):
-    """Return a text without colours, which Typer gives its own messages on some build servers."""
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def test_help_comes_without_arguments_and_names_the_command():
-    assert "compare" in run().output
-    assert "--learners" in plain(run("compare", "--help").output)
-
-
-def test_version():
-    done = run("--version")
-    assert (done.exit_code, done.stdout) == (0, f"tanlearn {tanlearn.__version__}\n")
-
-
-def test_list_has_every_learner():
+def test_list_has_every_learner(run):
     done = run("compare", "--list")
     assert done.exit_code == 0
     for name, learner in LEARNERS.items():
@@ -74,33 +44,63 @@ def test_list_has_every_learner():
 
 
 def test_default_learners_are_in_the_registry():
-    assert set(cli.DEFAULT_LEARNERS) <= set(LEARNERS)
+    assert set(DEFAULT_LEARNERS) <= set(LEARNERS)
 
 
-def test_default_is_the_digits_with_the_default_learners(monkeypatch):
+def test_default_is_the_digits_with_the_default_learners(run, monkeypatch):
     asked = {}
 
     def fake(dataset, learners, **options):
         asked.update(options, dataset=dataset.name, learners=[learner.name for learner in learners])
         raise ValueError("enough")
 
-    monkeypatch.setattr(cli, "compare", fake)
+    monkeypatch.setattr(comparing.comparison, "compare", fake)
     assert run("compare").exit_code == 2
-    asked.pop("progress")
+    for name in ("progress", "finished"):
+        asked.pop(name)
     assert asked == {
         "dataset": "digits",
-        "learners": list(cli.DEFAULT_LEARNERS),
+        "learners": list(DEFAULT_LEARNERS),
         "n_folds": None,
         "random_state": 0,
         "n_epochs": None,
-        "n_jobs": None,
+        "n_jobs": -1,
+        "time_limit": None,
     }
     run("compare", "--folds", "4", "--seed", "3", "--epochs", "6", "--jobs", "2", "--learners", "all")
     assert (asked["n_folds"], asked["random_state"], asked["n_epochs"], asked["n_jobs"]) == (4, 3, 6, 2)
-    assert asked["learners"] == list(LEARNERS)
+    assert sorted(asked["learners"]) == sorted(LEARNERS)
 
 
-def test_table_has_a_title_headers_with_units_and_a_caption(table):
+def test_what_is_cheap_goes_first():
+    costs = [learner.cost for learner in find_learners(["all"], 0)]
+    assert costs == sorted(costs)
+    assert [learner.name for learner in find_learners([], 0)] == list(DEFAULT_LEARNERS)
+    asked = [learner.name for learner in find_learners(["TAN All HYB, NB CVX-MM", "nb ml"], 0)]
+    assert asked == ["NB ML", "TAN All HYB", "NB CVX-MM"]
+
+
+@pytest.mark.parametrize(
+    ("n_numbers", "learners", "fits"),
+    [
+        (200_000, DEFAULT_LEARNERS, "TAN Subset HYB"),
+        (10_000_000, DEFAULT_LEARNERS[:3], "TAN-CMI CG-CL"),
+        (10_000_001, DEFAULT_LEARNERS[:2], "TAN-CMI ML"),
+    ],
+)
+def test_large_tables_have_quick_defaults(n_numbers, learners, fits):
+    assert [learner.name for learner in find_learners([], n_numbers)] == list(learners)
+    assert default_learner(n_numbers).name == fits
+
+
+def test_default_learners_that_are_left_out_are_named(run, table, monkeypatch):
+    monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 4: 10})
+    done = run("compare", table, "--target", "go", "--output", "json")
+    assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
+    assert "left out, as they take long for 60 numbers: TAN-CMI CG-CL, TAN Subset HYB, TAN Order-free" in done.stderr
+
+
+def test_table_has_a_title_headers_with_units_and_a_caption(run, table):
     done = run("compare", "--data", table, "--target", "go", "--learners", "NB ML,TAN Subset HYB", "--epochs", "2")
     assert done.exit_code == 0
     title, *lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
@@ -114,7 +114,7 @@ def test_table_has_a_title_headers_with_units_and_a_caption(table):
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "markdown"])
-def test_other_outputs_are_clean(table, kind):
+def test_other_outputs_are_clean(run, table, kind):
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--output", kind)
     assert done.exit_code == 0
     rows = {
@@ -125,19 +125,19 @@ def test_other_outputs_are_clean(table, kind):
     assert [row["learner"] for row in rows] == ["NB ML"]
 
 
-def test_learners_may_be_repeated_and_count_once(table):
+def test_learners_may_be_repeated_and_count_once(run, table):
     options = ["--learners", "nb ml, tan-cmi ml", "--learners", "NB ML", "--output", "json"]
     done = run("compare", "--data", table, "--target", "go", *options)
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
 
 
-def test_folds_show_their_spread(table):
+def test_folds_show_their_spread(run, table):
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--folds", "3")
     assert "0.00 +- 0.00" in done.stdout
     assert "mean of 3 folds" in done.stdout
 
 
-def test_failure_of_one_learner_is_told_and_forgiven(gaps):
+def test_failure_of_one_learner_is_told_and_forgiven(run, gaps):
     done = run("compare", "--data", gaps, "--learners", "NB ML,TAN-CR ML", "--epochs", "2")
     assert done.exit_code == 0
     assert "failed" in done.stdout
@@ -145,7 +145,7 @@ def test_failure_of_one_learner_is_told_and_forgiven(gaps):
 
 
 @pytest.mark.parametrize("kind", ["table", "json"])
-def test_failure_of_all_learners_is_an_exit_code(gaps, kind):
+def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     done = run("compare", "--data", gaps, "--learners", "TAN-CR ML", "--epochs", "2", "--output", kind)
     assert done.exit_code == 1
     assert ("No learner succeeded." in done.stdout) == (kind == "table")
@@ -157,11 +157,11 @@ def test_failure_of_all_learners_is_an_exit_code(gaps, kind):
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
         (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
-        (["--data", "digits.xls"], "tanlearn: data must be 'digits', 'openml:NAME', or a file"),
+        (["--data", "digit"], "tanlearn: there is no file digit."),
         (["--target", "go"], "tanlearn: target ('go') names a column of a table"),
     ],
 )
-def test_error_of_the_user_is_one_line(arguments, message):
+def test_error_of_the_user_is_one_line(run, arguments, message):
     done = run("compare", *arguments)
     assert done.exit_code == 2
     assert done.stdout == ""
@@ -169,20 +169,20 @@ def test_error_of_the_user_is_one_line(arguments, message):
     assert line.startswith(message)
 
 
-def test_target_that_is_no_column_is_one_line(table):
+def test_target_that_is_no_column_is_one_line(run, table):
     done = run("compare", "--data", table, "--target", "walk")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"tanlearn: {table}: there is no column 'walk'. The columns are: sky, go.\n"
 
 
 @pytest.mark.parametrize("arguments", [["--folds", "1"], ["--epochs", "0"], ["--output", "xml"], ["--seed", "x"]])
-def test_option_out_of_range_is_refused(arguments):
+def test_option_out_of_range_is_refused(run, arguments):
     done = run("compare", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert arguments[0] in plain(done.stderr)
 
 
-def test_terminal_gets_bars_that_vanish(table, monkeypatch):
+def test_terminal_gets_bars_that_vanish(run, table, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich takes the stream for a terminal then
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--output", "json")
     assert "[1/1] NB ML" in done.stderr
@@ -191,24 +191,8 @@ def test_terminal_gets_bars_that_vanish(table, monkeypatch):
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML"]
 
 
-def test_best_learner_is_highlighted(table, monkeypatch):
+def test_best_learner_is_highlighted(run, table, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml")
     (row,) = (line for line in done.stdout.splitlines() if "NB ML" in line and "Best" not in line)
     assert "\x1b[1;32m" in row
-
-
-@pytest.mark.parametrize("package", ["typer", "rich"])
-def test_without_the_extra_one_line_names_it(package, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    assert caught.value.code == (
-        f'tanlearn: the command line needs {package}. Install it with: pip install "tanlearn[cli]"'
-    )
-
-
-def test_the_installed_entry_point_runs():
-    command = [sys.executable, "-c", "from tanlearn.cli import main; main()", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == (f"tanlearn {tanlearn.__version__}\n", "")

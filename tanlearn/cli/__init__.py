@@ -1,0 +1,29 @@
+"""The command ``tanlearn``.
+
+In: what the user types, tables and models in files. Out: models and predictions in files or pipes, and what is told of
+them; where something is wrong, one line and an exit code. Typer and Rich, which come with an extra, are imported by
+everything here but this file.
+"""
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line.
+
+    Raises
+    ------
+    SystemExit
+        Always: with 0; with 1 if no learner of a comparison succeeded or the extra ``cli`` is not installed; with 2 if
+        what the user asks for cannot be had; with 130 after Ctrl-C, with 141 if nobody reads the output.
+    """
+    try:
+        import rich  # noqa: F401 - wanted later, but a lack of it has to show now
+        import typer  # noqa: F401
+    except ModuleNotFoundError as error:
+        sys.exit(f'tanlearn: the command line needs {error.name}. Install it with: pip install "tanlearn[cli]"')
+    from tanlearn.cli.app import build_app
+
+    build_app()()

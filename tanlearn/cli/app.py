@@ -1,0 +1,41 @@
+"""All commands under one name."""
+
+from typing import Annotated
+
+import typer
+
+from tanlearn import __version__
+from tanlearn.cli.comparing import compare
+from tanlearn.cli.fitting import fit
+from tanlearn.cli.inspecting import describe, explain, export_c
+from tanlearn.cli.predicting import predict
+
+__all__ = ["build_app"]
+
+
+def build_app() -> typer.Typer:
+    """Return the Typer application.
+
+    Returns
+    -------
+    typer.Typer
+    """
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app.callback()(options)
+    for command in (fit, predict, explain, describe, export_c, compare):
+        app.command()(command)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tanlearn {__version__}")
+        raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Bayesian-network classifiers: learn one from a table, predict, explain, compare."""

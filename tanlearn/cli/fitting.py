@@ -1,0 +1,194 @@
+"""``tanlearn fit``: a model in a file out of a table."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from joblib import parallel_config
+from sklearn.base import clone
+
+from tanlearn import TableEncoder
+from tanlearn.baselines import LEARNERS, Learner, find_learner
+from tanlearn.cli.chunks import check_counts, learn_by_chunks
+from tanlearn.cli.learners import change, named_learner
+from tanlearn.cli.messages import note, plain_errors
+from tanlearn.cli.outputs import check_folder
+from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.tables import (
+    DropOption,
+    EncodingOption,
+    FormatOption,
+    MissingOption,
+    Reading,
+    dataset_of,
+    feature_columns,
+    is_table,
+    read_dataset,
+)
+from tanlearn.comparison import Result, compare
+from tanlearn.data.datasets import Dataset
+from tanlearn.data.table_files import TableFile, require_pandas
+
+__all__ = ["fit"]
+
+#: A file of more bytes is learnt by chunks, of so many rows. Neither depends on the machine, as the model would.
+_LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
+
+
+def fit(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model, as cars.tan.")],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option("--learner", "-l", help="As tanlearn compare --list names it; by default, what suits the size."),
+    ] = None,
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner, as n_epochs=50; repeatable."),
+    ] = [],  # noqa: B006 - Typer makes a new list
+    drop: DropOption = [],  # noqa: B006
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Estimate the error on new rows by cross-validation.")
+    ] = None,
+    chunk_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Learn by chunks of so many rows, if the learner counts; 0 for all rows at once. By default, files "
+            "over 2 GiB are learnt by chunks.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the learner, and of the folds.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
+    format: FormatOption = None,
+    encoding: EncodingOption = "utf-8-sig",
+    missing: MissingOption = [],  # noqa: B006
+) -> None:
+    """Learn a model from a table, and write it to a file."""
+    reading = Reading(format, encoding, missing)
+    unfinished = "nothing was written"
+    with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
+        check_folder(output)
+        if learner is not None:  # what is wrong with it is wrong now, and not after a large table is read
+            _make(find_learner(learner), settings, seed, TableEncoder())
+        dataset: Dataset | None
+        if not is_table(data):
+            name, model, dataset = _learn(read_dataset(data, target, drop, reading), learner, settings, seed)
+        else:
+            with reading.open(data) as table:
+                n_rows = _rows_a_chunk(table, chunk_rows)
+                if n_rows:
+                    if folds is not None:
+                        raise ValueError("--folds needs all rows in memory. Leave it out, or --chunk-rows 0.")
+                    name, model, dataset = _learn_chunks(table, target, drop, learner, settings, seed, n_rows)
+                else:
+                    name, model, dataset = _learn(dataset_of(table, target, drop), learner, settings, seed)
+        model.save(output)
+        typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({_size(output)})")
+        if dataset is not None and folds is not None:
+            unfinished = f"{output} is there, its estimate is not"
+            _print_estimate(dataset, name, model, folds, seed, jobs)
+
+
+def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:
+    """Return how many rows make a chunk, or 0 for all at once."""
+    if chunk_rows is not None:
+        return chunk_rows
+    if table.n_bytes <= _LARGE:
+        return 0
+    note(f"{table.name} is large: it is learnt by chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 takes all at once.")
+    return _CHUNK_ROWS
+
+
+def _make(entry: Learner, settings: list[str], seed: int, encoder: TableEncoder) -> tuple[str, Any]:
+    """Return an unfitted estimator, and what it is called."""
+    estimator = change(entry.make(random_state=seed, encoder=encoder), settings)
+    return (f"{entry.name} with {', '.join(settings)}" if settings else entry.name), estimator
+
+
+def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int) -> tuple[str, Any, Dataset]:
+    """Learn from a table in memory."""
+    entry = named_learner(learner, int(np.prod(dataset.X.shape)))
+    name, model = _make(entry, settings, seed, TableEncoder(discrete_features=dataset.discrete_features))
+    # With names, so that predict finds columns of a file by theirs.
+    X = dataset.X
+    if not hasattr(X, "iloc"):
+        X = require_pandas(f"fit {dataset.name}").DataFrame(X, columns=list(dataset.feature_names))
+    started = time.perf_counter()
+    with progress_bar(name) as draw:
+        draw(None)
+        callback = "callback" in model.get_params(deep=False) and model.callback is None
+        if callback:
+            model.set_params(callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
+        model.fit(X, dataset.y)
+        if callback:
+            model.set_params(callback=None)
+    _print_learnt(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)
+    return name, model, dataset
+
+
+def _learn_chunks(
+    table: TableFile,
+    target: str | None,
+    drop: list[str],
+    learner: str | None,
+    settings: list[str],
+    seed: int,
+    n_rows: int,
+) -> tuple[str, Any, None]:
+    """Learn from a file chunk by chunk."""
+    columns = feature_columns(table, target, drop)
+    entry = LEARNERS["TAN-CMI ML"] if learner is None else named_learner(learner, 0)
+    name, model = _make(entry, settings, seed, TableEncoder())
+    check_counts(model, name)
+    started = time.perf_counter()
+    with progress_bar(name) as draw:
+        n_samples = learn_by_chunks(table, str(target), columns, model, n_rows, draw)
+    _print_learnt(Path(table.name).stem, n_samples, len(columns), model, time.perf_counter() - started)
+    return name, model, None
+
+
+def _print_learnt(name: str, n_samples: int, n_features: int, model: Any, seconds: float) -> None:
+    """Print what was learnt from."""
+    classes = [str(label) for label in model.classes_.tolist()]
+    told = ", ".join(classes[:10]) + (f" and {len(classes) - 10} more" if len(classes) > 10 else "")
+    typer.echo(
+        f"{name}: {n_samples:,} rows, {n_features:,} columns, {len(classes):,} classes ({told}); {seconds:.1f} s"
+    )
+
+
+def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: int, jobs: int) -> None:
+    """Cross-validate a model like this one, and print what to expect on new rows."""
+
+    def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
+        return clone(model, safe=False).set_params(n_jobs=n_jobs)
+
+    with progress_bar(f"{name}, estimate", folds) as draw:
+        splits = folds if dataset.folds is None else None
+        entry = Learner(name, "", "", factory)
+        (result,) = compare(
+            dataset, [entry], n_folds=splits, random_state=seed, n_jobs=jobs, progress=lambda _, share: draw(share)
+        )
+    typer.echo(_estimate(result))
+
+
+def _estimate(result: Result) -> str:
+    """Return a line on the held-out rows."""
+    if result.failure is not None:
+        raise ValueError(f"the error cannot be estimated: {result.failure}")
+    spread = "" if result.test_error_std is None else f" (standard deviation {result.test_error_std:.2f})"
+    return (
+        f"held out, {result.n_folds} fold(s): {result.test_error:.2f} % wrong{spread}, log loss {result.log_loss:.3f}"
+    )
+
+
+def _size(path: str) -> str:
+    """Return the size of a file for people."""
+    n_bytes = Path(path).stat().st_size
+    return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"

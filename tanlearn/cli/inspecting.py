@@ -1,0 +1,283 @@
+"""``tanlearn explain``, ``describe`` and ``export-c``: what a model says, is, and costs in C."""
+
+import json
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tanlearn.cli.messages import nearest, note, plain_errors
+from tanlearn.cli.models import ModelArgument, ModelFile
+from tanlearn.cli.outputs import check_folder
+from tanlearn.cli.tables import EncodingOption, FormatOption, MissingOption, Reading, labelled, listed
+
+__all__ = ["describe", "explain", "export_c"]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+class NumberType(StrEnum):
+    """What ``--type`` may be."""
+
+    DOUBLE = "double"
+    FLOAT = "float"
+    INT32 = "int32"
+    INT16 = "int16"
+
+
+def explain(
+    model: ModelArgument,
+    row: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ROW",
+            help="FILE:NUMBER, where 1 is the first row; or a JSON object, '{\"age\": 31}'; or age=31 town=Graz.",
+        ),
+    ],
+    against: Annotated[
+        str | None, typer.Option(help="The class to compare with; by default, the next probable one.")
+    ] = None,
+    as_json: JsonOption = False,
+    format: FormatOption = None,
+    encoding: EncodingOption = "utf-8-sig",
+    missing: MissingOption = [],  # noqa: B006 - Typer makes a new list
+) -> None:
+    """Say what speaks for the predicted class of a row, column by column."""
+    with plain_errors():
+        file = ModelFile(model)
+        if not hasattr(file.classifier, "explain"):
+            raise ValueError(
+                f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
+            )
+        shown = _row(file, row, Reading(format, encoding, missing))
+        frame = file.prepare(shown, "the row")
+        _note_unknown(file, frame)
+        story = _story(file, frame, shown, against)
+        if as_json:
+            typer.echo(json.dumps(story, indent=2))
+        else:
+            _print_story(story)
+
+
+def _row(file: ModelFile, words: list[str], reading: Reading) -> Any:
+    """Return the row that is meant, as a table of one."""
+    import pandas as pd
+
+    found = re.fullmatch(r"(.+):(\d+)", words[0], re.DOTALL) if len(words) == 1 else None
+    if found and not words[0].lstrip().startswith("{"):
+        number, n_before = int(found[2]), 0
+        with reading.open(found[1]) as table:
+            for frame in table.chunks(100_000, file.columns_of(table, table.columns), texts=file.texts):
+                if 1 <= number <= n_before + len(frame):
+                    return frame.iloc[[number - n_before - 1]]
+                n_before += len(frame)
+            raise ValueError(f"{table.name} has rows 1 to {n_before:,}, and no row {number:,}.")
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        try:
+            given = json.loads(words[0])
+        except ValueError as error:
+            raise ValueError(f"the row is no JSON object: {error}.") from error
+    else:
+        pairs = [word.partition("=") for word in words]
+        wrong = next((word for word, (_, equals, _) in zip(words, pairs, strict=True) if not equals), None)
+        if wrong is not None:
+            raise ValueError(f"a row is FILE:NUMBER, a JSON object, or name=value; got {wrong!r}.")
+        given = {name.strip(): _typed(value.strip(), name.strip() in file.texts) for name, _, value in pairs}
+    for name, value in given.items():
+        if name not in file.names:
+            raise ValueError(
+                f"the model has no column {name!r}.{nearest(name, file.names)} Its columns are: {listed(file.names)}."
+            )
+        if isinstance(value, (dict, list)):
+            raise ValueError(f"{name!r} must be a text or a number, got {value!r}.")
+    absent = [name for name in file.names if given.get(name) is None]
+    if absent:
+        note(f"not given, and so summed out: {listed(absent)}.")
+    texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
+    values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
+    return pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
+
+
+def _typed(text: str, is_text: bool) -> Any:
+    """Return what a word stands for: of columns of numbers, a number or a truth if it looks like one."""
+    if is_text:
+        return text or None
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+def _note_unknown(file: ModelFile, frame: Any) -> None:
+    """Say which values the model has never seen."""
+    for name, known in zip(file.names, file.classifier.encoder_.categories_, strict=True):
+        value = frame[name].iloc[0]
+        if known is not None and value == value and value is not None and value not in known.tolist():
+            values = listed([str(one) for one in known.tolist()], 10)
+            note(f"{name!r} was never {value!r} in training, which counts as missing. It was: {values}.")
+
+
+def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
+    """Return the prediction, and how it comes about."""
+    classifier = file.classifier
+    labels = [str(label) for label in classifier.classes_.tolist()]
+    p = classifier.predict_proba(frame)[0]
+    predicted = labels.index(str(classifier.predict(frame)[0]))
+    if against is None:
+        other = int(np.argsort(-np.delete(p, predicted), kind="stable")[0])
+        other += other >= predicted
+    elif against in labels and against != labels[predicted]:
+        other = labels.index(against)
+    else:
+        others = [label for label in labels if label != labels[predicted]]
+        raise ValueError(f"--against must be another class than the predicted one: {listed(others)}; got {against!r}.")
+    shares = classifier.explain(frame, against=classifier.classes_[other])[0, :, predicted]
+    columns = [
+        {"column": name, "value": _plain(shown[name].iloc[0]), "log_odds": float(share)}
+        for name, share in zip(file.names, shares, strict=False)
+    ]
+    return {
+        "prediction": labels[predicted],
+        "probabilities": dict(zip(labels, p.tolist(), strict=True)),
+        "against": labels[other],
+        "columns": sorted(columns, key=lambda one: -abs(one["log_odds"])),
+        "prior": float(shares[-1]),
+        "total": float(shares.sum()),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as JSON."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and value.is_integer():  # a gap in its column made it a float
+        return int(value)
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, str | bool | int | float) else str(value)
+
+
+def _print_story(story: dict[str, Any]) -> None:
+    """Print a prediction and its reasons."""
+    console = Console()
+    ranked = sorted(story["probabilities"].items(), key=lambda pair: -pair[1])
+    told = ", ".join(f"{label} {p:.1%}" for label, p in ranked[:5]) + (", ..." if len(ranked) > 5 else "")
+    console.print(Text(f"{story['prediction']}   ({told})"), style="bold", soft_wrap=True)
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for header in ("column", "value"):
+        table.add_column(header)
+    table.add_column("log-odds", justify="right")
+    table.add_column(Text(f"for {story['prediction']}, against {story['against']}"))
+    most = max((abs(one["log_odds"]) for one in story["columns"]), default=0) or 1
+    rows = [(one["column"], one["value"], one["log_odds"]) for one in story["columns"]]
+    for name, value, share in [*rows, ("(how frequent the classes are)", "", story["prior"])]:
+        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))
+        cell = "(missing)" if value is None else str(value)
+        table.add_row(Text(str(name)), Text(cell), f"{share:+.2f}", Text(bar, style="green" if share > 0 else "red"))
+    table.add_row("sum", "", f"{story['total']:+.2f}", "")
+    console.print(table)
+
+
+def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Say what a model is: learner, classes, and of every column its kind, states and parents."""
+    with plain_errors():
+        file = ModelFile(model)
+        if as_json:
+            if not hasattr(file.classifier, "describe"):
+                raise ValueError(f"{model} is of {type(file.classifier).__name__}, which is no single network.")
+            typer.echo(json.dumps(file.classifier.describe(), indent=2))
+            return
+        _print_model(file)
+
+
+def _print_model(file: ModelFile) -> None:
+    """Print a model for people."""
+    classifier, console = file.classifier, Console()
+    labels = [str(label) for label in classifier.classes_.tolist()]
+    console.print(Text(f"{file.path}: {type(classifier).__name__}"), style="bold", soft_wrap=True)
+    tables, structure = getattr(classifier, "tables_", None), getattr(classifier, "structure_", None)
+    if tables is not None:
+        shares = np.exp(tables.log_prior)
+        labels = [f"{label} {p:.1%}" for label, p in zip(labels, shares / shares.sum(), strict=True)]
+    console.print(Text(f"classes     {listed(labels, 10)}"), soft_wrap=True)
+    console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
+    if tables is not None and tables.bits is not None:
+        console.print(Text(f"bits        {tables.bits[0]} before and {tables.bits[1]} after the point"), soft_wrap=True)
+    table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
+    cuts = iter(getattr(classifier.encoder_.discretizer_, "cut_points_", ()))
+    for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
+        if known is None:
+            kind, values = "continuous", [f"{cut:g}" for cut in next(cuts)]
+            told = f"cuts at {listed(values, 5)}" if values else "no cuts: says nothing"
+        else:
+            kind, told = "categorical", listed([str(one) for one in known.tolist()], 5)
+        parents = [] if structure is None else [file.names[j] for j in structure.parents[i].tolist() if j >= 0]
+        # The class is a parent of all; of an average of networks, so is everything else.
+        depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
+        table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(told), Text(depends))
+    console.print(table)
+
+
+def export_c(
+    model: ModelArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the header, as cars.h.")],
+    bits: Annotated[
+        str | None,
+        typer.Option(help="Round to so many bits before and after the point first, as 3,1; or their sum, with --rows."),
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="A table; a program beside the header checks its rows against Python.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Column of --rows with classes, to choose how to round by.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What names in C begin with; by default, the file's.")] = None,
+    number_type: Annotated[NumberType, typer.Option("--type", help="Of numbers in rows.")] = NumberType.DOUBLE,
+    format: FormatOption = None,
+    encoding: EncodingOption = "utf-8-sig",
+    missing: MissingOption = [],  # noqa: B006
+) -> None:
+    """Write a model with tables of a few bits as one header of C99."""
+    with plain_errors():
+        check_folder(output)
+        file = ModelFile(model)
+        if not hasattr(file.classifier, "export_c"):
+            raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
+        X = y = None
+        if rows is not None:
+            with Reading(format, encoding, missing).open(rows) as table:
+                wanted = file.columns_of(table)
+                if target is not None and target not in table.columns:
+                    raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
+                frame = table.read([*wanted, *([target] if target else [])], texts=file.texts)
+            if target:
+                frame, y, _ = labelled(frame, target)
+            X = file.prepare(frame, rows)
+        classifier = file.classifier
+        if bits is not None:
+            classifier = classifier.with_bits(_bits(bits), X, y)
+        elif classifier.tables_.bits is None:
+            raise ValueError(f"C gets integers, and the tables of {model} are none: round them by --bits 3,1, say.")
+        classifier.export_c(output, name=name, number_type=str(number_type), test_rows=X)
+        program = Path(output).with_name(f"{Path(output).stem}_test.c")
+        typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables" + (f", and {program}" if rows else ""))
+
+
+def _bits(text: str) -> int | tuple[int, int]:
+    """Return a number of bits, or those before and after the point."""
+    numbers = text.split(",")
+    try:
+        if len(numbers) == 1:
+            return int(numbers[0])
+        before, after = map(int, numbers)
+    except ValueError:
+        raise ValueError(f"--bits takes two numbers, as 3,1, or their sum; got {text!r}.") from None
+    return before, after

@@ -1,0 +1,97 @@
+"""What is told beside the results, on the standard error: notes, errors in one line, and the exit codes."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+__all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
+
+#: Exit codes, as shells have them: what cannot be had, Ctrl-C, and nobody reads on.
+_REFUSED, INTERRUPTED, _UNREAD = 2, 130, 141
+
+
+def note(text: str) -> None:
+    """Print one line on the standard error.
+
+    Parameters
+    ----------
+    text : str
+        What to say; line breaks become spaces.
+    """
+    typer.echo(f"tanlearn: {' '.join(text.split())}", err=True)
+
+
+@contextmanager
+def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") -> Iterator[None]:
+    """Turn errors of the user into one line and an exit code, and warnings into notes.
+
+    Parameters
+    ----------
+    unfinished : callable
+        Returns what Ctrl-C means for the results.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    Exit
+        With 2 if something cannot be had, 130 after Ctrl-C, 141 if nobody reads the standard output.
+    """
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            note(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        try:
+            yield
+        except BrokenPipeError:
+            # Python would complain when it closes the stream.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(_UNREAD) from None
+        except KeyboardInterrupt:
+            note(f"interrupted, {unfinished()}.")
+            raise typer.Exit(INTERRUPTED) from None
+        except (ImportError, MemoryError, OSError, TypeError, ValueError) as error:
+            note(_reason(error))
+            raise typer.Exit(_REFUSED) from None
+
+
+def _reason(error: BaseException) -> str:
+    """Return the text of an error, without the number of the operating system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def nearest(name: str, known: Any) -> str:
+    """Return a question for the name that is meant, or nothing.
+
+    Parameters
+    ----------
+    name : str
+        What was typed.
+    known : iterable of str
+        What there is.
+
+    Returns
+    -------
+    str
+    """
+    from difflib import get_close_matches
+
+    by_key = {other.casefold(): other for other in known}
+    found = get_close_matches(name.casefold(), by_key, n=1)
+    return f" Did you mean {by_key[found[0]]!r}?" if found else ""

@@ -1,0 +1,105 @@
+"""Models in files, and rows for them: columns by name in any order, of the kinds that were learnt."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+import tanlearn
+from tanlearn.cli.messages import note
+from tanlearn.cli.tables import listed
+from tanlearn.data.table_files import TableFile, dates_as_days
+from tanlearn.files.description import feature_names
+
+__all__ = ["ModelArgument", "ModelFile"]
+
+ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit has written.")]
+
+
+class ModelFile:
+    """A fitted classifier and what it knows of its columns.
+
+    Parameters
+    ----------
+    path : str
+        A file that ``fit`` or ``model.save`` has written.
+    """
+
+    def __init__(self, path: str) -> None:
+        if not Path(path).exists():
+            raise FileNotFoundError(f"there is no file {path}.")
+        self.path = path
+        self.classifier: Any = tanlearn.load(path)
+        self.names = feature_names(self.classifier)
+        categories = self.classifier.encoder_.categories_
+        is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
+        self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
+        self.continuous = [name for name, known in zip(self.names, categories, strict=True) if known is None]
+
+    def columns_of(self, table: TableFile, used: Sequence[str] = ()) -> list[str]:
+        """Return the columns of a table that the model wants, in its order; the others are mentioned.
+
+        Parameters
+        ----------
+        table : TableFile
+            The table.
+        used : sequence of str
+            Others that are used, too.
+
+        Returns
+        -------
+        list of str
+
+        Raises
+        ------
+        ValueError
+            If one is not there.
+        """
+        absent = [name for name in self.names if name not in table.columns]
+        if absent:
+            raise ValueError(
+                f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are not there: "
+                f"{listed(absent)}. The columns are: {listed(table.columns)}."
+            )
+        extra = [name for name in table.columns if name not in self.names and name not in used]
+        if extra:
+            note(f"not used: {listed(extra)}.")
+        return self.names
+
+    def prepare(self, frame: Any, name: str, first_row: int = 1) -> Any:
+        """Return rows as the model has learnt them: dates as days, and numbers where there were numbers.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The columns of the model.
+        name : str
+            What messages call the table.
+        first_row : int
+            Number of the first row.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        ValueError
+            If there is text where there were numbers.
+        """
+        import pandas as pd
+
+        frame, _ = dates_as_days(frame, self.continuous)
+        for column in frame.columns:
+            values = frame[column]
+            if column not in self.texts and values.dtype.kind in "OU" and pd.api.types.infer_dtype(values) == "string":
+                is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
+                if is_text.any():
+                    row = int(is_text.argmax())
+                    raise ValueError(
+                        f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {first_row + row:,}, but the "
+                        f"model knows numbers there. If it means a missing value, say --missing {values.iloc[row]!r}."
+                    )
+                frame = frame.assign(**{column: pd.to_numeric(values)})
+        return frame

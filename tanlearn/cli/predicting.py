@@ -1,0 +1,68 @@
+"""``tanlearn predict``: the class of every row of a table, in its order."""
+
+from typing import Annotated, Any
+
+import typer
+
+from tanlearn.cli.messages import note, plain_errors
+from tanlearn.cli.models import ModelArgument, ModelFile
+from tanlearn.cli.outputs import table_ending, write_table
+from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.tables import EncodingOption, FormatOption, MissingOption, Reading, named_columns
+
+__all__ = ["predict"]
+
+#: Rows that are read and predicted at a time.
+_CHUNK_ROWS = 100_000
+
+
+def predict(
+    model: ModelArgument,
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="Rows to classify: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="A file .csv, .tsv, .parquet or .feather, or - for the standard output."),
+    ] = "-",
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class, p_<class>.")] = False,
+    keep: Annotated[
+        list[str], typer.Option("--keep", help="Columns to copy from NEW, as an id; comma-separated or repeated.")
+    ] = [],  # noqa: B006 - Typer makes a new list
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
+    format: FormatOption = None,
+    encoding: EncodingOption = "utf-8-sig",
+    missing: MissingOption = [],  # noqa: B006
+) -> None:
+    """Predict the class of every row. Columns are found by name, in any order."""
+    with plain_errors():
+        ending = table_ending(output)
+        file = ModelFile(model)
+        file.classifier.set_params(n_jobs=jobs)
+        with Reading(format, encoding, missing).open(new) as table:
+            kept = named_columns(keep, table)
+            columns = file.columns_of(table, kept)
+            wanted = list(dict.fromkeys([*kept, *columns]))
+            texts = [*file.texts, *(name for name in kept if name not in columns)]
+            parts, n_done = [], 0
+            with progress_bar(f"predicting {table.name}") as draw:
+                for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
+                    rows = file.prepare(frame[columns], table.name, n_done + 1)
+                    parts.append(_predictions(file.classifier, rows, frame[kept], proba))
+                    n_done += len(frame)
+                    draw(None)
+        write_table(parts, output, ending, has_index=table.has_index)
+        if output != "-":
+            note(f"{n_done:,} rows: {output}.")
+
+
+def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
+    """Return the predictions of some rows beside the columns that are kept."""
+    found = {"prediction": classifier.predict(rows)}
+    if proba:
+        names = [f"p_{label}" for label in classifier.classes_.tolist()]
+        found |= dict(zip(names, classifier.predict_proba(rows).T, strict=True))
+    twice = [name for name in kept.columns if name in found]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is a column of the output already. Leave it out of --keep.")
+    return kept.assign(**found)

@@ -1,0 +1,53 @@
+"""Bars for long work: on a terminal only, and on the standard error, so that results can be piped."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Callable[[float | None], None]]:
+    """Yield what draws the share of a work that is done, with the time that it took and will take.
+
+    Parameters
+    ----------
+    title : str
+        What the work is called.
+    n_folds : int
+        Of how many equal parts it consists, which are counted beside the title.
+    line : bool
+        Whether the title is printed where there is no terminal.
+
+    Yields
+    ------
+    callable
+        Of the share, from 0 to 1; None if it cannot be told.
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("to go"),
+    )
+    if line and not console.is_terminal:
+        console.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False
+    ) as bars:
+        # A bar without a total pulses: on a new machine Numba compiles for seconds first.
+        task = bars.add_task(title.replace("[", "\\["), total=None)
+
+        def draw(share: float | None) -> None:
+            if share is not None:
+                fold = f", fold {min(int(share * n_folds) + 1, n_folds)} of {n_folds}" if n_folds > 1 else ""
+                bars.update(task, total=1.0, completed=share, description=title.replace("[", "\\[") + fold)
+
+        yield draw

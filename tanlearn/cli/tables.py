@@ -1,0 +1,355 @@
+"""Tables as the user names them: files, the standard input, or data sets with a name; and what to mind about them."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import typer
+
+from tanlearn._typing import AnyArray
+from tanlearn.cli.messages import nearest, note
+from tanlearn.data.datasets import Dataset, load_dataset
+from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
+
+__all__ = [
+    "DropOption",
+    "EncodingOption",
+    "FormatOption",
+    "MissingOption",
+    "Reading",
+    "check_classes",
+    "dataset_of",
+    "feature_columns",
+    "is_table",
+    "labelled",
+    "listed",
+    "named_columns",
+    "note_dates",
+    "note_suspects",
+    "read_dataset",
+]
+
+TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  # type: ignore[misc]
+
+_READING = "Reading tables"
+FormatOption: TypeAlias = Annotated[
+    TableFormat | None,
+    typer.Option(
+        "--format", help="Of the table; by default, what its ending or content says.", rich_help_panel=_READING
+    ),
+]
+EncodingOption: TypeAlias = Annotated[
+    str, typer.Option("--encoding", help="Of text, as cp1252.", rich_help_panel=_READING)
+]
+MissingOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option("--missing", help="Text that means a missing value, as '?'; repeatable.", rich_help_panel=_READING),
+]
+DropOption: TypeAlias = Annotated[
+    list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
+]
+#: Fewer rows tell nothing of what a column is.
+_FEWEST_ROWS = 30
+_MOST_CLASSES = 50
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are to be read.
+
+    Parameters
+    ----------
+    format : TableFormat or None
+        What they hold.
+    encoding : str
+        Of text.
+    missing : sequence of str
+        What else means that a value is missing.
+    """
+
+    format: Any
+    encoding: str
+    missing: Sequence[str]
+
+    @contextmanager
+    def open(self, source: str) -> Iterator[TableFile]:
+        """Yield a table by its path; ``-`` is the standard input, which is kept in a file for the time being.
+
+        Parameters
+        ----------
+        source : str
+            A path or ``-``.
+
+        Yields
+        ------
+        TableFile
+        """
+        options: dict[str, Any] = {"format": self.format, "encoding": self.encoding, "missing": self.missing}
+        if source != "-":
+            yield open_table(source, **options)
+            return
+        with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
+            path = Path(folder, "table")
+            with path.open("wb") as file:
+                shutil.copyfileobj(typer.get_binary_stream("stdin"), file)
+            yield open_table(path, name="the standard input", **options)
+
+
+def is_table(source: str) -> bool:
+    """Return whether a source is a table in a file, and no data set with a name or an archive of arrays.
+
+    Parameters
+    ----------
+    source : str
+        What the user has typed.
+
+    Returns
+    -------
+    bool
+    """
+    return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
+
+
+def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
+    """Read a table with its classes into memory, and say what is to be minded.
+
+    Parameters
+    ----------
+    source : str
+        A path, ``-``, or a data set with a name.
+    target : str or None
+        The column with the classes.
+    drop : sequence of str
+        Columns to leave out; commas separate them, too.
+    reading : Reading
+        How.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or the table cannot be read.
+    """
+    if not is_table(source):
+        if drop:
+            raise ValueError(f"--drop names columns of a table, but {source} is none. Leave it out.")
+        return load_dataset(source, target=target)
+    with reading.open(source) as table:
+        return dataset_of(table, target, drop)
+
+
+def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
+    """Read a table with its classes into memory, and say what is to be minded.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    target : str or None
+        The column with the classes.
+    drop : sequence of str
+        Columns to leave out; commas separate them, too.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or the table cannot be read.
+    """
+    columns = feature_columns(table, target, drop)
+    frame, y, n_missing = labelled(table.read([*columns, str(target)]), str(target))
+    check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
+    X, dates = dates_as_days(frame)
+    note_dates(dates)
+    note_suspects(X, y, str(target))
+    return Dataset(Path(table.name).stem, X, y, columns)
+
+
+def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -> list[str]:
+    """Return the columns to learn from: all but the target and those to leave out.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    target : str or None
+        The column with the classes.
+    drop : sequence of str
+        Columns to leave out; commas separate them, too.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or none is left.
+    """
+    if target is None:
+        raise ValueError(
+            f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
+        )
+    names = named_columns([target, *drop], table)
+    left = [name for name in table.columns if name not in names]
+    if not left or names.count(target) > 1:
+        raise ValueError(f"{table.name}: there must be a target and a column beside it. Drop fewer columns.")
+    return left
+
+
+def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
+    """Return the columns that options name.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Names of columns, or several with commas between them.
+    table : TableFile
+        The table.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If one is not there.
+    """
+    names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(
+                f"{table.name}: there is no column {name!r}.{nearest(name, table.columns)} The columns are: "
+                f"{listed(table.columns)}."
+            )
+    return names
+
+
+def labelled(frame: Any, target: str) -> tuple[Any, AnyArray, int]:
+    """Take rows without a class away.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A table with its target.
+    target : str
+        The column with the classes.
+
+    Returns
+    -------
+    frame : DataFrame
+        The features of the other rows.
+    y : ndarray of shape (n_samples,)
+        Their classes.
+    n_missing : int
+        How many rows have none.
+    """
+    missing = frame[target].isna()
+    n_missing = int(missing.sum())
+    if n_missing:
+        frame = frame[~missing]
+    y = frame[target].to_numpy()
+    if y.dtype.kind == "f" and (y == np.floor(y)).all():  # integers, had there been no gaps
+        y = y.astype(np.int64)
+    return frame.drop(columns=target), y, n_missing
+
+
+def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:
+    """Refuse a target of one class, and say how many rows have none.
+
+    Parameters
+    ----------
+    classes : sequence
+        Those that there are.
+    n_missing : int
+        Rows without.
+    n_samples : int
+        Rows with.
+    target : str
+        The column with the classes.
+    name : str
+        What messages call the table.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes.
+    """
+    if len(classes) < 2:
+        found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
+        raise ValueError(
+            f"{name}: the target {target!r} has {found}, in {n_missing + n_samples:,} rows. There must be two classes."
+        )
+    if n_missing:
+        note(f"{n_missing:,} of {n_missing + n_samples:,} rows have no {target!r} and are left out.")
+
+
+def note_dates(names: Sequence[str]) -> None:
+    """Say which columns were taken for dates.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    """
+    if names:
+        note(f"dates count as days since 1970: {listed(names)}.")
+
+
+def note_suspects(X: Any, y: AnyArray, target: str) -> None:
+    """Say which columns look like names of rows, and whether the target looks like a quantity.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The features.
+    y : ndarray of shape (n_samples,)
+        The classes.
+    target : str
+        Their column.
+    """
+    n_samples = len(y)
+    if n_samples < _FEWEST_ROWS:
+        return
+    n_classes = len(set(y.tolist()))
+    if n_classes > _MOST_CLASSES and n_classes > n_samples / 10:
+        note(f"{target!r} has {n_classes:,} different values in {n_samples:,} rows. Is it a quantity, and no class?")
+    for name in X.columns:
+        values = X[name]
+        if values.dtype.kind in "iu":
+            is_suspect = bool((values.diff().iloc[1:] == 1).all())
+        else:
+            is_suspect = values.dtype.kind in "OU" and values.nunique() > 0.9 * n_samples
+        if is_suspect:
+            note(f"{name!r} differs from row to row, as a number or name of the row does: leave it out with --drop.")
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Return some names, and how many more there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    most : int
+        How many are told.
+
+    Returns
+    -------
+    str
+    """
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

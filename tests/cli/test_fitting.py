@@ -1,0 +1,226 @@
+"""``tanlearn fit``: from a stranger's table to a model in a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tanlearn
+from tanlearn import SoftHybrid, TANClassifier, comparison
+from tanlearn.baselines import find_learner
+from tanlearn.cli import fitting
+
+
+def reference(text_path):
+    """Return the tree of the shop's table, by hand."""
+    frame = pd.read_csv(text_path, skipinitialspace=True)
+    frame.columns = [name.strip() for name in frame.columns]
+    frame["buys"], frame["town"] = frame["buys"].str.strip(), frame["town"].str.strip()
+    frame = frame[frame["buys"].notna()].drop(columns="id")
+    frame["signed up"] = (pd.to_datetime(frame["signed up"]) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    return find_learner("TAN-CMI ML").make().fit(frame.drop(columns="buys"), frame["buys"].to_numpy())
+
+
+def test_model_of_a_table_is_that_of_its_cleaned_rows(run, shop, model, shop_text):
+    loaded, by_hand = tanlearn.load(model), reference(shop)
+    assert loaded.feature_names_in_.tolist() == ["age", "town", "signed up", "spent", "newsletter"]
+    assert loaded.classes_.tolist() == ["no", "yes"]
+    assert loaded.structure_ == by_hand.structure_
+    np.testing.assert_array_equal(loaded.tables_.cells, by_hand.tables_.cells)
+
+
+def test_what_is_learnt_and_what_to_mind_is_told(run, shop, tmp_path):
+    done = run("fit", shop, "-t", "buys", "-l", "nb ml", "-o", tmp_path / "m.tan", "--folds", "3")
+    assert done.exit_code == 0
+    first, second, third = done.stdout.splitlines()
+    assert first.startswith("shop: 298 rows, 6 columns, 2 classes (no, yes); ")
+    assert second.startswith("NB ML: ")
+    assert third.startswith("held out, 3 fold(s): ")
+    notes = done.stderr.splitlines()
+    assert notes[:3] == [
+        "tanlearn: 2 of 300 rows have no 'buys' and are left out.",
+        "tanlearn: dates count as days since 1970: signed up.",
+        "tanlearn: 'id' differs from row to row, as a number or name of the row does: leave it out with --drop.",
+    ]
+
+
+def test_numbers_of_rows_and_quantities_as_targets_are_minded(run, tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"n": range(10, 110), "x": [0, 1] * 50, "price": range(100)}).to_csv(path, index=False)
+    done = run("fit", path, "-t", "price", "-l", "nb ml", "-o", tmp_path / "m.tan")
+    assert "'n' differs from row to row" in done.stderr
+    assert "'price' has 100 different values in 100 rows. Is it a quantity" in done.stderr
+    assert "'x'" not in done.stderr
+
+
+def test_estimate_is_that_of_a_comparison(run, shop, model, tmp_path, monkeypatch):
+    asked = []
+    real = comparison.compare
+    monkeypatch.setattr(fitting, "compare", lambda *a, **k: asked.append(real(*a, **k)) or asked[-1])
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "-l", "tan-cmi ml", "-o", tmp_path / "m.tan", "--folds", "4")
+    ((result,),) = asked
+    assert (result.n_folds, result.n_train + result.n_test, result.failure) == (4, 298, None)
+    assert f"held out, 4 fold(s): {result.test_error:.2f} % wrong (standard deviation" in done.stdout
+    assert (tmp_path / "m.tan").read_bytes() == model.read_bytes()
+
+
+def test_a_pipe_and_other_formats_make_the_same_model(run, shop, model, shop_text, tmp_path):
+    frame = pd.read_csv(shop, skipinitialspace=True).rename(columns=str.strip)
+    frame["signed up"] = pd.to_datetime(frame["signed up"])
+    frame.to_parquet(tmp_path / "shop.parquet")
+    frame.to_feather(tmp_path / "shop.feather")
+    path = tmp_path / "m.tan"
+    for source, stdin in (("-", shop_text), (tmp_path / "shop.parquet", None), (tmp_path / "shop.feather", None)):
+        done = run("fit", source, "-t", "buys", "--drop", "id", "-l", "TAN-CMI ML", "-o", path, stdin=stdin)
+        assert done.exit_code == 0, done.output
+        assert path.read_bytes() == model.read_bytes()
+
+
+def test_data_sets_with_a_name_are_learnt_too(run, tmp_path):
+    path = tmp_path / "m.tan"
+    assert run("fit", "digits", "-l", "nb ml", "-o", path).exit_code == 0
+    assert tanlearn.load(path).feature_names_in_[:2].tolist() == ["pixel_0_0", "pixel_0_1"]
+    done = run("fit", "digits", "-l", "nb ml", "-o", path, "--drop", "pixel_0_0")
+    assert done.exit_code == 2
+    assert done.stderr == "tanlearn: --drop names columns of a table, but digits is none. Leave it out.\n"
+
+
+def test_parameters_are_set_by_name(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    settings = [
+        "n_epochs=2",
+        "loss=SoftHybrid(trade_off=5, eta=0.5)",
+        "n_candidates=3",
+        "encoder__handle_unknown=error",
+    ]
+    options = [word for setting in settings for word in ("--set", setting)]
+    done = run("fit", shop, "-t", "buys", "--drop", "id,age", "-o", path, "--set", "calibrate=FALSE", *options)
+    assert done.exit_code == 0, done.output
+    model = tanlearn.load(path)
+    assert type(model) is TANClassifier
+    assert (model.n_epochs, model.n_candidates, model.calibrate, model.callback) == (2, 3, False, None)
+    assert repr(model.loss) == repr(SoftHybrid(trade_off=5, eta=0.5))
+    assert model.encoder.handle_unknown == "error"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            ["nepochs=3"],
+            "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Those that exist: batch_size",
+        ),
+        (["n_epochs"], "--set takes name=value, got 'n_epochs'."),
+        (["n_epochs=-3"], "The 'n_epochs' parameter of TANClassifier must be"),
+        (["loss=__import__('os')"], "\"__import__('os')\" is not compatible with gradient training"),
+    ],
+)
+def test_wrong_parameters_are_refused(run, shop, tmp_path, settings, message):
+    path = tmp_path / "m.tan"
+    done = run("fit", shop, "-t", "buys", "-l", "tan subset hyb", "-o", path, "--set", *settings)
+    assert done.exit_code == 2
+    assert not path.exists()
+    assert done.stderr.splitlines()[-1].startswith(f"tanlearn: {message}")
+
+
+BAD = {
+    "empty": (b"", "cannot be read: it is empty"),
+    "header": (b"a,b\n", "has no rows"),
+    "ragged": (b"a,b\n1,x\n2\n", "line 3: the row has 1 field(s), but the header 2"),
+    "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is no text in utf-8"),
+    "one class": (b"a,b\n1,x\n2,x\n", "the target 'b' has one value only, 'x', in 2 rows. There must be two classes."),
+    "no class": (b"a,b\n1,\n2,\n", "the target 'b' has no value, in 2 rows."),
+    "one column": (b"b\nx\ny\n", "there must be a target and a column beside it"),
+}
+
+
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "100"]])
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_table_is_one_line_and_no_model(run, tmp_path, name, chunks):
+    content, message = BAD[name]
+    table, path = tmp_path / "bad.csv", tmp_path / "m.tan"
+    table.write_bytes(content)
+    path.write_text("what was there")
+    done = run("fit", table, "-t", "b", "-l", "nb ml", "-o", path, *chunks)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"tanlearn: {table}")
+    assert message in line
+    assert path.read_text() == "what was there"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-t", "buy"], "there is no column 'buy'. Did you mean 'buys'? The columns are: id, age,"),
+        ([], "--target must name the column with the classes. The columns are: id, age,"),
+        (["-t", "buys", "--drop", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
+        (["-t", "buys", "-l", "TAN CMI ML"], "there is no learner 'TAN CMI ML'. Did you mean 'TAN-CMI ML'?"),
+        (["-t", "buys", "--chunk-rows", "50", "-l", "nb hyb"], "NB HYB needs all rows at once"),
+        (["-t", "buys", "--chunk-rows", "50", "--folds", "3"], "--folds needs all rows in memory"),
+    ],
+)
+def test_a_wrong_option_is_one_line(run, shop, tmp_path, options, message):
+    done = run("fit", shop, "-o", tmp_path / "m.tan", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "m.tan").exists()
+
+
+def test_where_nothing_can_be_written_nothing_is_learnt(run, shop, tmp_path):
+    for path, message in ((tmp_path / "no" / "m.tan", "there is no folder"), (tmp_path, "is a folder")):
+        done = run("fit", shop, "-t", "buys", "-o", path)
+        assert done.exit_code == 2
+        assert message in done.stderr
+        assert "rows have no" not in done.stderr
+
+
+def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):
+    done = run("fit", shop, "-t", "buys", "--chunk-rows", "50", "-l", "kdb-2 ml", "-o", tmp_path / "m.tan")
+    assert "Those that can: NB ML, TAN-CMI ML, KDB-1 ML, AODE." in done.stderr
+
+
+@pytest.mark.parametrize("learner", ["nb ml", "tan-cmi ml", "aode"])
+def test_chunks_of_categories_make_the_model_of_all_rows(run, tmp_path, learner):
+    """Sorted rows, so that later chunks have what the first one lacks: categories, gaps, texts among numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "town": np.sort(rng.choice(["a", "b", "c", "d"], 200)),
+            "month": np.sort(rng.integers(0, 9, 200)),
+            "code": [*map(str, rng.integers(0, 5, 150)), *rng.choice(["x", "y"], 50)],
+            "flag": [True, False] * 100,
+            "gaps": [1, 2] * 90 + [None] * 20,
+            "y": rng.integers(0, 3, 200),
+        }
+    )
+    path, whole, parts = tmp_path / "t.csv", tmp_path / "whole.tan", tmp_path / "parts.tan"
+    frame.to_csv(path, index=False)
+    for output, n_rows in ((whole, 0), (parts, 30)):
+        done = run("fit", path, "-t", "y", "-l", learner, "-o", output, "--chunk-rows", n_rows)
+        assert done.exit_code == 0, done.output
+    assert "text and numbers stand in code: all of it counts as text." in done.stderr
+    one, other = tanlearn.load(whole), tanlearn.load(parts)
+    for known, again in zip(one.encoder_.categories_, other.encoder_.categories_, strict=True):
+        assert known.tolist() == again.tolist()
+    X = frame.drop(columns="y").astype({"code": str})
+    np.testing.assert_array_equal(one.predict_joint_log_proba(X), other.predict_joint_log_proba(X))
+
+
+def test_chunks_take_dates_and_quantities_for_what_they_are(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", path, "--chunk-rows", "200")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[:2] == [
+        "tanlearn: 2 of 300 rows have no 'buys' and are left out.",
+        "tanlearn: dates count as days since 1970: signed up.",
+    ]
+    assert "TAN-CMI ML: " in done.stdout
+    assert tanlearn.load(path).encoder_.is_discrete_.tolist() == [False, True, False, False, True]
+
+
+def test_large_files_are_learnt_by_chunks(run, shop, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "_LARGE", 1000)
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", tmp_path / "m.tan")
+    assert "is large: it is learnt by chunks of 200,000 rows." in done.stderr
+    assert "shop: 298 rows" in done.stdout

@@ -1,0 +1,152 @@
+"""``tanlearn explain``, ``describe`` and ``export-c``."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from support import host_cuda
+
+import tanlearn
+
+
+def story(done):
+    """Return what explain printed as JSON."""
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_row_of_a_file_is_explained_as_python_does(run, model, shop):
+    found = story(run("explain", model, f"{shop}:3", "--json"))
+    classifier = tanlearn.load(model)
+    _, age, town, date, spent, letter, _ = shop.read_text().splitlines()[3].split(",")
+    days = (np.datetime64(date) - np.datetime64("1970-01-01")).astype(float)
+    row = [[float(age or "nan"), town.strip() or None, days, float(spent), letter == "True"]]
+    import pandas as pd
+
+    X = pd.DataFrame(row, columns=classifier.feature_names_in_)
+    assert found["prediction"] == classifier.predict(X)[0]
+    assert list(found["probabilities"].values()) == classifier.predict_proba(X)[0].tolist()
+    shares = {one["column"]: one["log_odds"] for one in found["columns"]}
+    k = classifier.classes_.tolist().index(found["prediction"])
+    expected = classifier.explain(X, against=found["against"])[0, :, k]
+    assert [shares[name] for name in classifier.feature_names_in_] == expected[:-1].tolist()
+    assert (found["prior"], found["total"]) == (expected[-1], expected.sum())
+    assert [abs(one["log_odds"]) for one in found["columns"]] == sorted(map(abs, shares.values()), reverse=True)
+
+
+def test_words_json_and_files_say_the_same(run, model, shop):
+    header, row = shop.read_text().splitlines()[0], shop.read_text().splitlines()[5]
+    cells = dict(zip(map(str.strip, header.split(",")), map(str.strip, row.split(",")), strict=True))
+    del cells["id"], cells["buys"]
+    typed = {
+        **cells,
+        "age": int(cells["age"]),
+        "spent": float(cells["spent"]),
+        "newsletter": cells["newsletter"] == "True",
+    }
+    by_words = run("explain", model, *(f"{name}={value}" for name, value in cells.items()))
+    by_json, by_file = run("explain", model, json.dumps(typed)), run("explain", model, f"{shop}:5")
+    assert by_words.exit_code == by_json.exit_code == by_file.exit_code == 0
+    assert by_words.stderr == by_json.stderr == by_file.stderr == ""
+    numbers = [[line.split()[-2:] for line in done.stdout.splitlines()] for done in (by_words, by_json, by_file)]
+    assert numbers[0] == numbers[1] == numbers[2]
+    assert f"for {by_file.stdout.split()[0]}, against" in by_file.stdout
+
+
+def test_what_is_not_given_or_unknown_is_told(run, model):
+    done = run("explain", model, "town=Paris", "age=30")
+    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        "tanlearn: not given, and so summed out: signed up, spent, newsletter.",
+        "tanlearn: 'town' was never 'Paris' in training, which counts as missing. It was: Graz, Linz.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["agee=3"], "the model has no column 'agee'. Did you mean 'age'? Its columns are: age, town"),
+        (["town=Graz", "age"], "a row is FILE:NUMBER, a JSON object, or name=value; got 'age'."),
+        (['{"age": '], "the row is no JSON object"),
+        (['{"age": [1]}'], "'age' must be a text or a number, got [1]."),
+        (["age=old"], "'age' holds the text 'old' in row 1, but the model knows numbers there."),
+        (["absent.csv:1"], "there is no file absent.csv."),
+        (["town=Graz", "--against", "maybe"], "--against must be another class than the predicted one"),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_one_line(run, model, words, message):
+    done = run("explain", model, *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"tanlearn: {message}") or message in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("number", [0, 301])
+def test_a_row_that_is_not_there(run, model, shop, number):
+    done = run("explain", model, f"{shop}:{number}")
+    assert done.exit_code == 2
+    assert done.stderr == f"tanlearn: {shop} has rows 1 to 300, and no row {number}.\n"
+
+
+def test_a_model_is_described_for_people_and_programs(run, model):
+    done = run("describe", model)
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    assert lines[0][-1] == "BayesNetClassifier"
+    assert lines[1][0] == "classes"
+    assert ["town", "categorical", "2", "Graz,", "Linz"] in [line[:5] for line in lines]
+    structure = tanlearn.load(model).structure_
+    names = ["age", "town", "signed up", "spent", "newsletter"]
+    for name, (parent, _) in zip(names, structure.parents.tolist(), strict=True):
+        (row,) = (line for line in done.stdout.splitlines() if line.strip().startswith(f"{name} "))
+        assert row.rstrip().endswith("class" if parent < 0 else f"class, {names[parent]}")
+    assert json.loads(run("describe", model, "--json").stdout) == tanlearn.load(model).describe()
+
+
+def test_an_ensemble_is_described_and_says_what_it_cannot(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    run("fit", shop, "-t", "buys", "--drop", "id", "-l", "aode", "-o", path)
+    assert "class, and each other" in run("describe", path).stdout
+    for command in (
+        ["describe", path, "--json"],
+        ["explain", path, "age=3"],
+        ["export-c", path, "-o", tmp_path / "m.h"],
+    ):
+        done = run(*command)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "AODEClassifier" in done.stderr
+    assert not (tmp_path / "m.h").exists()
+
+
+def test_a_model_becomes_c_that_agrees_with_it(run, model, shop, tmp_path):
+    header = tmp_path / "shop.h"
+    done = run("export-c", model, "-o", header, "--bits", "3,2", "--rows", shop)
+    assert done.exit_code == 0, done.output
+    assert "bytes of tables, and" in done.stdout
+    assert "shop_predict" in header.read_text()
+    if not host_cuda.can_compile():
+        pytest.skip("no C++ compiler to run the program with")
+    program = tmp_path / "shop_test"
+    subprocess.run(["cc", "-std=c99", "-o", program, tmp_path / "shop_test.c"], check=True)
+    subprocess.run([program], check=True)
+
+
+def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
+    done = run("export-c", model, "-o", tmp_path / "m.h", "--bits", "4", "--rows", shop, "--target", "buys")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "C gets integers, and the tables of"),
+        (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
+        (["--bits", "4"], "bits=4 leaves the split"),
+        (["--bits", "3,1", "--name", "0"], "name must begin with a letter"),
+    ],
+)
+def test_what_cannot_become_c_is_one_line(run, model, tmp_path, options, message):
+    done = run("export-c", model, "-o", tmp_path / "m.h", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert not (tmp_path / "m.h").exists()

@@ -1,0 +1,102 @@
+"""The command as a process of its own: help, the extra, signals and pipes."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra `cli`")
+
+from support.command_line import COMMAND, interrupt, plain
+
+import tanlearn
+from tanlearn import cli
+
+COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare"]
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Return the path of a table on which a training of a million epochs takes longer than any test."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (300, 4))
+    path = tmp_path / "slow.csv"
+    np.savetxt(path, np.column_stack([X, X[:, 0] > 0]), fmt="%d", delimiter=",", header="a,b,c,d,y", comments="")
+    return path
+
+
+def test_help_comes_without_arguments_and_names_the_commands(run):
+    text = plain(run().output)
+    assert all(name in text for name in COMMANDS)
+    for name in COMMANDS:
+        assert run(name, "--help").exit_code == 0
+    assert "--time-limit" in plain(run("compare", "--help").output)
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_the_extra_one_line_names_it(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == (
+        f'tanlearn: the command line needs {package}. Install it with: pip install "tanlearn[cli]"'
+    )
+
+
+def test_the_installed_entry_point_runs():
+    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"tanlearn {tanlearn.__version__}\n", "")
+
+
+def test_ctrl_c_leaves_a_table_of_what_is_done(slow):
+    names = ["--learners", "NB ML,TAN Subset HYB,TAN All HYB", "--epochs", "1000000"]
+    options = ["compare", "--data", slow.name, "--target", "y", "--folds", "2", *names]
+    code, out, err = interrupt(options, "[2/3] TAN Subset HYB ...", slow.parent)
+    assert code == 130
+    assert "Best: NB ML, " in out
+    assert not [line for line in out.splitlines() if line.startswith("TAN ")]
+    assert err.splitlines()[-1] == "tanlearn: interrupted; not done: TAN Subset HYB, TAN All HYB."
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"), [("json", json.loads), ("csv", lambda text: list(csv.DictReader(text.split("\n"))))]
+)
+def test_ctrl_c_leaves_whole_results_for_programs(slow, kind, read):
+    names = ["--learners", "NB ML,TAN Subset HYB", "--epochs", "1000000", "--output", kind]
+    code, out, _ = interrupt(["compare", slow.name, "--target", "y", *names], "[2/2] TAN Subset HYB ...", slow.parent)
+    assert code == 130
+    assert [row["learner"] for row in read(out)] == ["NB ML"]
+
+
+def test_ctrl_c_in_a_fit_writes_nothing(slow):
+    # A note tells when the table is read, and the training about to begin.
+    rows = slow.read_text().splitlines()
+    slow.write_text("\n".join([rows[0], *(f"{row}" for row in rows[1:]), "1,1,1,1,"]))
+    options = ["fit", slow.name, "-t", "y", "-o", "m.tan", "-l", "tan subset hyb", "--set", "n_epochs=1000000"]
+    code, out, err = interrupt(options, "have no 'y' and are left out", slow.parent)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == "tanlearn: interrupted, nothing was written."
+    assert not (slow.parent / "m.tan").exists()
+
+
+def test_nobody_reads_on(slow):
+    """As head does: the reader goes before the output comes, and nothing is said of it."""
+    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
+    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    process = subprocess.Popen(
+        [*COMMAND, "predict", "m.tan", "-"],
+        cwd=slow.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    process.stdin.write(slow.read_text())
+    process.stdin.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), err) == (141, "tanlearn: not used: y.\n")
