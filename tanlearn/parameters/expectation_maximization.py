@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.elimination import Eliminator
+from tanlearn.network.gaps import IncompleteRows
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -133,9 +133,9 @@ class ExpectationMaximization(BaseEstimator):
         known = layout.count(complete.codes, complete.y, complete.weights)
         indicators = np.zeros((len(rows), data.n_classes))
         indicators[np.arange(len(rows)), data.y[rows]] = data.weights[rows]
-        eliminator = Eliminator(structure, layout)
+        incomplete = IncompleteRows(structure, layout, data.codes[:, rows])
         for iteration in range(1, self.max_iter + 1):
-            scores = eliminator.log_joint(data.codes, rows, tables.cells, n_jobs=self.n_jobs)
+            scores = incomplete.log_joint(tables.cells, n_jobs=self.n_jobs)
             likelihood = self._likelihood(tables.cells, known, scores, indicators) / float(data.weights.sum())
             gain = likelihood - self.history_[-1] if self.history_ else np.inf
             self.history_.append(likelihood)
@@ -144,7 +144,7 @@ class ExpectationMaximization(BaseEstimator):
             self.converged_ = gain < self.tol
             if self.converged_:
                 break
-            expected = eliminator.log_joint_adjoint(data.codes, rows, tables.cells, indicators, n_jobs=self.n_jobs)
+            expected = incomplete.log_joint_adjoint(tables.cells, indicators, n_jobs=self.n_jobs)
             tables = learner.from_counts(layout, known + expected)
             self.n_iter_ = iteration
         return tables

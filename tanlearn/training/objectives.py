@@ -9,7 +9,7 @@ import numpy as np
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels._backends import backend_of
-from tanlearn.network.elimination import Eliminator
+from tanlearn.network.gaps import IncompleteRows
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.training.losses import Loss, evaluate, is_built_in
@@ -62,9 +62,11 @@ class Objective:
         self._backend = backend = backend_of(data.device)
         self._parametrization = Normalized(layout, backend=backend)
         is_incomplete = data.is_incomplete
-        self._codes, self._rows = data.codes, np.flatnonzero(is_incomplete)
-        complete = data.take(~is_incomplete).codes if len(self._rows) else data.codes
-        self._eliminator = Eliminator(Structure(layout.parents, allow_cycles=True), layout) if len(self._rows) else None
+        self._incomplete, complete = None, data.codes
+        if is_incomplete.any():
+            structure = Structure(layout.parents, allow_cycles=True)
+            self._incomplete = IncompleteRows(structure, layout, data.codes[:, is_incomplete])
+            complete = data.take(~is_incomplete).codes
         order = np.argsort(is_incomplete, kind="stable")  # complete rows first, as in the scores
         self._y, weights = data.y[order], data.weights[order]
         self._share: FloatArray = weights / weights.sum()
@@ -86,8 +88,8 @@ class Objective:
         scores, d_scores = self._scores, self._d_scores
         theta = self._parametrization.forward(*self._backend.put(rho))
         kernels.log_joint(self._complete, 0, theta, *self._families, scores[:n_complete])
-        if self._eliminator is not None:
-            scores[n_complete:] = self._eliminator.log_joint(self._codes, self._rows, theta)
+        if self._incomplete is not None:
+            scores[n_complete:] = self._incomplete.log_joint(theta)
         if self._loss_arguments is not None:
             kernels.loss_rows(*self._loss_arguments)
         else:
@@ -96,8 +98,8 @@ class Objective:
         d_theta = self._backend.empty(self._layout.n_cells, np.float64)
         d_theta.fill(0)
         kernels.log_joint_adjoint(self._complete, 0, d_scores[:n_complete], *self._families, d_theta)
-        if self._eliminator is not None:
-            d_theta += self._eliminator.log_joint_adjoint(self._codes, self._rows, theta, d_scores[n_complete:])
+        if self._incomplete is not None:
+            d_theta += self._incomplete.log_joint_adjoint(theta, d_scores[n_complete:])
         self._parametrization.pull_back(theta, d_theta, out=d_theta)
         # Not a product of BLAS: from 10,001 rows on, the order of that depends on the number of threads it may use.
         return float((self._backend.get(self._losses) * self._share).sum()), self._backend.get(d_theta)

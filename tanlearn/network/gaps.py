@@ -1,0 +1,298 @@
+"""Incomplete rows that are scored again and again, with the gradient: what can be done once is done beforehand.
+
+In a forest, what a row misses falls into components of missing features that edges join (``kernels/gaps.py``). Rows
+that miss the same component and agree on the values around it share it: it is summed out once for all of them. All
+families that are observed are added up as in complete rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tanlearn._threads import in_blocks, in_threads
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import gaps as kernels
+from tanlearn.kernels.mathematics import exp_all
+from tanlearn.network.elimination import Eliminator
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import TableLayout
+
+__all__ = ["IncompleteRows", "forest_work"]
+
+#: Components a thread takes at a time.
+_BLOCK = 512
+#: Parts that gradients are added up in, fewer if they are large.
+_PARTS = 8
+#: Numbers that these parts may take together.
+_CAPACITY = 2**24
+
+
+class _Events(NamedTuple):
+    """Components with the values around them, each once."""
+
+    sample: IntArray  # (E,): a row that has it
+    pattern: IntArray  # (E,)
+    first: IntArray  # (n_patterns + 1,): where the families of a pattern start
+    families: IntArray  # children before parents
+    row: IntArray  # (P,): rows and their components
+    event: IntArray  # (P,)
+
+
+class IncompleteRows:
+    """Scores of rows that miss something, with what they miss summed out, and the gradient of these scores.
+
+    Parameters
+    ----------
+    structure : Structure
+        A network. With one augmenting parent a feature, rows share what they miss; with two, every row is eliminated by
+        itself.
+    layout : TableLayout
+        Its tables, normalised: missing features without observed ones below are left out.
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+
+    Raises
+    ------
+    ValueError
+        If the structure has a cycle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
+    >>> from tanlearn.network.gaps import IncompleteRows
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
+    >>> tables = MaximumLikelihood(alpha=1).fit(Structure([-1, 0]), data, np.random.default_rng(0))
+    >>> codes = np.array([[255, 255], [1, 1]], dtype=np.uint8)  # the first feature is missing, in two rows
+    >>> rows = IncompleteRows(Structure([-1, 0]), tables.layout, codes)
+    >>> rows.n_events, np.exp(rows.log_joint(tables.cells)).round(3).tolist()
+    (1, [[0.178, 0.3], [0.178, 0.3]])
+    """
+
+    def __init__(self, structure: Structure, layout: TableLayout, codes: Codes) -> None:
+        self._layout, self._codes = layout, np.ascontiguousarray(codes)
+        self._eliminator: Eliminator | None = None
+        if not structure.is_acyclic or (structure.parents[:, 1] >= 0).any():
+            self._eliminator = Eliminator(structure, layout)  # which refuses cycles
+            return
+        self._samples = np.ascontiguousarray(codes.T)
+        n_classes = layout.n_classes
+        self._forest = kernels.Forest(
+            parent=structure.parent,
+            upward=np.ascontiguousarray(structure.order[::-1]),
+            n_states=layout.n_states,
+            offset=layout.offset[:-1],
+            belief=np.append(0, np.cumsum(layout.n_states)) * n_classes,
+        )
+        self._events = _find_events(codes, structure, layout.n_states)
+
+    @property
+    def n_events(self) -> int:
+        """How many components have to be summed out, each with other values around it; 0 where rows are eliminated."""
+        return 0 if self._eliminator is not None else len(self._events.sample)
+
+    def log_joint(self, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the log joint of all rows.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            Log-probabilities of the layout.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            As :meth:`~tanlearn.network.elimination.Eliminator.log_joint` has it, to 1e-12 of the larger of 1 and the
+            result.
+
+        Raises
+        ------
+        ValueError
+            If with two augmenting parents the factors of a row would be too large.
+        """
+        if self._eliminator is not None:
+            samples = np.arange(self._codes.shape[1])
+            return self._eliminator.log_joint(self._codes, samples, cells, n_jobs=n_jobs)
+        layout, events, missing = self._layout, self._events, missing_code(self._codes.dtype)
+        scores = np.empty((self._codes.shape[1], layout.n_classes))
+        forest, start = self._forest, np.empty(len(scores), np.intp)
+        with_zeros = np.append(cells, np.zeros(layout.n_classes))
+        observed = forest.parent, forest.n_states, forest.offset, missing, start
+        kernels.score_observed(self._codes, with_zeros, *observed, scores)
+        found = np.empty((self.n_events, layout.n_classes))
+        probabilities = self._probabilities(cells)
+
+        def score(first: int, last: int) -> None:
+            plan = self._samples, events.sample[first:last], events.pattern[first:last], events.first, events.families
+            work = forest_work(self._forest, layout.n_classes, probabilities, is_known=True)
+            kernels.score_events(self._forest, cells, *plan, missing, work, found[first:last])
+
+        in_blocks(score, len(found), _BLOCK, n_jobs)
+        kernels.add_events(found, events.row, events.event, scores)
+        return scores
+
+    def log_joint_adjoint(self, cells: FloatArray, d_scores: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the gradient for the cells, given that for the log joint.
+
+        Parameters
+        ----------
+        cells, n_jobs : as for :meth:`log_joint`
+        d_scores : ndarray of shape (n_samples, n_classes)
+            Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
+            expected counts.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            As :meth:`~tanlearn.network.elimination.Eliminator.log_joint_adjoint` has it, to 1e-12 of the sum of the
+            absolute values that a cell is the sum of.
+
+        Raises
+        ------
+        ValueError
+            If with two augmenting parents the factors of a row would be too large.
+        """
+        if self._eliminator is not None:
+            samples = np.arange(self._codes.shape[1])
+            return self._eliminator.log_joint_adjoint(self._codes, samples, cells, d_scores, n_jobs=n_jobs)
+        layout, events, missing = self._layout, self._events, missing_code(self._codes.dtype)
+        d_events = np.zeros((self.n_events, layout.n_classes))
+        kernels.add_events(d_scores, events.event, events.row, d_events)
+        # The same parts for any number of threads: sums of other parts would differ by rounding.
+        n_parts = max(1, min(_PARTS, self.n_events // _BLOCK, _CAPACITY // layout.n_cells))
+        bounds = np.linspace(0, self.n_events, n_parts + 1).astype(int).tolist()
+        d_cells = np.zeros((n_parts, layout.n_cells + layout.n_classes))
+        probabilities = self._probabilities(cells)
+
+        def add(part: int) -> None:
+            mine = slice(bounds[part], bounds[part + 1])
+            plan = self._samples, events.sample[mine], events.pattern[mine], events.first, events.families
+            work = forest_work(self._forest, layout.n_classes, probabilities, is_known=True)
+            kernels.score_events_adjoint(self._forest, cells, *plan, missing, work, d_events[mine], d_cells[part])
+
+        in_threads(add, range(n_parts), n_jobs)
+        total: FloatArray = d_cells.sum(axis=0)
+        forest, start = self._forest, np.empty(len(d_scores), np.intp)
+        observed = forest.parent, forest.n_states, forest.offset, missing, start
+        kernels.score_observed_adjoint(self._codes, d_scores, *observed, total)
+        return total[: layout.n_cells]
+
+    def _probabilities(self, cells: FloatArray) -> FloatArray:
+        """Return the exponentials of all cells."""
+        probabilities = np.empty_like(cells)
+        exp_all(cells, probabilities)
+        return probabilities
+
+
+def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArray, *, is_known: bool) -> kernels.Work:
+    """Return the scratch of a thread.
+
+    Parameters
+    ----------
+    forest : Forest
+        Features, their parents and numbers of values.
+    n_classes : int
+        Number of classes.
+    probabilities : ndarray of shape (n_cells,)
+        Exponentials of the cells, or where they are to be written when they are needed.
+    is_known : bool
+        Which of the two.
+
+    Returns
+    -------
+    Work
+    """
+    d, n_beliefs = len(forest.parent), int(forest.belief[-1])
+    most = int(forest.n_states.max()) * n_classes
+    return kernels.Work(
+        state=np.empty(d, np.intp),
+        families=np.empty(d, np.intp),
+        log_belief=np.empty(n_beliefs),
+        belief=np.empty(n_beliefs),
+        d_belief=np.empty(n_beliefs),
+        message=np.empty((d, most)),
+        top=np.empty((d, n_classes)),
+        total=np.empty((d, n_classes)),
+        share=np.empty(most),
+        is_known=np.full(d, is_known),
+        probabilities=probabilities,
+    )
+
+
+def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray, AnyArray]:
+    """Return which missing features have something observed below, and which have not."""
+    is_hidden = np.zeros_like(is_missing)
+    for i in structure.order[::-1].tolist():
+        j = structure.parent[i]
+        if j >= 0:
+            is_hidden[j] |= is_missing[j] & (is_hidden[i] | ~is_missing[i])
+    return is_hidden, is_missing & ~is_hidden
+
+
+def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Events:
+    """Return the components of all rows, each with the values around it once."""
+    parent = structure.parent
+    is_hidden, is_barren = _split_missing(codes == missing_code(codes.dtype), structure)
+    children: list[list[int]] = [[] for _ in parent]
+    for i, j in enumerate(parent.tolist()):
+        if j >= 0:
+            children[j].append(i)
+    samples, patterns, families, rows, events = [], [], [], [], []
+    n_events = n_patterns = 0
+    for top in range(len(parent)):
+        is_top = is_hidden[top] & ~is_hidden[parent[top]] if parent[top] >= 0 else is_hidden[top]
+        here = np.flatnonzero(is_top)
+        if not len(here):
+            continue
+        key, n_keys = np.zeros(len(here), np.int64), 1
+        if parent[top] >= 0:
+            key, n_keys = codes[parent[top], here].astype(np.int64), int(n_states[parent[top]])
+        # What a family shows of a component: nothing, that the child is missing too, or a value of the child.
+        shown = []
+        waiting = [(top, np.ones(len(here), bool))]
+        while waiting:
+            i, reaches = waiting.pop()
+            is_inside = reaches & is_hidden[i, here]
+            view = np.where(reaches, np.where(is_inside, 1, codes[i, here].astype(np.int64) + 2), 0)
+            shown.append((i, view))
+            key, n_keys = _refine(key, n_keys, view, int(n_states[i]) + 2)
+            for child in children[i]:
+                below = is_inside & ~is_barren[child, here]
+                if below.any():
+                    waiting.append((child, below))
+        _, sample, event = np.unique(key, return_index=True, return_inverse=True)
+        pattern, n_kinds = np.zeros(len(sample), np.int64), 1
+        for _, view in shown:
+            pattern, n_kinds = _refine(pattern, n_kinds, np.minimum(view[sample], 2), 3)
+        _, kind, pattern = np.unique(pattern, return_index=True, return_inverse=True)
+        upward = shown[::-1]
+        families += [[i for i, view in upward if view[sample[k]] > 0] for k in kind.tolist()]
+        order = np.argsort(pattern, kind="stable")  # of one pattern one after the other
+        place = np.empty(len(order), np.intp)
+        place[order] = np.arange(len(order))
+        samples.append(here[sample[order]])
+        patterns.append(n_patterns + pattern[order])
+        rows.append(here)
+        events.append(n_events + place[event.ravel()])
+        n_events, n_patterns = n_events + len(sample), n_patterns + len(kind)
+    nothing = [np.empty(0, np.intp)]
+    return _Events(
+        sample=np.concatenate(nothing + samples),
+        pattern=np.concatenate(nothing + patterns),
+        first=np.cumsum([0, *map(len, families)]),
+        families=np.concatenate(nothing + [np.array(family) for family in families]),
+        row=np.concatenate(nothing + rows),
+        event=np.concatenate(nothing + events),
+    )
+
+
+def _refine(key: IntArray, n_keys: int, digit: IntArray, n_digits: int) -> tuple[IntArray, int]:
+    """Return keys that also tell digits apart, and how many there may be."""
+    if n_keys * n_digits > 2**62:
+        values, key = np.unique(key, return_inverse=True)
+        n_keys = len(values)
+    return key.ravel() * n_digits + digit, n_keys * n_digits
