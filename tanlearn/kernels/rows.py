@@ -53,3 +53,16 @@ def add_rows(rows, table, start):  # type: ignore[no-untyped-def]
     for k in range(start.shape[0]):
         for j in range(0, width, LANES):
             store(table, start[k] + j, load(table, start[k] + j) + load(rows, k * width + j))
+
+
+@kernel
+def dot_observed_rows(rows, table, start, other, other_start):  # type: ignore[no-untyped-def]
+    """Return the sum of ``rows`` times the samples' rows of the table, less ``other``, where both starts are from 0."""
+    width = rows.shape[0] // start.shape[0]
+    products, others = splat(0.0), 0.0
+    for k in range(start.shape[0]):
+        if start[k] >= 0 and other_start[k] >= 0:
+            for j in range(0, width, LANES):
+                products = multiply_add(load(rows, k * width + j), load(table, start[k] + j), products)
+            others += other[k]
+    return add_up(products) - others

@@ -9,11 +9,14 @@
   goes straight through ([RE] eq. 8).
 * A table that is not drawn moves on for a while, along a direction that stays as it is. How far is added up
   (``pending``), and the table catches up when it is next looked at.
+* Rows that miss something come last in a batch. What they miss is summed out of the drawn tables, in double precision
+  (``gaps.py``), and each row's gradient is spread while all that it takes is at hand.
 
 A step has three parts. The second goes through the features' tables and may be shared by threads: no table knows of
 another, so the result is the same.
 """
-# Shapes: n samples, d features, C classes, P lanes (C padded), T tables, M cells, B batch, S steps of an epoch
+# Shapes: n samples, d features, C classes, P lanes (C padded), T tables, M cells, B batch, S steps of an epoch,
+# D cells of any drawn tables, and the prior
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ import numpy as np
 
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.adam import adam_step
+from tanlearn.kernels.gaps import Forest, Work, find_touched, go_down, go_up, observed_starts, order_upward
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells
-from tanlearn.kernels.rows import add_rows, dot_rows, gather_rows
+from tanlearn.kernels.rows import add_rows, dot_observed_rows, dot_rows, gather_rows
 from tanlearn.kernels.scores import Families
 from tanlearn.kernels.sweep import sweep_drawn, sweep_undrawn
 from tanlearn.kernels.trees import (
@@ -89,6 +93,25 @@ class Steps(NamedTuple):
     temperature: Any
 
 
+class Gaps(NamedTuple):
+    """What rows that miss something take beside the scratch of all; where none does, n and D are 0."""
+
+    is_incomplete: Any  # (n,)
+    is_normalized: Any  # bool: whether the tables that score sum to one
+    missing: Any  # the code
+    n_complete: Any  # (1,): rows of the batch
+    batch: Any  # (B,): complete rows first
+    forest: Forest  # as drawn, with offsets in cells
+    work: Work
+    sample: Any  # (d,): codes
+    cells: Any  # (D,): the prior and the drawn tables, as they score
+    d_cells: Any  # (D,)
+    score: Any  # (C,)
+    d_score: Any  # (C,)
+    drawn_start: Any  # (W, B): where the drawn table has the samples of the batch, or -1
+    drawn: Any  # (W, B): what it says of being chosen
+
+
 class Scratch(NamedTuple):
     """Memory that a step works in; what threads write has a first axis W, one row a thread."""
 
@@ -102,8 +125,9 @@ class Scratch(NamedTuple):
     d_phi: Any  # (T,)
     graph: Graph
     start: Any  # (W, B)
-    d_table: Any  # (W, longest table + LANES)
+    d_table: Any  # (W, longest table + P)
     shares: Any  # the same
+    gaps: Gaps
 
 
 @kernel
@@ -135,6 +159,74 @@ def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: i
 
 
 @kernel
+def _complete_first(batch, is_incomplete, sorted_batch):  # type: ignore[no-untyped-def]
+    """Write the samples of a batch that miss nothing, then the others, and return how many miss nothing."""
+    n_sorted = 0
+    for other in range(2):
+        n_complete = n_sorted
+        for k in range(batch.shape[0]):
+            if is_incomplete[batch[k]] == (other == 1):
+                sorted_batch[n_sorted] = batch[k]
+                n_sorted += 1
+    return n_complete
+
+
+@kernel
+def _keep_drawn(table, n_cells, lanes, shares, cells):  # type: ignore[no-untyped-def]
+    """Write a drawn table in single precision, with zeros behind it, and in double."""
+    for j in range(n_cells):
+        shares[j] = table[j]
+        cells[j] = table[j]
+    for j in range(n_cells, n_cells + lanes):
+        shares[j] = _ZERO
+
+
+@kernel
+def _incomplete_starts(i, j, n_states, n_classes, codes, gaps, nowhere, start):  # type: ignore[no-untyped-def]
+    """Write where in a table the incomplete samples are, ``nowhere`` for those that miss the feature or its parent."""
+    observed_starts(codes, gaps.n_complete[0], i, j, n_states, 0, n_classes, gaps.missing, nowhere, start)
+
+
+@kernel
+def _sum_out(k, gaps, codes, row):  # type: ignore[no-untyped-def]
+    """Add to the score of a sample what it misses; return how many families that touches."""
+    sample, score = gaps.sample, gaps.score
+    for i in range(sample.shape[0]):
+        sample[i] = codes[i, k]
+    n_touched = find_touched(sample, gaps.forest, gaps.is_normalized, gaps.missing, gaps.work)
+    if n_touched > 0:
+        for c in range(score.shape[0]):
+            score[c] = row[c]
+        touched = gaps.work.families[:n_touched]
+        go_up(sample, touched, gaps.forest, gaps.cells, gaps.missing, gaps.work, score)
+        for c in range(score.shape[0]):
+            row[c] = score[c]
+    return n_touched
+
+
+@kernel
+def _spread_out(n_touched, gaps, d_row):  # type: ignore[no-untyped-def]
+    """Add the gradient for the cells that the sample of the last call of :func:`_sum_out` touches."""
+    d_score, touched = gaps.d_score, gaps.work.families[:n_touched]
+    for c in range(d_score.shape[0]):
+        d_score[c] = d_row[c]
+    go_down(gaps.sample, touched, gaps.forest, gaps.cells, gaps.missing, d_score, gaps.work, gaps.d_cells)
+
+
+@kernel
+def _weigh_drawn(i, n_states, n_classes, width, d_scores, codes, gaps, drawn_start, drawn):  # type: ignore[no-untyped-def]
+    """Write what the drawn table of a feature says of its being chosen, for every incomplete sample that has it."""
+    n_complete, cells, offset = gaps.n_complete[0], gaps.cells, gaps.forest.offset[i]
+    _incomplete_starts(i, gaps.forest.parent[i], n_states, n_classes, codes, gaps, -1, drawn_start)
+    for k in range(drawn_start.shape[0]):
+        drawn[k] = 0.0
+        if drawn_start[k] >= 0:
+            first = (n_complete + k) * width
+            for c in range(n_classes):
+                drawn[k] += d_scores[first + c] * cells[offset + drawn_start[k] + c]
+
+
+@kernel
 def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
     families, graph = problem.families, scratch.graph
@@ -143,8 +235,16 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
     scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
     flat_scores = scores.ravel()
     step, most = problem.rounding[0], problem.rounding[1]
+    gaps = scratch.gaps
     batch = steps.order[s]
     size, n_classes = batch.shape[0], offset[0]
+    if gaps.is_incomplete.shape[0] > 0:
+        gaps.n_complete[0] = _complete_first(batch, gaps.is_incomplete, gaps.batch)
+        batch = gaps.batch
+    else:
+        gaps.n_complete[0] = size
+    n_complete = gaps.n_complete[0]
+    incomplete, n_drawn = start[n_complete:], n_classes
     for i in range(n_states.shape[0]):
         x, out = problem.codes[i], scratch.batch_codes[i]
         for k in range(size):
@@ -172,21 +272,34 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         row = scores[k]
         for c in range(n_classes):
             row[c] = prior[c]
+    if n_complete < size:
+        for c in range(n_classes):
+            gaps.cells[c] = prior[c]
     for i in range(n_states.shape[0]):
         t = scratch.selected[i]
         catch_up(t, n_states[i], offset, direction, theta, pending, shares)
         family_starts(scratch.batch_codes, i, parents[t], n_states, n_classes, start)
+        table, n_cells = theta[offset[t] :], offset[t + 1] - offset[t]
         if step > 0:
-            round_cells(theta[offset[t] :], offset[t + 1] - offset[t], step, most, shares)
-            gather_rows(flat_scores, shares, start)
-        else:
-            gather_rows(flat_scores, theta[offset[t] :], start)
+            round_cells(table, n_cells, step, most, shares)
+            table = shares
+        if n_complete < size:
+            gaps.forest.parent[i], gaps.forest.offset[i] = parents[t, 0], n_drawn
+            _keep_drawn(table, n_cells, scores.shape[1], shares, gaps.cells[n_drawn:])
+            table, n_drawn = shares, n_drawn + n_cells
+            _incomplete_starts(i, parents[t, 0], n_states, n_classes, scratch.batch_codes, gaps, n_cells, incomplete)
+        gather_rows(flat_scores, table, start)
+    if n_complete < size:
+        order_upward(gaps.forest.parent, gaps.forest.upward, gaps.work.state)
+        gaps.work.is_known[:] = False
+        gaps.d_cells[:n_drawn] = 0.0
     mean_loss = 0.0
     d_prior = scratch.d_table[0]
     for c in range(n_classes):
         d_prior[c] = _ZERO
     loss, parameter = problem.loss, problem.loss_parameters
     for k in range(size):
+        n_touched = _sum_out(k, gaps, scratch.batch_codes, scores[k]) if k >= n_complete else 0
         share = problem.weight[batch[k]] / np.float32(size)
         d_row = scratch.d_scores[k][:n_classes]
         value = row_loss(
@@ -196,6 +309,8 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         for c in range(n_classes):
             d_row[c] *= share
             d_prior[c] += d_row[c]
+        if n_touched > 0:
+            _spread_out(n_touched, gaps, d_row)
     sweep_drawn(
         d_prior,
         direction,
@@ -226,8 +341,16 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
     d_table, shares = scratch.d_table[thread], scratch.shares[thread]
     n_classes, step_size = offset[0], steps.step_sizes[s]
     step, most = problem.rounding[0], problem.rounding[1]
+    gaps, lanes = scratch.gaps, scratch.d_scores.shape[1]
+    n_complete = gaps.n_complete[0]
+    n_incomplete = start.shape[0] - n_complete
+    complete, incomplete = start[:n_complete], start[n_complete:]
+    d_complete, d_incomplete = d_scores[: n_complete * lanes], d_scores[n_complete * lanes :]
+    drawn_start, drawn_choice = gaps.drawn_start[thread][:n_incomplete], gaps.drawn[thread][:n_incomplete]
     for i in range(first, last):
         n_tables = group[i + 1] - group[i]
+        if n_incomplete > 0 and n_tables > 1:
+            _weigh_drawn(i, n_states, n_classes, lanes, d_scores, codes, gaps, drawn_start, drawn_choice)
         top = perturbed[group[i]]
         for t in range(group[i], group[i + 1]):
             top = max(top, perturbed[t])
@@ -237,16 +360,27 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
             begin, width = offset[t], (offset[t + 1] - offset[t]) // n_states[i]
             if drawn or hopeful:
                 family_starts(codes, i, parents[t], n_states, n_classes, start)
+            d_choice[t] = 0.0
             if hopeful:
                 catch_up(t, n_states[i], offset, direction, theta, pending, shares)
-            if hopeful and step > 0:
-                round_cells(theta[begin:], offset[t + 1] - begin, step, most, shares)
-                d_choice[t] = dot_rows(d_scores, shares, start)
-            else:
-                d_choice[t] = dot_rows(d_scores, theta[begin:], start) if hopeful else 0.0
+                table = theta[begin:]
+                if step > 0:
+                    round_cells(table, offset[t + 1] - begin, step, most, shares)
+                    table = shares
+                if n_complete > 0:
+                    d_choice[t] = dot_rows(d_complete, table, complete)
+                if n_incomplete > 0 and not drawn:
+                    _incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, gaps, -1, incomplete)
+                    d_choice[t] += dot_observed_rows(d_incomplete, table, incomplete, drawn_choice, drawn_start)
             if drawn:
-                for j in range(width * n_states[i]):
+                n_cells = width * n_states[i]
+                for j in range(n_cells):
                     d_table[j] = _ZERO
+                if n_incomplete > 0:
+                    kept = gaps.d_cells[gaps.forest.offset[i] :]
+                    for j in range(n_cells):
+                        d_table[j] = kept[j]
+                    _incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, gaps, n_cells, incomplete)
                 add_rows(d_scores, d_table, start)
                 sweep_drawn(
                     d_table,

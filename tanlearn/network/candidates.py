@@ -132,6 +132,11 @@ class CandidateSets:
         return self.n_tables > self.n_features
 
     @property
+    def has_one_parent(self) -> bool:
+        """Whether no table has two augmenting parents, so that what is drawn are forests, or cycles."""
+        return not (self.parents[:, 1] >= 0).any()
+
+    @property
     def child(self) -> IntArray:
         """The feature of every table, shape (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))

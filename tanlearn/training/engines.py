@@ -20,9 +20,10 @@ from tanlearn.files.archive import fields
 from tanlearn.files.values import check_array
 from tanlearn.kernels import train
 from tanlearn.kernels._backends import CPU, Backend, backend_of
-from tanlearn.kernels._lanes import LANES, padded
+from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.network.elimination import Eliminator
+from tanlearn.training.gaps import make_gaps
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
@@ -39,6 +40,8 @@ DECAY_STEPS = 400
 
 def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
     """Return whether the fused engine can train: a built-in loss, in float32.
+
+    Rows that miss something it trains only where all candidates have one augmenting parent at most.
 
     Parameters
     ----------
@@ -172,9 +175,9 @@ class _Parameters(NamedTuple):
 class UnfusedEngine(Engine):
     """One kernel an equation, on the CPU or on CUDA, as the data say: of the fused engines of both, the oracle.
 
-    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features: of these the
-    scores, and the gradient of the drawn tables, are those with missing features summed out under the drawn structure.
-    Between candidates they decide only where both families are observed.
+    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features, up to two
+    augmenting parents too: of these the scores, and the gradient of the drawn tables, are those with missing features
+    summed out under the drawn structure. Between candidates they decide only where both families are observed.
 
     Parameters
     ----------
@@ -329,7 +332,7 @@ class FusedEngine(Engine):
     state : State
         Changed in place; float32.
     data : EncodedData
-        Complete rows.
+        Rows; what they miss is summed out of the trees that are drawn, so candidates have one augmenting parent then.
     weights : ndarray of shape (n_samples,), float32
         Weights of mean one.
     loss : CompiledLoss
@@ -359,8 +362,9 @@ class FusedEngine(Engine):
         self.structure_adam = Adam(state.phi)
         ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
         self._decay = (ratio ** np.arange(DECAY_STEPS)).astype(real)
+        n_cells = np.diff(state.layout.offset)
         # What is done to the tables of a feature: their rows are read, their cells are moved.
-        table_costs = size + np.diff(state.layout.offset) / lanes
+        table_costs = size + n_cells / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
         self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
         shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
@@ -388,7 +392,7 @@ class FusedEngine(Engine):
             phi_m=self.structure_adam.m,
             phi_v=self.structure_adam.v,
         )
-        longest = int(max(data.n_classes, np.diff(state.layout.offset).max())) + LANES
+        longest = int(max(data.n_classes, n_cells.max())) + lanes
         self._scratch = train.Scratch(
             batch_codes=np.empty((data.n_features, size), data.codes.dtype),
             scores=np.zeros((size, lanes), real),
@@ -402,6 +406,14 @@ class FusedEngine(Engine):
             start=np.empty((n_threads, size), np.int32),
             d_table=np.zeros((n_threads, longest), real),
             shares=np.zeros((n_threads, longest), real),
+            gaps=make_gaps(
+                data.codes,
+                data.n_states,
+                data.n_classes,
+                data.n_classes + int(np.maximum.reduceat(n_cells, state.candidates.group[:-1]).sum()),
+                (n_threads, size),
+                is_normalized=form is None,
+            ),
         )
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:

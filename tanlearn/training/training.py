@@ -240,7 +240,7 @@ class Training:
             if is_built_in(loss):
                 population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
                 return CudaEngine(population, 0, data)
-        elif is_fusible(loss, settings.dtype) and not data.has_missing:
+        elif is_fusible(loss, settings.dtype) and (self.state.candidates.has_one_parent or not data.has_missing):
             n_threads = number_of_threads(n_jobs)
             return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
         return UnfusedEngine(self.state, data, self.weights, loss)

@@ -43,3 +43,12 @@ def test_a_sample_starts_at_the_row_of_its_family(child, parents):
     start = np.empty(3, np.int32)
     train.family_starts(codes, child, np.array(parents), np.array([2, 3, 2]), 4, start)
     assert start.tolist() == [4 * naive.family_index(codes.T[k], child, parents, [2, 3, 2]) for k in range(3)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 17])
+def test_samples_without_a_start_are_left_out_of_a_product(n_classes):
+    values, table, start = random_rows(5, n_classes)
+    other, other_start = np.arange(5.0), np.array([0, -1, 0, 0, 0], np.int32)
+    start[3] = -1
+    expected = sum(values[k, c] * table[start[k] + c] for k in (0, 2, 4) for c in range(n_classes)) - (0 + 2 + 4)
+    assert rows.dot_observed_rows(values.ravel(), table, start, other, other_start) == pytest.approx(expected, rel=1e-5)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from oracles import networks as naive
 
-from tanlearn import CandidateSets, EncodedData, Hybrid
+from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid
 from tanlearn.kernels import losses, train
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import Families
 from tanlearn.kernels.trees import Graph
 from tanlearn.training.engines import FusedEngine
+from tanlearn.training.gaps import make_gaps
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.state import State, plan_epoch
 
@@ -73,6 +74,7 @@ def make(
         start=np.empty((1, batch_size), np.int32),
         d_table=np.zeros((1, offset[-1] + lanes), REAL),
         shares=np.zeros((1, offset[-1] + lanes), REAL),
+        gaps=make_gaps(problem.codes, problem.families.n_states, 2, offset[-1], (1, batch_size), is_normalized=True),
     )
     return problem, parameters, scratch
 
@@ -205,16 +207,59 @@ def test_settling_and_the_step_of_the_logits():
     np.testing.assert_allclose(np.sign(parameters.phi), [0, -1, 0, 1], atol=1e-7)
 
 
+@pytest.mark.parametrize("fixed_point", [None, FixedPoint(3, 2)])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("n_classes", [3, 17])
-def test_an_epoch_stays_inside_its_arrays(n_classes):
+def test_an_epoch_stays_inside_its_arrays(n_classes, missing, fixed_point):
     """As plain Python, a register read or written beyond the end of an array is an error."""
     rng = np.random.default_rng(0)
     y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 3))
     X = np.stack([y % 2, y % 3, np.zeros_like(y)], axis=1)
-    data = EncodedData.from_codes(X, y)
+    X[rng.random(X.shape) < missing] = -1
+    data = EncodedData.from_codes(X, y, n_states=[2, 3, 1])
     sets = CandidateSets.from_lists([[1, 2], [0], [0, 1]])
-    state = State(data, sets, "uniform", "float32", rng)
+    state = State(data, sets, "uniform", "float32", rng, fixed_point)
     engine = FusedEngine(state, data, np.ones(len(y), REAL), Hybrid(trade_off=3), 4)
     engine.epoch(plan_epoch(len(y), 4, sets.n_tables, rng), (0.1, 0.1), 1.0)
     assert not state.cells[state.layout.n_cells :].any()
     np.testing.assert_allclose(Normalized(state.layout, REAL).forward(state.theta), state.theta, atol=1e-5)
+
+
+def test_incomplete_samples_choose_where_both_families_are_observed():
+    """Feature 1 is drawn without a parent; what speaks for feature 0 is the difference of the entries of one sample."""
+    missing = 255
+    codes = np.array([[0, 1, missing, 1], [1, 0, 1, missing]])
+    cells = np.log(np.array([0.5, 0.5, *[0.3, 0.6, 0.7, 0.4] * 2, *[0.1, 0.2, 0.3, 0.4, 0.9, 0.8, 0.7, 0.6]]))
+    problem, parameters, scratch = make(codes, [0, 1, 1, 0], [0, 1, 1], [-1, -1, 0], [2, 2], cells=cells)
+    parameters.phi[:] = [0, 3, 0]
+    steps = make_steps([[2, 0, 3, 1]], np.full((1, 3), 0.5, REAL), structure_rate=0.0)
+    train.begin_step(0, problem, parameters, steps, scratch)
+    assert scratch.gaps.batch.tolist() == [0, 1, 2, 3]
+    assert scratch.gaps.n_complete[0] == 2
+    assert scratch.selected.tolist() == [0, 1]
+    tables = cells[6:10].reshape(2, 2), cells[10:].reshape(2, 2, 2)
+    own = cells[2:6].reshape(2, 2)
+    scores = np.stack([own[0] + tables[0][1], own[1] + tables[0][0], tables[0][1], own[1]])
+    np.testing.assert_allclose(scratch.scores[:, :2], np.log(0.5) + scores, rtol=1e-6)
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
+    d = scratch.d_scores[:, :2].astype(float)
+    expected = [d[0] @ tables[0][1] + d[1] @ tables[0][0], d[0] @ tables[1][1, 0] + d[1] @ tables[1][0, 1]]
+    np.testing.assert_allclose(scratch.d_choice[1:], expected, rtol=1e-5)
+
+
+def test_an_incomplete_sample_speaks_for_a_candidate_by_the_difference_of_entries():
+    """Feature 2 is missing, which neither of the tables of feature 1 needs."""
+    codes = np.array([[0, 1], [1, 0], [255, 0]])
+    rng = np.random.default_rng(0)
+    cells = np.log(rng.dirichlet([1, 1], 11).ravel())
+    problem, parameters, scratch = make(
+        codes, [0, 1], [0, 1, 1, 2], [-1, -1, 0, -1], [2, 2, 2], batch_size=2, cells=cells
+    )
+    parameters.phi[:] = [0, 3, 0, 0]
+    steps = make_steps([[0, 1]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
+    train.begin_step(0, problem, parameters, steps, scratch)
+    plain, given = cells[6:10].reshape(2, 2), cells[10:18].reshape(2, 2, 2)
+    train.step_tables(0, 0, 3, 0, problem, parameters, steps, scratch)
+    d = scratch.d_scores[:, :2].astype(float)  # the complete sample 1 comes first
+    expected = [d[0] @ plain[0], d[0] @ given[0, 1] + d[1] @ (given[1, 0] - plain[1])]
+    np.testing.assert_allclose(scratch.d_choice[1:3], expected, rtol=1e-5)

@@ -152,10 +152,13 @@ def test_tables_that_are_not_drawn_move_on_as_in_the_unfused_engine():
     assert (parameters.n_undrawn[sets.group[1:] - 1] == 0).all()
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.02])
 @pytest.mark.parametrize("kind", ["subset", "order-free"])
-def test_threads_change_nothing(kind, monkeypatch):
+def test_threads_change_nothing(kind, missing, monkeypatch):
     data, _ = problem("all", n=400)
-    wide = EncodedData.from_codes(np.tile(data.codes.T.astype(int), 20), data.y)
+    table = np.tile(data.codes.T.astype(int), 20)
+    table[np.random.default_rng(1).random(table.shape) < missing] = -1
+    wide = EncodedData.from_codes(table, data.y)
     sets = make_candidates(kind, 100, n_candidates=30, ordering=None, image_shape=None, rng=np.random.default_rng(0))
     monkeypatch.setattr("tanlearn.training.engines.SHARED_ROWS", sets.n_tables * 50 // 4)
     thetas = []
@@ -169,12 +172,14 @@ def test_threads_change_nothing(kind, monkeypatch):
         np.testing.assert_array_equal(theta, thetas[0])
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("n_classes", [2, 16, 20, 33])
-def test_engines_agree_on_rows_of_one_register_and_of_more(n_classes):
+def test_engines_agree_on_rows_of_one_register_and_of_more(n_classes, missing):
     rng = np.random.default_rng(0)
     y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 250))
     X = np.stack([(y * rng.integers(0, 2, len(y)) + rng.integers(0, k, len(y))) % k for k in (3, 2, 4)], axis=1)
-    data = EncodedData.from_codes(X, y)
+    X[rng.random(X.shape) < missing] = -1
+    data = EncodedData.from_codes(X, y, n_states=[3, 2, 4])
     sets = CandidateSets.from_lists([[], [0], [0, 1]])
     fused, unfused, losses, expected = compare(data, sets, Hybrid(trade_off=20, gamma=2))
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
@@ -271,6 +276,24 @@ def test_a_step_on_rows_with_gaps_follows_what_every_row_says_by_itself(kind, sh
     np.testing.assert_allclose(state.theta, Normalized(state.layout).forward(rho), atol=1e-6)
     np.testing.assert_allclose(state.phi, phi, atol=1e-6)
     assert np.abs(d_phi).max() > 1e-3
+
+
+@pytest.mark.parametrize("bits", [None, (2, 2)])
+@pytest.mark.parametrize("kind", ["all", "unconstrained", "order-free", "fixed"])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_engines_agree_on_rows_with_gaps(kind, share, bits):
+    """Batches of complete rows, of rows with gaps, and of both; at 0.9 nearly all of a row is missing."""
+    data, _, sets = gappy_problem("all" if kind == "fixed" else kind, share)
+    if kind == "fixed":
+        sets = CandidateSets.of_structure(Structure([-1, *range(data.n_features - 1)]))
+    elif kind == "unconstrained":
+        sets = CandidateSets(sets.parents, sets.group, arborescence=True)
+    fixed_point = None if bits is None else FixedPoint(*bits)
+    fused, unfused, losses, expected = compare(data, sets, Hybrid(trade_off=5, gamma=2), fixed_point=fixed_point)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
+    np.testing.assert_allclose(fused.phi, unfused.phi, atol=1e-5)
+    assert kind == "fixed" or np.abs(fused.phi).max() > 1e-2
 
 
 def chain(n_samples, noise, rng):

@@ -1,0 +1,62 @@
+"""What the fused steps need where rows miss something."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray, missing_code
+from tanlearn.kernels.gaps import Forest
+from tanlearn.kernels.train import Gaps
+from tanlearn.network.gaps import forest_work
+
+__all__ = ["make_gaps"]
+
+
+def make_gaps(
+    codes: AnyArray, n_states: IntArray, n_classes: int, n_cells: int, shape: tuple[int, int], *, is_normalized: bool
+) -> Gaps:
+    """Return the memory for gaps; next to nothing, where there are none.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+    n_states : ndarray of shape (n_features,)
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+    n_cells : int
+        Cells that drawn tables have at most, the prior included.
+    shape : tuple of (int, int)
+        Threads, and rows of a batch.
+    is_normalized : bool
+        Whether the tables that score sum to one: then a missing feature without observed ones below costs nothing.
+
+    Returns
+    -------
+    Gaps
+    """
+    missing = missing_code(codes.dtype)
+    is_incomplete = (codes == missing).any(axis=0)
+    if not is_incomplete.any():
+        is_incomplete, n_states, n_cells, shape = is_incomplete[:0], n_states[:1], 0, (shape[0], 0)
+    d = len(n_states)
+    belief = np.append(0, np.cumsum(n_states)) * n_classes
+    parent, upward, offset = np.empty((3, d), np.intp)
+    forest = Forest(parent, upward, n_states, offset, belief)
+    return Gaps(
+        is_incomplete=is_incomplete,
+        is_normalized=is_normalized,
+        missing=missing,
+        n_complete=np.zeros(1, np.intp),
+        batch=np.empty(shape[1], np.int64),
+        forest=forest,
+        work=forest_work(forest, n_classes, np.empty(n_cells), is_known=False),
+        sample=np.empty(d, codes.dtype),
+        cells=np.empty(n_cells),
+        d_cells=np.empty(n_cells),
+        score=np.empty(n_classes),
+        d_score=np.empty(n_classes),
+        drawn_start=np.empty(shape, np.int32),
+        drawn=np.empty(shape),
+    )
