@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from tanlearn import Hybrid, TANClassifier
-from tanlearn.network.candidates import make_candidates
+from tanlearn import ConditionalNLL, EncodedData, Hybrid, Structure, TANClassifier
+from tanlearn.network.candidates import CandidateSets, make_candidates
+from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
+from tanlearn.training.objectives import Objective
 from tanlearn.training.state import State, plan_epoch
 
 from .shapes import SHAPES, make
@@ -42,6 +44,40 @@ class Step:
 
     def time_ten_steps(self, shape, engine):
         self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
+
+
+class Gaps:
+    """Ten steps on a chain, and the loss of ten batches with its gradient, where so many rows lose a cell or more."""
+
+    params, param_names = [["letter", "satimage"], [0.0, 0.07, 0.5]], ["shape", "rows with gaps"]
+    timeout = 300
+
+    def setup(self, shape, share):
+        batch_size = SHAPES[shape][3]
+        data = make(shape, 10 * batch_size)
+        rng = np.random.default_rng(0)
+        d = data.n_features
+        rate = 1 - (1 - share) ** (1 / d)
+        table = np.where(rng.random((data.n_samples, d)) < rate, -1, data.codes.T.astype(int))
+        data = EncodedData.from_codes(table, data.y, n_states=data.n_states, n_classes=data.n_classes)
+        structure = Structure(np.arange(-1, d - 1))
+        sets, weights = CandidateSets.of_structure(structure), np.ones(data.n_samples, np.float32)
+        state = State(data, sets, "maximum-likelihood", "float32", rng)
+        self.engine = FusedEngine(state, data, weights, Hybrid(), batch_size)
+        self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
+        layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+        self.objective, self.rho = Objective(layout, data, ConditionalNLL()), np.zeros(layout.n_cells)
+        self.time_ten_steps(shape, share)
+        self.time_objective(shape, share)
+
+    def time_ten_steps(self, shape, share):
+        self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
+
+    def time_objective(self, shape, share):
+        self.objective(self.rho)
+
+    def peakmem_objective(self, shape, share):
+        self.objective(self.rho)
 
 
 class Population:
