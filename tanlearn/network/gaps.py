@@ -68,7 +68,7 @@ class IncompleteRows:
     >>> codes = np.array([[255, 255], [1, 1]], dtype=np.uint8)  # the first feature is missing, in two rows
     >>> rows = IncompleteRows(Structure([-1, 0]), tables.layout, codes)
     >>> rows.n_events, np.exp(rows.log_joint(tables.cells)).round(3).tolist()
-    (1, [[0.178, 0.3], [0.178, 0.3]])
+    (1, [[0.156, 0.3], [0.156, 0.3]])
     """
 
     def __init__(self, structure: Structure, layout: TableLayout, codes: Codes) -> None:
@@ -140,10 +140,11 @@ class IncompleteRows:
 
         Parameters
         ----------
-        cells, n_jobs : as for :meth:`log_joint`
+        cells : as for :meth:`log_joint`
         d_scores : ndarray of shape (n_samples, n_classes)
             Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
             expected counts.
+        n_jobs : as for :meth:`log_joint`
 
         Returns
         -------

@@ -68,6 +68,14 @@ def test_children_come_before_parents(parent):
     assert all(j < 0 or place[i] < place[j] for i, j in enumerate(parent))
 
 
+@pytest.mark.parametrize(("parent", "expected"), [(-1, [-1, 14, 12]), (0, [-1, -1, 14])])
+def test_samples_that_miss_a_feature_or_its_parent_start_nowhere(parent, expected):
+    codes = np.array([[1, 0, MISSING, 1], [0, MISSING, 2, 1]], np.uint8)
+    start = np.empty(3, np.int32)
+    kernels.observed_starts(codes, 1, 1, parent, np.array([2, 3]), 10 if parent < 0 else 8, 2, MISSING, -1, start)
+    assert start.tolist() == expected
+
+
 @pytest.mark.parametrize("is_normalized", [True, False])
 @pytest.mark.parametrize("parent", FORESTS)
 def test_the_score_is_the_sum_over_all_completions(parent, is_normalized):
