@@ -94,7 +94,10 @@ class Steps(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """What rows that miss something take beside the scratch of all; where none does, n and D are 0."""
+    """What rows that miss something take beside the scratch of all.
+
+    Where none does, it is None, and what is about gaps is left out of compilation, which it makes twice as long.
+    """
 
     is_incomplete: Any  # (n,)
     is_normalized: Any  # bool: whether the tables that score sum to one
@@ -127,7 +130,6 @@ class Scratch(NamedTuple):
     start: Any  # (W, B)
     d_table: Any  # (W, longest table + P)
     shares: Any  # the same
-    gaps: Gaps
 
 
 @kernel
@@ -227,7 +229,7 @@ def _weigh_drawn(i, n_states, n_classes, width, d_scores, codes, gaps, drawn_sta
 
 
 @kernel
-def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
     families, graph = problem.families, scratch.graph
     offset, n_states, parents = families.offset, families.n_states, families.parents
@@ -235,16 +237,14 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
     scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
     flat_scores = scores.ravel()
     step, most = problem.rounding[0], problem.rounding[1]
-    gaps = scratch.gaps
     batch = steps.order[s]
     size, n_classes = batch.shape[0], offset[0]
-    if gaps.is_incomplete.shape[0] > 0:
-        gaps.n_complete[0] = _complete_first(batch, gaps.is_incomplete, gaps.batch)
+    n_complete, n_drawn = size, n_classes
+    if gaps is not None:
+        n_complete = _complete_first(batch, gaps.is_incomplete, gaps.batch)
+        gaps.n_complete[0] = n_complete
         batch = gaps.batch
-    else:
-        gaps.n_complete[0] = size
-    n_complete = gaps.n_complete[0]
-    incomplete, n_drawn = start[n_complete:], n_classes
+    incomplete = start[n_complete:]
     for i in range(n_states.shape[0]):
         x, out = problem.codes[i], scratch.batch_codes[i]
         for k in range(size):
@@ -272,7 +272,7 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         row = scores[k]
         for c in range(n_classes):
             row[c] = prior[c]
-    if n_complete < size:
+    if gaps is not None and n_complete < size:
         for c in range(n_classes):
             gaps.cells[c] = prior[c]
     for i in range(n_states.shape[0]):
@@ -283,13 +283,13 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         if step > 0:
             round_cells(table, n_cells, step, most, shares)
             table = shares
-        if n_complete < size:
+        if gaps is not None and n_complete < size:
             gaps.forest.parent[i], gaps.forest.offset[i] = parents[t, 0], n_drawn
             _keep_drawn(table, n_cells, scores.shape[1], shares, gaps.cells[n_drawn:])
             table, n_drawn = shares, n_drawn + n_cells
             _incomplete_starts(i, parents[t, 0], n_states, n_classes, scratch.batch_codes, gaps, n_cells, incomplete)
         gather_rows(flat_scores, table, start)
-    if n_complete < size:
+    if gaps is not None and n_complete < size:
         order_upward(gaps.forest.parent, gaps.forest.upward, gaps.work.state)
         gaps.work.is_known[:] = False
         gaps.d_cells[:n_drawn] = 0.0
@@ -299,7 +299,9 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         d_prior[c] = _ZERO
     loss, parameter = problem.loss, problem.loss_parameters
     for k in range(size):
-        n_touched = _sum_out(k, gaps, scratch.batch_codes, scores[k]) if k >= n_complete else 0
+        n_touched = 0
+        if gaps is not None and k >= n_complete:
+            n_touched = _sum_out(k, gaps, scratch.batch_codes, scores[k])
         share = problem.weight[batch[k]] / np.float32(size)
         d_row = scratch.d_scores[k][:n_classes]
         value = row_loss(
@@ -309,7 +311,7 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
         for c in range(n_classes):
             d_row[c] *= share
             d_prior[c] += d_row[c]
-        if n_touched > 0:
+        if gaps is not None and n_touched > 0:
             _spread_out(n_touched, gaps, d_row)
     sweep_drawn(
         d_prior,
@@ -328,7 +330,7 @@ def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
 
 
 @kernel
-def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+def step_tables(s, first, last, thread, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
     """Write the choice gradients of the features ``first`` to ``last - 1``, and step their tables."""
     # Every array is taken out of its tuple once: each time costs Numba an atomic increment.
     families, group = problem.families, problem.group
@@ -341,15 +343,16 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
     d_table, shares = scratch.d_table[thread], scratch.shares[thread]
     n_classes, step_size = offset[0], steps.step_sizes[s]
     step, most = problem.rounding[0], problem.rounding[1]
-    gaps, lanes = scratch.gaps, scratch.d_scores.shape[1]
-    n_complete = gaps.n_complete[0]
+    lanes, n_complete = scratch.d_scores.shape[1], start.shape[0]
+    if gaps is not None:
+        n_complete = gaps.n_complete[0]
+        drawn_start, drawn_choice = gaps.drawn_start[thread][n_complete:], gaps.drawn[thread][n_complete:]
     n_incomplete = start.shape[0] - n_complete
     complete, incomplete = start[:n_complete], start[n_complete:]
     d_complete, d_incomplete = d_scores[: n_complete * lanes], d_scores[n_complete * lanes :]
-    drawn_start, drawn_choice = gaps.drawn_start[thread][:n_incomplete], gaps.drawn[thread][:n_incomplete]
     for i in range(first, last):
         n_tables = group[i + 1] - group[i]
-        if n_incomplete > 0 and n_tables > 1:
+        if gaps is not None and n_incomplete > 0 and n_tables > 1:
             _weigh_drawn(i, n_states, n_classes, lanes, d_scores, codes, gaps, drawn_start, drawn_choice)
         top = perturbed[group[i]]
         for t in range(group[i], group[i + 1]):
@@ -369,14 +372,14 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch):  #
                     table = shares
                 if n_complete > 0:
                     d_choice[t] = dot_rows(d_complete, table, complete)
-                if n_incomplete > 0 and not drawn:
+                if gaps is not None and n_incomplete > 0 and not drawn:
                     _incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, gaps, -1, incomplete)
                     d_choice[t] += dot_observed_rows(d_incomplete, table, incomplete, drawn_choice, drawn_start)
             if drawn:
                 n_cells = width * n_states[i]
                 for j in range(n_cells):
                     d_table[j] = _ZERO
-                if n_incomplete > 0:
+                if gaps is not None and n_incomplete > 0:
                     kept = gaps.d_cells[gaps.forest.offset[i] :]
                     for j in range(n_cells):
                         d_table[j] = kept[j]
@@ -432,12 +435,12 @@ def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+def train_epoch(problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
     """Train one epoch in place and return the sum of the batches' mean losses."""
     total = 0.0
     for s in range(steps.order.shape[0]):
-        total += begin_step(s, problem, parameters, steps, scratch)
-        step_tables(s, 0, problem.group.shape[0] - 1, 0, problem, parameters, steps, scratch)
+        total += begin_step(s, problem, parameters, steps, scratch, gaps)
+        step_tables(s, 0, problem.group.shape[0] - 1, 0, problem, parameters, steps, scratch, gaps)
         finish_step(s, problem, parameters, steps, scratch)
     settle(problem, parameters, scratch)
     return total

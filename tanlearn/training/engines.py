@@ -406,14 +406,14 @@ class FusedEngine(Engine):
             start=np.empty((n_threads, size), np.int32),
             d_table=np.zeros((n_threads, longest), real),
             shares=np.zeros((n_threads, longest), real),
-            gaps=make_gaps(
-                data.codes,
-                data.n_states,
-                data.n_classes,
-                data.n_classes + int(np.maximum.reduceat(n_cells, state.candidates.group[:-1]).sum()),
-                (n_threads, size),
-                is_normalized=form is None,
-            ),
+        )
+        self._gaps = make_gaps(
+            data.codes,
+            data.n_states,
+            data.n_classes,
+            data.n_classes + int(np.maximum.reduceat(n_cells, state.candidates.group[:-1]).sum()),
+            (n_threads, size),
+            is_normalized=form is None,
         )
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
@@ -430,22 +430,23 @@ class FusedEngine(Engine):
             temperature=temperature,
         )
         if self.n_threads == 1:
-            return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch))
+            return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch, self._gaps))
         with ThreadPoolExecutor(self.n_threads - 1) as helpers:
             return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
         """Do as ``train_epoch`` does, and share every step's tables between threads."""
         arrays = (self.problem, self.parameters, steps, self._scratch)
+        gaps = self._gaps
         bounds = self._bounds
         total = 0.0
         for s in range(len(steps.order)):
-            total += train.begin_step(s, *arrays)
+            total += train.begin_step(s, *arrays, gaps)
             parts = [
-                helpers.submit(train.step_tables, s, bounds[part], bounds[part + 1], part, *arrays)
+                helpers.submit(train.step_tables, s, bounds[part], bounds[part + 1], part, *arrays, gaps)
                 for part in range(1, len(bounds) - 1)
             ]
-            train.step_tables(s, bounds[0], bounds[1], 0, *arrays)
+            train.step_tables(s, bounds[0], bounds[1], 0, *arrays, gaps)
             for part in parts:
                 part.result()
             train.finish_step(s, *arrays)

@@ -14,8 +14,8 @@ __all__ = ["make_gaps"]
 
 def make_gaps(
     codes: AnyArray, n_states: IntArray, n_classes: int, n_cells: int, shape: tuple[int, int], *, is_normalized: bool
-) -> Gaps:
-    """Return the memory for gaps; next to nothing, where there are none.
+) -> Gaps | None:
+    """Return the memory for gaps; nothing, where there are none.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def make_gaps(
 
     Returns
     -------
-    Gaps
+    Gaps or None
     """
     missing = missing_code(codes.dtype)
     is_incomplete = (codes == missing).any(axis=0)
     if not is_incomplete.any():
-        is_incomplete, n_states, n_cells, shape = is_incomplete[:0], n_states[:1], 0, (shape[0], 0)
+        return None
     d = len(n_states)
     belief = np.append(0, np.cumsum(n_states)) * n_classes
     parent, upward, offset = np.empty((3, d), np.intp)

@@ -74,9 +74,14 @@ def make(
         start=np.empty((1, batch_size), np.int32),
         d_table=np.zeros((1, offset[-1] + lanes), REAL),
         shares=np.zeros((1, offset[-1] + lanes), REAL),
-        gaps=make_gaps(problem.codes, problem.families.n_states, 2, offset[-1], (1, batch_size), is_normalized=True),
     )
     return problem, parameters, scratch
+
+
+def gaps_of(problem, batch_size):
+    """Return what gaps take, on one thread."""
+    families = problem.families
+    return make_gaps(problem.codes, families.n_states, 2, families.offset[-1], (1, batch_size), is_normalized=True)
 
 
 def make_steps(order, uniform, rate=0.1, structure_rate=0.1, temperature=1.0):
@@ -114,7 +119,7 @@ def test_an_epoch_lowers_the_loss_and_keeps_tables_normalised(arborescence, choi
     for _ in range(3):
         order = rng.permutation(8).reshape(2, 4)
         steps = make_steps(order, rng.random((2, len(child)), dtype=REAL))
-        totals.append(train.train_epoch(problem, parameters, steps, scratch))
+        totals.append(train.train_epoch(problem, parameters, steps, scratch, None))
     assert totals[0] > totals[1] > totals[2]
     assert parameters.phi.any() == choice
     np.testing.assert_allclose(np.exp(parameters.theta[:2]).sum(), 1, rtol=1e-6)
@@ -139,8 +144,8 @@ def test_what_an_undrawn_table_moves_is_pending_until_it_is_looked_at():
     steps = make_steps([[0, 1, 2, 3]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
     parameters.phi[:] = [0, -50, 50, -50]
     arguments = problem, parameters, steps, scratch
-    train.begin_step(0, *arguments)
-    train.step_tables(0, 0, 2, 0, *arguments)
+    train.begin_step(0, *arguments, None)
+    train.step_tables(0, 0, 2, 0, *arguments, None)
     assert parameters.n_undrawn.tolist() == [0, 31, 0, 3]
     assert parameters.pending.tolist() == [0, 0, 0, steps.step_sizes[0] * steps.decay[3]]  # 31 steps: nothing is left
     first, last = problem.families.offset[3:5]
@@ -161,8 +166,8 @@ def test_a_table_in_the_race_catches_up_before_its_gradient_is_taken():
     parameters.direction[problem.families.offset[3] :] = np.arange(4 + 16)
     parameters.phi[:] = [0, 0, 3, 0]
     steps = make_steps([[0, 1, 2, 3]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch)
-    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
+    train.begin_step(0, problem, parameters, steps, scratch, None)
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch, None)
     table = parameters.theta[problem.families.offset[3] : problem.families.offset[4]].reshape(2, 2)
     x = scratch.batch_codes[1]
     expected = sum(scratch.d_scores[k, c] * table[x[k], c] for k in range(4) for c in range(2))
@@ -178,10 +183,10 @@ def test_scores_and_choices_are_of_rounded_tables():
         np.stack([y, 1 - y]), y, [0, 1, 1], [-1] * 3, [2, 2], cells=cells, rounding=(0.5, 15)
     )
     steps = make_steps([[0, 1, 2, 3]], np.full((1, 3), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch)
+    train.begin_step(0, problem, parameters, steps, scratch, None)
     prior, table = np.array([-1, -0.5]), np.array([[-1, -0.5], [-0.5, -1]])
     np.testing.assert_array_equal(scratch.scores[:, :2], prior + table[y] + table[1 - y])
-    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch, None)
     expected = (scratch.d_scores[:, :2] * table[1 - y]).sum()
     np.testing.assert_allclose(scratch.d_choice[1:], expected, rtol=1e-6)
 
@@ -231,17 +236,18 @@ def test_incomplete_samples_choose_where_both_families_are_observed():
     codes = np.array([[0, 1, missing, 1], [1, 0, 1, missing]])
     cells = np.log(np.array([0.5, 0.5, *[0.3, 0.6, 0.7, 0.4] * 2, *[0.1, 0.2, 0.3, 0.4, 0.9, 0.8, 0.7, 0.6]]))
     problem, parameters, scratch = make(codes, [0, 1, 1, 0], [0, 1, 1], [-1, -1, 0], [2, 2], cells=cells)
+    gaps = gaps_of(problem, 4)
     parameters.phi[:] = [0, 3, 0]
     steps = make_steps([[2, 0, 3, 1]], np.full((1, 3), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch)
-    assert scratch.gaps.batch.tolist() == [0, 1, 2, 3]
-    assert scratch.gaps.n_complete[0] == 2
+    train.begin_step(0, problem, parameters, steps, scratch, gaps)
+    assert gaps.batch.tolist() == [0, 1, 2, 3]
+    assert gaps.n_complete[0] == 2
     assert scratch.selected.tolist() == [0, 1]
     tables = cells[6:10].reshape(2, 2), cells[10:].reshape(2, 2, 2)
     own = cells[2:6].reshape(2, 2)
     scores = np.stack([own[0] + tables[0][1], own[1] + tables[0][0], tables[0][1], own[1]])
     np.testing.assert_allclose(scratch.scores[:, :2], np.log(0.5) + scores, rtol=1e-6)
-    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch)
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch, gaps)
     d = scratch.d_scores[:, :2].astype(float)
     expected = [d[0] @ tables[0][1] + d[1] @ tables[0][0], d[0] @ tables[1][1, 0] + d[1] @ tables[1][0, 1]]
     np.testing.assert_allclose(scratch.d_choice[1:], expected, rtol=1e-5)
@@ -255,11 +261,12 @@ def test_an_incomplete_sample_speaks_for_a_candidate_by_the_difference_of_entrie
     problem, parameters, scratch = make(
         codes, [0, 1], [0, 1, 1, 2], [-1, -1, 0, -1], [2, 2, 2], batch_size=2, cells=cells
     )
+    gaps = gaps_of(problem, 2)
     parameters.phi[:] = [0, 3, 0, 0]
     steps = make_steps([[0, 1]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch)
+    train.begin_step(0, problem, parameters, steps, scratch, gaps)
     plain, given = cells[6:10].reshape(2, 2), cells[10:18].reshape(2, 2, 2)
-    train.step_tables(0, 0, 3, 0, problem, parameters, steps, scratch)
+    train.step_tables(0, 0, 3, 0, problem, parameters, steps, scratch, gaps)
     d = scratch.d_scores[:, :2].astype(float)  # the complete sample 1 comes first
     expected = [d[0] @ plain[0], d[0] @ given[0, 1] + d[1] @ (given[1, 0] - plain[1])]
     np.testing.assert_allclose(scratch.d_choice[1:3], expected, rtol=1e-5)
