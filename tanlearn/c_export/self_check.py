@@ -11,7 +11,8 @@ from sklearn.utils.validation import validate_data
 from tanlearn._typing import Codes, missing_code
 from tanlearn.c_export.encoder import ColumnKind, is_union, to_c
 from tanlearn.c_export.text import CText, spell, spell_lines, spell_string
-from tanlearn.data.columns import Column, read_columns
+from tanlearn.data.columns import read_columns
+from tanlearn.data.table import Column, Table
 from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import IntegerTables
 
@@ -104,7 +105,7 @@ def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: An
     validate_data(model, X, reset=False, skip_check_array=True)
     held = [_held(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     rounded = [_rounded(*found) for found in zip(columns, kinds, held, strict=True)]
-    codes: Codes = model.encoder_.encode_columns(rounded, handle_unknown="missing")
+    codes: Codes = model.encoder_.encode_columns(Table(rounded), handle_unknown="missing")
     missing = (codes == missing_code(codes.dtype)).any(axis=0)
     tables: IntegerTables = model.tables_
     scores = np.zeros((codes.shape[1], tables.layout.n_classes))

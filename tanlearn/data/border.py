@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import weigh_classes
-from tanlearn.data.columns import Column, read_columns
+from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
+from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
 
@@ -68,7 +69,7 @@ def encode_training(
     >>> estimator.classes_
     array(['no', 'yes'], dtype=object)
     """
-    columns = read_columns(X)
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
     validate_data(estimator, X, y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
@@ -80,9 +81,9 @@ def encode_training(
         held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
         rest = ~held_out
         rest_weights = None if weights is None else weights[rest]
-        _fit_encoder(estimator, [column.take(rest) for column in columns], codes[rest], rest_weights)
+        _fit_encoder(estimator, columns.take(rest), codes[rest], rest_weights)
         table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
-    places = tuple(column.place for column in columns)
+    places = columns.places
     data = EncodedData(table, estimator.encoder_.n_states_, codes, len(classes), weights, places, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
@@ -126,7 +127,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     [[[0, 1]], [[1, 255]]]
     """
     is_first = not hasattr(estimator, "encoder_")
-    columns = read_columns(X)
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
     validate_data(estimator, X, y, reset=is_first, skip_check_array=True)
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
     if is_first:
@@ -140,12 +141,12 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     else:
         table = estimator.encoder_.encode_columns(columns)
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
-    places = tuple(column.place for column in columns)
+    places = columns.places
     states = estimator.encoder_.n_states_
     return EncodedData(table, states, codes, len(classes), weights, places, numbers, estimator.device)
 
 
-def _fit_encoder(estimator: Any, columns: list[Column], y: IntArray, weights: AnyArray | None) -> Codes:
+def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
     """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
     encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     estimator.encoder_ = encoder
@@ -219,7 +220,7 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     array([[  1, 255]], dtype=uint8)
     """
     check_is_fitted(estimator)
-    columns = read_columns(X)
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
     validate_data(estimator, X, reset=False, skip_check_array=True)
     codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes

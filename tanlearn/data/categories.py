@@ -13,14 +13,25 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
-from tanlearn.data.columns import Column, read_columns, shorten
+from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.table import Column
 
-__all__ = ["CategoryEncoder", "CategoryIndex", "distinct", "encode_categories", "find_categories", "warn_of_unseen"]
+__all__ = [
+    "CategoryEncoder",
+    "CategoryIndex",
+    "distinct",
+    "encode_categories",
+    "find_categories",
+    "refuse_unseen",
+    "warn_of_unseen",
+]
 
 LARGEST_N_STATES = missing_code(np.uint16)
 # Integers are looked up in a table of all that they span, 0.2 ms for 60,000 values instead of 2, if that is
 # less than this, or than four entries a category.
 TABLE_SPAN = 2**12
+#: Up to here, floating numbers of 64 bits hold every integer and its neighbours.
+LARGEST_EXACT = 2**53 - 2
 _N_SHOWN = 10
 # A column with fewer values that are all unseen may be as it should: where half of the values of a column are unseen,
 # ten in a row are so by chance once in 1,000 tables, and one row, as in production, says nothing.
@@ -207,7 +218,13 @@ def find_categories(column: Column) -> AnyArray:
     >>> find_categories(read_columns([[3], [None], [1]])[0])
     array([1, 3])
     """
-    categories = distinct(column) if column.categories is None else column.categories
+    categories = column.categories
+    if categories is None:
+        categories = distinct(column)
+    elif not column.is_declared:
+        occurs = np.zeros(len(categories) + 1, np.bool_)  # one more at the end, which -1 finds
+        occurs[column.values] = True
+        categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
     if len(categories) > LARGEST_N_STATES:
         raise ValueError(
             f"{column.place} has {len(categories)} categories, more than {LARGEST_N_STATES}. It looks like "
@@ -240,17 +257,38 @@ class CategoryIndex:
         self.unseen = missing_code(dtype)
         self._table: AnyArray | None = None
         self._before = 0
+        self._is_exact = False
         numeric = categories.dtype.kind in "biuf"
         self._order = np.argsort(categories) if numeric else None
         self._by_value = {} if numeric else self._numbered()
-        if categories.dtype.kind in "biu" and len(categories) > 0:
+        whole = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
+        if whole and len(categories) > 0:
             low, high = int(categories.min()), int(categories.max())
             # Both neighbours must be 64-bit integers too.
             small = high - low < max(TABLE_SPAN, 4 * len(categories))
             if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
                 self._before = low - 1
+                self._is_exact = low >= -LARGEST_EXACT and high <= LARGEST_EXACT
                 self._table = np.full(high - low + 3, self.unseen, dtype)
                 self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
+
+    def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
+        """Return what kernels look numbers of a type up in.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Of numbers.
+
+        Returns
+        -------
+        tuple of (int, int, ndarray) or None
+            The first and past the last whole number, and their codes, followed by those of other numbers and of NaN;
+            None if there is no such table, or if not all numbers of the type can be compared with its own exactly.
+        """
+        if self._table is None or not (self._is_exact or dtype.kind == "i"):
+            return None
+        return self._before + 1, self._before + len(self._table) - 1, np.append(self._table[1:], self._table[-1])
 
     def _numbered(self) -> dict[Any, int]:
         """Return the number of every category."""
@@ -270,7 +308,7 @@ class CategoryIndex:
         """
         # As 64-bit integers, unsigned ones from 2**63 on are negative: no harm where no category is.
         fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
-        if self._table is not None and fits:
+        if self._table is not None and fits and (self._is_exact or self.categories.dtype.kind != "f"):
             # What lies outside is moved to the ends of the table, which stand for no category; a difference that
             # wraps around lies far outside on the other side.
             return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
@@ -327,20 +365,40 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     if len(index.categories) and codes[0] == index.unseen and (codes == index.unseen).all():
         _check_types(column, index.categories)
     if handle_unknown == "error":
-        unknown = codes == index.unseen
-        if column.missing is not None:
-            unknown &= ~column.missing
-        if unknown.any():
-            raise _unknown(column, int(unknown.argmax()), index.categories)
+        refuse_unseen(column, codes, index)
     return codes
 
 
-def warn_of_unseen(columns: list[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
+def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
+    """Raise if a column holds what is no category of it.
+
+    Parameters
+    ----------
+    column : Column
+        A column.
+    codes : ndarray of shape (n_samples,)
+        Its codes.
+    index : CategoryIndex
+        The categories.
+
+    Raises
+    ------
+    ValueError
+        If there is an unseen value.
+    """
+    unknown = codes == index.unseen
+    if column.missing is not None:
+        unknown &= ~column.missing
+    if unknown.any():
+        raise _unknown(column, int(unknown.argmax()), index.categories)
+
+
+def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
     """Warn, once, of columns in which nothing is known: such values count as missing, and what they tell is lost.
 
     Parameters
     ----------
-    columns : list of Column
+    columns : sequence of Column
         A table.
     indexes : sequence of (CategoryIndex or None)
         The categories of every column, None where it has none. Columns that had no value in ``fit`` are passed over.
@@ -362,9 +420,10 @@ def warn_of_unseen(columns: list[Column], indexes: Sequence[CategoryIndex | None
     """
     unseen = missing_code(codes.dtype)
     found = []
-    for column, index, row in zip(columns, indexes, codes, strict=True):
-        if index is None or not len(index.categories) or row[0] != unseen or not (row == unseen).all():
+    for number, (index, row) in enumerate(zip(indexes, codes, strict=True)):
+        if index is None or row[0] != unseen or not len(index.categories) or not (row == unseen).all():
             continue
+        column = columns[number]
         present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
         if len(present) >= _FEWEST_UNSEEN:
             known = shorten(np.asarray(index.categories[0]).item())

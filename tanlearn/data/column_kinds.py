@@ -8,43 +8,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.categories import distinct
-from tanlearn.data.columns import Column
+from tanlearn.data.categories import distinct, find_categories
+from tanlearn.data.numbers import FIRST_ROWS, distinct_numbers
+from tanlearn.data.table import Column, Table
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "find_discrete"]
+__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
 # 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/quality/whole_numbers.md).
 MAX_NUMERIC_CATEGORIES = 10
-# Of a column, so many rows are looked at first: most columns of more values show them there.
-_FIRST_ROWS = 256
 
 
-def find_discrete(option: Any, columns: list[Column], names: AnyArray | None) -> NDArray[np.bool_]:
-    """Return which columns are categorical.
+def find_all_categories(
+    option: Any, table: Table, names: AnyArray | None, n_jobs: int | None = None
+) -> list[AnyArray | None]:
+    """Return the categories of the columns that are categorical.
 
     Parameters
     ----------
     option : "auto", bool or array-like
         What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
-    columns : list of Column
-        The table.
+    table : Table
+        The training table.
     names : ndarray of shape (n_features,), optional
         Names of the columns, if the table has names.
+    n_jobs : int, optional
+        Threads, as in joblib.
 
     Returns
     -------
-    ndarray of shape (n_features,), bool
+    list of (ndarray of shape (n_categories,) or None)
+        None of a column that is continuous.
 
     Raises
     ------
     ValueError
-        If the option names columns that are not there.
+        If the option names columns that are not there, or a column has too many categories.
     """
-    if isinstance(option, str):  # "auto", the only string that the constraints let pass
-        return np.array([_looks_categorical(column) for column in columns])
-    n_features = len(columns)
+    is_auto = isinstance(option, str)  # "auto", the only string that the constraints let pass
+    chosen = _may_be_categorical(table) if is_auto else _named(option, len(table), names)
+    known = distinct_numbers(table, np.flatnonzero(chosen), n_jobs)
+    found: list[AnyArray | None] = [None] * len(table)
+    for i in np.flatnonzero(chosen).tolist():
+        if i in known:
+            found[i] = known[i] if not is_auto or len(known[i]) <= MAX_NUMERIC_CATEGORIES else None
+        elif not is_auto or _looks_categorical(table[i]):
+            found[i] = find_categories(table[i])
+    return found
+
+
+def _named(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:
+    """Return which columns an option other than "auto" names."""
     chosen = np.asarray(option)
     if chosen.ndim == 0:
         return np.full(n_features, bool(option))
@@ -67,13 +82,26 @@ def find_discrete(option: Any, columns: list[Column], names: AnyArray | None) ->
     return discrete
 
 
+def _may_be_categorical(table: Table) -> NDArray[np.bool_]:
+    """Return which columns do not show by their first rows already that "auto" takes them for continuous."""
+    return np.array([_few_at_first(table, i) for i in range(len(table))])
+
+
+def _few_at_first(table: Table, number: int) -> bool:
+    """Return whether a column holds no numbers, or shows few of them at first, and whole ones: most show many."""
+    values = table.values_of(number)
+    if values is None:
+        return True
+    first, gaps = values[:FIRST_ROWS], table.gaps(number)
+    first = first[first == first if gaps is None else ~gaps[:FIRST_ROWS]]
+    return len(np.unique(first)) <= MAX_NUMERIC_CATEGORIES and (first.dtype.kind != "f" or (first % 1 == 0).all())
+
+
 def _looks_categorical(column: Column) -> bool:
     """Return whether "auto" takes a column for categorical: of numbers, by their values and not by their type."""
     if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True
     values = column.values if column.missing is None else column.values[~column.missing]
-    if len(np.unique(values[:_FIRST_ROWS])) > MAX_NUMERIC_CATEGORIES:
-        return False
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
     return len(distinct(column)) <= MAX_NUMERIC_CATEGORIES

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -16,92 +15,38 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-__all__ = ["Column", "from_array", "from_objects", "plain", "read_columns", "shorten"]
+from tanlearn._threads import in_blocks
+from tanlearn.data.table import ArrayTable, Column, Table, where_any
+
+__all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
+# Types of a pandas column of strings: what is no string counts as missing, if pandas agrees.
+_STRINGS_OR_NONE = frozenset({str, float, type(None)})
+# Cells that are looked at in one go: 256 kB of doubles, which a second-level cache holds.
+_BLOCK = 2**15
 # How to go on with numbers that NumPy has no type for, and so with classes of several types.
 _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One column of a table, read once.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-        Booleans, integers, floating numbers, or strings and other Python objects. Indices into ``categories``
-        where those are declared.
-    missing : ndarray of shape (n_samples,), bool, or None
-        Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
-        indexes ``categories``, and arbitrary otherwise.
-    categories : ndarray of shape (n_categories,) or None
-        The categories that the column's own type declares (pandas ``category``, polars ``Enum``), in their
-        order.
-    place : str
-        What messages call the column.
-    """
-
-    values: NDArray[Any]
-    missing: NDArray[np.bool_] | None
-    categories: NDArray[Any] | None
-    place: str
-
-    def take(self, rows: NDArray[np.bool_]) -> Column:
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,), bool
-            Which.
-
-        Returns
-        -------
-        Column
-        """
-        missing = None if self.missing is None else _mask(self.missing[rows])
-        return Column(self.values[rows], missing, self.categories, self.place)
-
-    def numbers(self) -> NDArray[Any]:
-        """Return the column as numbers, NaN where missing; without missing values in its own type.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Raises
-        ------
-        TypeError
-            If it holds declared categories or anything but numbers, unless all of it is missing.
-        """
-        if self.missing is not None and self.missing.all():
-            return np.full(len(self.values), np.nan)
-        if self.categories is not None or self.values.dtype.kind not in "biuf":
-            kind = "declared categories" if self.categories is not None else type(_first(self)).__name__
-            raise TypeError(
-                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, or "
-                f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."
-            )
-        if self.missing is None or self.values.dtype.kind == "f":
-            return self.values
-        return np.where(self.missing, np.nan, self.values)
-
-
-def read_columns(X: Any) -> list[Column]:
+def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
     """Read a table column by column.
 
     NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
-    objects become numbers if all their values are, and so does every column of a list by itself.
+    objects become numbers if all their values are, and so does every column of a list by itself. Arrays of numbers are
+    not copied, whatever the order of their cells.
 
     Parameters
     ----------
     X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
         Numbers, booleans, strings or, in a frame, categories.
+    n_jobs : int, optional
+        Threads, as in joblib, that look through an array of floating numbers.
 
     Returns
     -------
-    list of Column
+    Table
 
     Raises
     ------
@@ -120,20 +65,68 @@ def read_columns(X: Any) -> list[Column]:
     >>> town.values
     array(['Graz', 'Linz'], dtype=object)
     """
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
+        return _from_numbers(X, None, n_jobs)
     for module, reader in (("pandas", _from_pandas), ("polars", _from_polars)):
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
             names = list(X.columns)
             _check_frame(X.shape, names)
+            places = [f"X column {name!r}" for name in names]
+            if module == "pandas" and _is_one_array(X):
+                return _from_numbers(X.to_numpy(), places, n_jobs)
             series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
-            return [reader(values, f"X column {name!r}") for values, name in zip(series, names, strict=True)]
+            return Table([reader(values, place) for values, place in zip(series, places, strict=True)])
     if "polars" in sys.modules and isinstance(X, sys.modules["polars"].LazyFrame):
         raise TypeError("X is a polars LazyFrame, a query that has no rows yet. Run it first: pass X.collect().")
     # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
     masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # objects take a hundred times as long
     table = np.ma.getdata(X) if masked else plain(X) if hasattr(X, "dtype") else _from_list(X)
-    columns = np.ascontiguousarray(check_array(table, dtype=None, ensure_all_finite=False, input_name="X").T)
-    masks = [_mask(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
-    return [from_array(values, f"X column {j}", masks[j]) for j, values in enumerate(columns)]
+    table = check_array(table, dtype=None, ensure_all_finite=False, input_name="X")
+    if table.dtype.kind in "biuf" and not masked:
+        return _from_numbers(table, None, n_jobs)
+    columns = np.ascontiguousarray(table.T)
+    masks = [where_any(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
+    return Table([from_array(values, f"X column {j}", masks[j]) for j, values in enumerate(columns)])
+
+
+def _is_one_array(frame: Any) -> bool:
+    """Return whether a pandas DataFrame is nothing but one array of numbers."""
+    dtypes = set(frame.dtypes)
+    if len(dtypes) > 1 or not isinstance(dtype := dtypes.pop(), np.dtype) or dtype.kind not in "biuf":
+        return False
+    first, last = (frame.iloc[:, j].to_numpy() for j in (0, -1))
+    return first.base is not None and first.base is last.base
+
+
+def _from_numbers(values: NDArray[Any], places: list[str] | None, n_jobs: int | None) -> Table:
+    """Read a two-dimensional array of numbers, block of rows by block of rows."""
+    if values.dtype.kind != "f":
+        return ArrayTable(values, None, places)
+    values = _doubles(values)
+    n_samples, n_features = values.shape
+    found = np.zeros((2, n_features), np.bool_)
+
+    def look(first: int, last: int) -> None:
+        block = values[first:last]
+        if not np.isfinite(block).all():
+            for present, is_such in zip(found, (np.isinf, np.isnan), strict=True):
+                present[is_such(block).any(axis=0)] = True  # threads only ever write the one value
+
+    in_blocks(look, n_samples, max(1, _BLOCK // n_features), n_jobs if values.size > 2 * _BLOCK else 1)
+    infinite, has_gaps = found
+    table = ArrayTable(values, where_any(has_gaps), places)
+    if infinite.any():
+        j = int(infinite.argmax())
+        raise _infinite(values[:, j], table.places[j])
+    return table
+
+
+def _doubles(values: NDArray[Any]) -> NDArray[Any]:
+    """Return floating numbers of at most 64 bits."""
+    if values.dtype.itemsize <= 8:
+        return values
+    with np.errstate(over="ignore"):  # a long double that is no double is as good as infinite
+        return values.astype(np.float64)
 
 
 def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
@@ -156,17 +149,23 @@ def _from_pandas(series: Any, place: str) -> Column:
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
         codes = series.cat.codes.to_numpy()
-        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+        return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.kind in "mM":
         raise _temporal(place, dtype)
+    if dtype == np.object_ and set(map(type, series)) <= _STRINGS_OR_NONE:
+        found = series.factorize()  # a fifth of the time that Python's dictionaries take
+        if all(type(string) is str for string in found[1]):
+            return _from_dictionary(found, place)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy(), place)
+    if dtype.type is str:
+        return _from_dictionary(series.factorize(), place)
     if dtype.kind not in "biuf":
         return from_objects(series.to_numpy(dtype=object), place)
     # A nullable, Arrow or sparse type: to_numpy makes Python objects of it unless told otherwise.
     if dtype.kind == "f":
         return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place)
-    missing = _mask(series.isna().to_numpy())
+    missing = where_any(series.isna().to_numpy())
     plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
     return Column(series.to_numpy(plain, na_value=filler), missing, None, place)
 
@@ -178,20 +177,28 @@ def _from_polars(series: Any, place: str) -> Column:
     dtype = series.dtype
     if dtype == pl.Enum:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return Column(codes, _mask(codes < 0), _labels(dtype.categories.to_numpy()), place)
+        return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.is_float():
         return from_array(series.fill_null(np.nan).to_numpy(), place)
     if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
-        missing = _mask(series.is_null().to_numpy())
+        missing = where_any(series.is_null().to_numpy())
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
-    if dtype == pl.Categorical:
-        # Its physical categories are shared between columns, so they do not tell what this one may hold.
-        series = series.cast(pl.String)
+    if dtype in (pl.Categorical, pl.String):
+        # The physical categories of a Categorical are shared between columns, so they do not tell what this one holds.
+        strings = series.unique().drop_nulls().cast(pl.String)
+        numbers = series.cast(pl.String).cast(pl.Enum(strings)).to_physical().cast(pl.Int64).fill_null(-1)
+        return _from_dictionary((numbers.to_numpy(), strings.to_numpy()), place)
     if dtype.is_temporal():
         raise _temporal(place, dtype)
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return from_objects(values, place)
+
+
+def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:
+    """Read the numbers that a frame gives to strings, -1 where one is missing, and these strings."""
+    numbers, strings = encoded
+    return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), place, is_declared=False)
 
 
 def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | None = None) -> Column:
@@ -288,17 +295,19 @@ def _is_wide(dtype: Any) -> bool:
 
 def _from_floats(values: NDArray[Any], place: str) -> Column:
     """Read floating numbers: NaN means missing, and infinity is an error."""
-    if values.dtype.itemsize > 8:
-        with np.errstate(over="ignore"):  # a long double that is no double is as good as infinite
-            values = values.astype(np.float64)
-    infinite = np.isinf(values)
-    if infinite.any():
-        row = infinite.argmax()
-        raise ValueError(
-            f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
-            f"NaN if the value is unknown."
-        )
-    return Column(values, _mask(np.isnan(values)), None, place)
+    values = _doubles(values)
+    if np.isinf(values).any():
+        raise _infinite(values, place)
+    return Column(values, where_any(np.isnan(values)), None, place)
+
+
+def _infinite(values: NDArray[Any], place: str) -> ValueError:
+    """Return the error for a column with an infinite number."""
+    row = np.isinf(values).argmax()
+    return ValueError(
+        f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
+        f"NaN if the value is unknown."
+    )
 
 
 def from_objects(values: NDArray[np.object_], place: str) -> Column:
@@ -334,7 +343,7 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
-        return Column(values, _mask(missing), None, place)
+        return Column(values, where_any(missing), None, place)
     # To NumPy, a bool of its own is no number, and a duration is one.
     if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
         raise _mixed(values, missing, place)
@@ -350,7 +359,7 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     filled[~missing] = numbers
     if numbers.dtype.kind == "f":
         return _from_floats(filled, place)
-    return Column(filled, _mask(missing), None, place)
+    return Column(filled, where_any(missing), None, place)
 
 
 def _is_missing(value: Any) -> bool:
@@ -376,19 +385,9 @@ def shorten(value: Any) -> str:
         return f"one {type(value).__name__}"
 
 
-def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Return the mask, or None if it is empty."""
-    return missing if missing.any() else None
-
-
 def _labels(categories: NDArray[Any]) -> NDArray[Any]:
     """Return declared categories as numbers or as Python objects."""
     return categories if categories.dtype.kind in "biuf" else categories.astype(object)
-
-
-def _first(column: Column) -> Any:
-    """Return the first value that is not missing."""
-    return column.values[0 if column.missing is None else column.missing.argmin()]
 
 
 def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> TypeError:

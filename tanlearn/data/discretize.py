@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.columns import Column, read_columns
+from tanlearn.data.columns import read_columns
+from tanlearn.data.numbers import NumberEncoder
+from tanlearn.data.table import Column, Table
 from tanlearn.data.validation import read_classes, read_weights
-from tanlearn.kernels.discretize import collapse, mdlp_cuts
+from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys, tabulate_xlogx
+from tanlearn.kernels.mathematics import unit_scale
 
 __all__ = ["MDLPDiscretizer"]
+
+#: Logarithms of all counts are tabulated if there are at most so many for a row.
+_LARGEST_TABLE = 4
 
 
 class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -94,16 +102,48 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a column does not hold numbers.
         """
         self._validate_params()
-        columns = read_columns(X)
+        columns = read_columns(X, n_jobs=self.n_jobs)
         validate_data(self, X, y, skip_check_array=True)
-        n_samples = len(columns[0].values)
+        return self.fit_columns(columns, list(range(len(columns))), y, sample_weight)
+
+    def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> MDLPDiscretizer:
+        """Find the cuts of some columns that are read already.
+
+        Parameters
+        ----------
+        columns : Table
+            As :func:`tanlearn.data.columns.read_columns` reads it.
+        chosen : list of int
+            Numbers of columns, which become features in this order.
+        y : array-like of shape (n_samples,)
+            Classes, at least two.
+        sample_weight : array-like of shape (n_samples,), optional
+            Numbers of repetitions.
+
+        Returns
+        -------
+        MDLPDiscretizer
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            As by :meth:`fit`.
+        TypeError
+            As by :meth:`fit`.
+        """
+        n_samples = columns.n_samples
         weights = read_weights(sample_weight, n_samples)
-        weights = np.ones(n_samples) if weights is None else weights.astype(np.float64)
-        rows = weights > 0
+        rows = None if weights is None or weights.all() else weights > 0
         codes, classes = read_classes(y, n_samples, rows)
-        weights = weights[rows]
+        if weights is not None:
+            weights = weights.astype(np.float64)
+            columns, weights = (columns, weights) if rows is None else (columns.take(rows), weights[rows])
+            weights = None if (weights == 1).all() else weights
+        by_class = np.argsort(codes.astype(np.uint16) if len(classes) < 2**16 else codes, kind="stable")  # by digits
+        self.n_features_in_ = len(chosen)
         self.cut_points_ = in_threads(
-            lambda column: _cut_points(column.take(rows), codes, weights, len(classes)), columns, self.n_jobs
+            lambda number: _cut_points(columns[number], codes, weights, by_class, len(classes)), chosen, self.n_jobs
         )
         self.n_states_: IntArray = np.array([len(cuts) + 1 for cuts in self.cut_points_], dtype=np.intp)
         return self
@@ -129,14 +169,15 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a column does not hold numbers.
         """
         check_is_fitted(self)
-        columns = read_columns(X)
+        columns = read_columns(X, n_jobs=self.n_jobs)
         validate_data(self, X, reset=False, skip_check_array=True)
-        dtype = codes_dtype(int(self.n_states_.max()))
-        codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
-        for i, (column, cuts) in enumerate(zip(columns, self.cut_points_, strict=True)):
-            codes[i] = np.searchsorted(cuts, column.numbers().astype(np.float64, copy=False), side="left")
-            if column.missing is not None:
-                codes[i, column.missing] = missing_code(dtype)
+        codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
+        done = NumberEncoder([None] * len(codes), self.cut_points_, codes.dtype.type).encode(
+            columns, codes, self.n_jobs
+        )
+        for i in np.flatnonzero(~done):  # of no number: an error, unless nothing is there
+            columns[i].numbers()
+            codes[i] = missing_code(codes.dtype)
         return codes.T
 
     def __sklearn_tags__(self) -> Any:
@@ -147,21 +188,69 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _cut_points(column: Column, y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Return the cuts of one feature."""
-    x: AnyArray = column.numbers().astype(np.float64, copy=False)
-    if column.missing is not None:
-        present = ~column.missing
-        x, y, weight = x[present], y[present], weight[present]
+def _cut_points(
+    column: Column, y: IntArray, weight: FloatArray | None, by_class: IntArray, n_classes: int
+) -> FloatArray:
+    """Return the cuts of one feature; by_class are the rows, class by class."""
+    x: AnyArray = column.numbers()
+    present = None if column.missing is None else ~column.missing
+    if present is not None and not present.any():
+        return np.empty(0)
+    if weight is None:
+        rows = by_class if present is None else by_class[present[by_class]]
+        x, classes_of = _sort_by_class(x.take(rows).astype(np.float64, copy=False), y[rows], n_classes)
+    else:
+        if present is not None:
+            x, y, weight = x[present], y[present], weight[present]
+        x = x.astype(np.float64)
+        # Sums of real weights depend on the order of rows that are equal, and that of a fast sort on the CPU.
+        order = np.argsort(x, kind=None if _are_whole(weight) else "stable")
+        x, classes_of, weight = x[order], y[order].astype(np.int32), weight[order]
     n = len(x)
-    # Sums of real weights depend on the order of rows that are equal, and that of a fast sort on the CPU.
-    order = np.argsort(x, kind=None if (weight == np.floor(weight)).all() else "stable")
-    values, weights, slot = np.empty(n), np.empty(n), np.full(n_classes, -1, np.intp)
-    start, classes = np.empty(n + 1, np.intp), np.empty(n, np.intp)
-    n_values = collapse(x, y, weight, order, slot, values, start, classes, weights)
-    is_cut = np.zeros(max(n_values - 1, 0), np.bool_)
-    mdlp_cuts(start[: n_values + 1], classes, weights, n_classes, is_cut)
-    return _between(values[: n_values - 1][is_cut], values[1:n_values][is_cut])
+    weight = np.ones(n) if weight is None else weight
+    is_whole = _are_whole(weight)
+    first, last, weights = np.empty(n), np.empty(n), np.empty(n)
+    start, classes, slot = np.empty(n + 1, np.intp), np.empty(n, np.int32), np.full(n_classes, -1, np.intp)
+    n_sets = collapse(x, classes_of, weight, is_whole, slot, first, last, start, classes, weights)
+    total = weights[: start[n_sets]].cumsum()[-1]  # one after the other, as NumPy's sum goes by the processor
+    scale = unit_scale(total)
+    units = np.empty(int(total) + 1 if is_whole and total <= _LARGEST_TABLE * n else 0, np.int64)
+    tabulate_xlogx(scale, units)
+    is_cut = np.zeros(max(n_sets - 1, 0), np.bool_)
+    mdlp_cuts(start[: n_sets + 1], classes, weights, n_classes, scale, units, is_cut)
+    return _between(last[: n_sets - 1][is_cut], first[1:n_sets][is_cut])
+
+
+def _are_whole(weight: FloatArray) -> bool:
+    """Return whether sums of weights are exact in any order."""
+    return bool((weight == np.floor(weight)).all())
+
+
+def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArray, NDArray[np.int32]]:
+    """Return values that stand class by class, which are overwritten, in increasing order, and their classes.
+
+    Each class is sorted by itself, and classes are merged two by two: without row numbers to carry along. As integers,
+    with the sign bit turned over, or all bits of negative ones, floating numbers have the order of their values.
+    """
+    runs = [0, *np.cumsum(np.bincount(y, minlength=n_classes)).tolist()]
+    keys = x.view(np.int64)
+    keys ^= (keys >> 63) | np.int64(-(2**63))
+    spare, count = np.empty(len(x), np.uint64), np.empty(N_DIGITS << DIGIT_BITS, np.intp)
+    for begin, end in pairwise(runs):
+        run = keys[begin:end].view(np.uint64)
+        if sort_keys(run, spare[begin:end], count):
+            run[:] = spare[begin:end]
+    keys ^= (~keys >> 63) | np.int64(-(2**63))
+    classes = np.repeat(np.arange(n_classes, dtype=np.int32), np.diff(runs))
+    other_x, other_classes = np.empty_like(x), np.empty_like(classes)
+    while len(runs) > 2:
+        if len(runs) % 2 == 0:  # an odd number of runs: the last is merged with nothing
+            runs.append(runs[-1])
+        for begin, middle, end in zip(runs[:-2:2], runs[1:-1:2], runs[2::2], strict=True):
+            merge_runs(x, classes, begin, middle, end, other_x, other_classes)
+        x, classes, other_x, other_classes = other_x, other_classes, x, classes
+        runs = runs[::2]
+    return x, classes
 
 
 def _between(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -12,7 +12,8 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from tanlearn.data.columns import Column, from_array, from_objects, plain, shorten
+from tanlearn.data.columns import from_array, from_objects, plain, shorten
+from tanlearn.data.table import Table
 
 __all__ = ["LARGEST_TOTAL", "number_classes", "present_rows", "read_classes", "read_labels", "read_weights"]
 
@@ -209,13 +210,13 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
 
 
 def present_rows(
-    columns: list[Column], y: Any, sample_weight: Any, classes: NDArray[Any] | None = None
-) -> tuple[list[Column], NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
+    columns: Table, y: Any, sample_weight: Any, classes: NDArray[Any] | None = None
+) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
     """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
 
     Parameters
     ----------
-    columns : list of Column
+    columns : Table
         The table.
     y : array-like of shape (n_samples,)
         Classes.
@@ -229,7 +230,7 @@ def present_rows(
     tuple
         The columns, the codes of the classes, the classes, the weights or None, and the numbers of the rows.
     """
-    n_samples = len(columns[0].values)
+    n_samples = columns.n_samples
     weights = read_weights(sample_weight, n_samples)
     rows = None if weights is None or weights.all() else weights > 0
     if classes is None:
@@ -239,7 +240,7 @@ def present_rows(
         codes = codes if rows is None else codes[rows]
     if weights is None or rows is None:
         return columns, codes, classes, weights, np.arange(n_samples)
-    return [column.take(rows) for column in columns], codes, classes, weights[rows], np.flatnonzero(rows)
+    return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)
 
 
 def _check_length(name: str, length: int, n_samples: int) -> None:

@@ -28,8 +28,14 @@ def count_families(codes, y, weight, child, parents, n_states, offset, missing, 
     n = y.shape[0]
     n_classes = offset[0]
     for t in range(child.shape[0]):
-        family_rows(codes, 0, child[t], parents[t], n_states, missing, rows)
         table = counts[offset[t] : offset[t + 1]]
+        if parents[t].max() < 0:  # in one loop half of the time, and no memory for rows
+            x = codes[child[t]]
+            for k in range(n):
+                if x[k] != missing:
+                    table[x[k] * n_classes + y[k]] += weight[k]
+            continue
+        family_rows(codes, 0, child[t], parents[t], n_states, missing, rows)
         for k in range(n):
             if rows[k] >= 0:
                 table[rows[k] * n_classes + y[k]] += weight[k]

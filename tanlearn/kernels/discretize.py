@@ -3,9 +3,12 @@
 U. Fayyad and K. Irani, "Multi-interval discretization of continuous-valued attributes for classification
 learning", IJCAI 1993, 1022-1027.
 """
-# n samples, V distinct values, E entries (pairs of a distinct value and a class that occurs at it), C classes
-# order (n,) sorts x; start (V + 1,): the entries of value v are start[v]..start[v + 1] - 1
-# classes (E,), weights (E,): which class an entry counts and how much; is_cut (V - 1,): a cut after value v
+# keys (n,) and spare (n,) of uint64; count (N_DIGITS * 2**DIGIT_BITS,): scratch
+# n samples in increasing order of x (n,), with classes y (n,) and weight (n,); V sets of neighbouring values that no
+# cut can part, from first (V,) to last (V,); E entries (pairs of a set and a class that occurs in it), C classes
+# start (V + 1,): the entries of set v are start[v]..start[v + 1] - 1
+# classes (E,), weights (E,): which class an entry counts and how much; is_cut (V - 1,): a cut after set v
+# units (N,): x log x of 0, 1, ..., N - 1 in units of 1 / scale; empty where weights are no whole numbers
 #
 # Every decision rests on these counts and never on rows, so a row of weight 2 is exactly the row twice.
 
@@ -14,45 +17,122 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels.mathematics import log_normal, unit_scale, xlogx
+from tanlearn.kernels.mathematics import log_normal, xlogx
 
 # A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
 # entropies, which the rounding of weights that are no integers must not order: the lowest wins.
 TIE = 1e-12
 LOG_3 = 1.0986122886681098
+#: Keys are sorted by so many digits of so many bits: their counts take 98 kB.
+N_DIGITS = 6
+DIGIT_BITS = 11
+_RADIX = 2**DIGIT_BITS
+_DIGIT = np.uint64(_RADIX - 1)
 #: Beyond, 2 is nothing beside 3^k in float64.
 _MOST_CLASSES = 34
 _LARGEST = 2**63 - 1
 
 
 @kernel
-def collapse(x, y, weight, order, slot, values, start, classes, weights):  # type: ignore[no-untyped-def]
-    """Sum the weights of every distinct value and class; return the number of distinct values.
+def sort_keys(keys, spare, count):  # type: ignore[no-untyped-def]
+    """Sort keys by their digits, the lowest first; return whether the result is in spare.
 
-    slot (C,) starts at -1 and remembers the entry of every class.
+    Digits that all keys share are passed over: of whole and of single-precision numbers these are half of them.
     """
-    n_values = 0
+    n = keys.shape[0]
+    count[:] = 0
+    for k in range(n):
+        key = keys[k]
+        for d in range(N_DIGITS):
+            count[d * _RADIX + np.int64((key >> np.uint64(d * DIGIT_BITS)) & _DIGIT)] += 1
+    swapped = False
+    for d in range(N_DIGITS):
+        place = count[d * _RADIX : (d + 1) * _RADIX]
+        if place.max() == n:
+            continue
+        total = 0
+        for b in range(_RADIX):
+            total += place[b]
+            place[b] = total - place[b]
+        source, target = (spare, keys) if swapped else (keys, spare)
+        shift = np.uint64(d * DIGIT_BITS)
+        for k in range(n):
+            digit = np.int64((source[k] >> shift) & _DIGIT)
+            target[place[digit]] = source[k]
+            place[digit] += 1
+        swapped = not swapped
+    return swapped
+
+
+@kernel
+def merge_runs(x, y, begin, middle, end, out_x, out_y):  # type: ignore[no-untyped-def]
+    """Write the samples of two increasing runs, begin..middle - 1 and middle..end - 1, as one."""
+    i, j = begin, middle
+    k = begin
+    while i < middle and j < end:
+        from_left = x[i] <= x[j]
+        out_x[k] = x[i] if from_left else x[j]
+        out_y[k] = y[i] if from_left else y[j]
+        i += from_left
+        j += not from_left
+        k += 1
+    rest = middle - i
+    out_x[k : k + rest] = x[i:middle]
+    out_y[k : k + rest] = y[i:middle]
+    out_x[k + rest : end] = x[j:end]
+    out_y[k + rest : end] = y[j:end]
+
+
+@kernel
+def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  # type: ignore[no-untyped-def]
+    """Sum the weights of every set and class; return the number of sets.
+
+    A set is one distinct value or, where ``joins``, a run of values that all belong to one and the same class: sums of
+    whole weights are exact in any order. slot (C,) starts at -1 and remembers the entry of every class.
+    """
+    n_sets = 0
     n_entries = 0
-    for i in range(order.shape[0]):
-        row = order[i]
-        if i == 0 or x[row] != values[n_values - 1]:
-            values[n_values] = x[row]
-            start[n_values] = n_entries
-            n_values += 1
-        c = y[row]
-        if slot[c] < start[n_values - 1]:
+    for i in range(x.shape[0]):
+        c = y[i]
+        if i == 0 or x[i] != last[n_sets - 1]:
+            # How many classes the set before has decides when it is complete, which is now.
+            two_pure = joins and n_sets > 1 and n_entries - start[n_sets - 2] == 2
+            if two_pure and classes[n_entries - 1] == classes[n_entries - 2]:
+                n_sets -= 1
+                n_entries -= 1
+                last[n_sets - 1] = last[n_sets]
+                weights[n_entries - 1] += weights[n_entries]
+                slot[classes[n_entries - 1]] = n_entries - 1
+            first[n_sets] = x[i]
+            last[n_sets] = x[i]
+            start[n_sets] = n_entries
+            n_sets += 1
+        if slot[c] < start[n_sets - 1]:
             slot[c] = n_entries
             classes[n_entries] = c
             weights[n_entries] = 0.0
             n_entries += 1
-        weights[slot[c]] += weight[row]
-    start[n_values] = n_entries
-    return n_values
+        weights[slot[c]] += weight[i]
+    start[n_sets] = n_entries
+    return n_sets
 
 
 @kernel
-def best_cut(start, classes, weights, low, high, scale, left, right, terms):  # type: ignore[no-untyped-def]
-    """Return the value of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
+def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
+    """Write x log x of 0, 1, 2, ... in units of 1 / scale."""
+    for k in range(units.shape[0]):
+        units[k] = xlogx(k, scale)
+
+
+@kernel
+def units_of(x, scale, units):  # type: ignore[no-untyped-def]
+    """Return x log x in units, from the table if it is there."""
+    return units[np.int64(x)] if units.shape[0] > 0 else xlogx(x, scale)
+
+
+@kernel
+def best_cut(start, classes, weights, low, high, scale, units, left, right, terms):  # type: ignore[no-untyped-def]
+    """Return the set of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
 
     The minimum lies at a boundary point (Theorem 1 of the paper): between two values that do not both belong
     to one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c), in
@@ -65,8 +145,10 @@ def best_cut(start, classes, weights, low, high, scale, left, right, terms):  # 
     for e in range(start[low], start[high]):
         right[classes[e]] += weights[e]
         n_right += weights[e]
+    of_classes = np.int64(0)
     for c in range(terms.shape[0]):
-        terms[c] = xlogx(right[c], scale)
+        terms[c] = units_of(right[c], scale, units)
+        of_classes += terms[c]
     tie = np.int64(TIE * abs(xlogx(n_right, scale)))
     best = low
     best_entropy = np.int64(_LARGEST)
@@ -77,13 +159,14 @@ def best_cut(start, classes, weights, low, high, scale, left, right, terms):  # 
             right[c] -= weights[e]
             n_left += weights[e]
             n_right -= weights[e]
-            terms[c] = xlogx(left[c], scale) + xlogx(right[c], scale)
+            # The sum of all terms is kept: of integers it is the same as if it were added up anew.
+            of_classes -= terms[c]
+            terms[c] = units_of(left[c], scale, units) + units_of(right[c], scale, units)
+            of_classes += terms[c]
         pure = start[v + 2] - start[v] == 2
         if pure and classes[start[v]] == classes[start[v + 1]]:
             continue
-        entropy = xlogx(n_left, scale) + xlogx(n_right, scale)
-        for c in range(terms.shape[0]):
-            entropy -= terms[c]
+        entropy = units_of(n_left, scale, units) + units_of(n_right, scale, units) - of_classes
         if entropy < best_entropy - tie:
             best_entropy = entropy
             best = v + 1
@@ -92,7 +175,7 @@ def best_cut(start, classes, weights, low, high, scale, left, right, terms):  # 
 
 @kernel
 def count_set(start, classes, weights, low, high, counts):  # type: ignore[no-untyped-def]
-    """Count the classes of the values low..high - 1; return their sum."""
+    """Count the classes of the sets low..high - 1; return their sum."""
     counts[:] = 0.0
     n = 0.0
     for e in range(start[low], start[high]):
@@ -145,21 +228,21 @@ def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type:
 
 
 @kernel
-def mdlp_cuts(start, classes, weights, n_classes, is_cut):  # type: ignore[no-untyped-def]
+def mdlp_cuts(start, classes, weights, n_classes, scale, units, is_cut):  # type: ignore[no-untyped-def]
     """Mark all accepted cuts in is_cut, which starts False.
 
     The marks are the stack of the recursion: the open intervals to the right end at the next mark.
     """
     left = np.empty(n_classes)
     right = np.empty(n_classes)
-    terms = np.empty(n_classes)
+    terms = np.empty(n_classes, np.int64)
+    counts = np.empty(n_classes)
     n_values = start.shape[0] - 1
-    scale = unit_scale(weights[: start[n_values]].sum())
     low = 0
     high = n_values
     while low < n_values:
-        cut = best_cut(start, classes, weights, low, high, scale, left, right, terms)
-        if cut > low and accept_cut(start, classes, weights, low, cut, high, scale, terms):
+        cut = best_cut(start, classes, weights, low, high, scale, units, left, right, terms)
+        if cut > low and accept_cut(start, classes, weights, low, cut, high, scale, counts):
             is_cut[cut - 1] = True
             high = cut
         else:

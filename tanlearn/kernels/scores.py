@@ -57,6 +57,12 @@ def log_joint(  # type: ignore[no-untyped-def]
         t = selected[s]
         family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
         table = cells[offset[t] : offset[t + 1]]
+        if n_classes == 2:  # without the inner loop a third of the time
+            for k in range(n):
+                cell = rows[k] * 2
+                scores[k, 0] += table[cell]
+                scores[k, 1] += table[cell + 1]
+            continue
         for k in range(n):
             cell = rows[k] * n_classes
             values = table[cell : cell + n_classes]

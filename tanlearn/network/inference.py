@@ -76,7 +76,7 @@ def log_joint(
     """
     check_device(device)
     missing = missing_code(codes.dtype)
-    incomplete = (codes == missing).any(axis=0)
+    incomplete = codes.max(axis=0, initial=0) == missing  # the missing code is the largest
     if not incomplete.any():
         return _complete(tables, codes, n_jobs, device)
     rows = np.flatnonzero(incomplete)

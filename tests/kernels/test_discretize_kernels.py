@@ -8,38 +8,75 @@ import pytest
 from oracles import discretize as naive
 
 from tanlearn.kernels import discretize as kernels
+from tanlearn.kernels.mathematics import unit_scale
 
 SCALE = 2.0**50
 
 
-def collapsed(x, y, weight, n_classes):
+def collapsed(x, y, weight, n_classes, joins=False):
+    """Return the first and the last value of every set, and its counts."""
     n = len(x)
-    values, start = np.empty(n), np.empty(n + 1, np.intp)
-    classes, weights = np.empty(n, np.intp), np.empty(n)
+    first, last, start = np.empty(n), np.empty(n), np.empty(n + 1, np.intp)
+    classes, weights = np.empty(n, np.int32), np.empty(n)
     slot = np.full(n_classes, -1, np.intp)
-    order = np.argsort(x)
-    n_values = kernels.collapse(
-        np.asarray(x, float), np.asarray(y), np.asarray(weight, float), order, slot, values, start, classes, weights
-    )
-    return values[:n_values], start[: n_values + 1], classes[: start[n_values]], weights[: start[n_values]]
+    order = np.argsort(x, kind="stable")
+    rows = np.asarray(x, float)[order], np.asarray(y, np.int32)[order], np.asarray(weight, float)[order]
+    n_sets = kernels.collapse(*rows, joins, slot, first, last, start, classes, weights)
+    n_entries = start[n_sets]
+    return (first[:n_sets], last[:n_sets]), start[: n_sets + 1], classes[:n_entries], weights[:n_entries]
 
 
 def cuts_of(x, y, weight, n_classes):
-    values, *counts = collapsed(x, y, weight, n_classes)
-    is_cut = np.zeros(max(len(values) - 1, 0), bool)
-    kernels.mdlp_cuts(*counts, n_classes, is_cut)
-    return list(zip(values[:-1][is_cut], values[1:][is_cut], strict=True))
+    """Return the cuts; those of whole weights are the same with and without sets of several values and a table."""
+    is_whole = all(w == int(w) for w in weight)
+    found = []
+    for joins in {False, is_whole}:
+        (first, last), *counts = collapsed(x, y, weight, n_classes, joins)
+        is_cut = np.zeros(max(len(first) - 1, 0), bool)
+        scale = unit_scale(np.sum(weight))
+        units = np.empty(int(np.sum(weight)) + 1 if joins else 0, np.int64)
+        kernels.tabulate_xlogx(scale, units)
+        kernels.mdlp_cuts(*counts, n_classes, scale, units, is_cut)
+        found.append(list(zip(last[:-1][is_cut], first[1:][is_cut], strict=True)))
+    assert found[0] == found[-1]
+    return found[0]
 
 
 def scratch(n_classes):
-    return [SCALE, *(np.empty(n_classes) for _ in range(3))]
+    return [SCALE, np.empty(0, np.int64), *(np.empty(n_classes) for _ in range(2)), np.empty(n_classes, np.int64)]
 
 
 def test_collapse_sums_the_weights_of_every_value_and_class():
-    values, start, classes, weights = collapsed([3, 1, 3, 1, 3], [0, 1, 2, 1, 0], [1, 2, 4, 8, 16], 3)
-    assert values.tolist() == [1, 3]
+    (first, last), start, classes, weights = collapsed([3, 1, 3, 1, 3], [0, 1, 2, 1, 0], [1, 2, 4, 8, 16], 3)
+    assert first.tolist() == last.tolist() == [1, 3]
     found = [dict(zip(classes[a:b].tolist(), weights[a:b], strict=True)) for a, b in pairwise(start)]
     assert found == [{1: 10}, {0: 17, 2: 4}]
+
+
+def test_collapse_joins_neighbours_of_one_class():
+    x, y = [1, 2, 3, 4, 4, 5, 6, 7, 8], [1, 1, 1, 1, 0, 1, 0, 0, 1]
+    (first, last), start, classes, weights = collapsed(x, y, np.arange(1, 10), 2, joins=True)
+    assert (first.tolist(), last.tolist()) == ([1, 4, 5, 6, 8], [3, 4, 5, 7, 8])
+    found = [dict(zip(classes[a:b].tolist(), weights[a:b], strict=True)) for a, b in pairwise(start)]
+    assert found == [{1: 6}, {1: 4, 0: 5}, {1: 6}, {0: 15}, {1: 9}]
+
+
+@pytest.mark.parametrize("keys", [[], [7], [3, 2**63, 2**64 - 1, 0, 3], [2**40, 5, 2**40 + 1], [9, 9, 9]])
+def test_keys_are_sorted(keys):
+    given, spare = np.array(keys, np.uint64), np.empty(len(keys), np.uint64)
+    count = np.empty(kernels.N_DIGITS << kernels.DIGIT_BITS, np.intp)
+    found = spare if kernels.sort_keys(given, spare, count) else given
+    assert found.tolist() == sorted(keys)
+
+
+@pytest.mark.parametrize("middle", [0, 2, 5])
+def test_runs_are_merged(middle):
+    x, y = np.array([1.0, 4.0, 2.0, 4.0, 5.0]), np.arange(5, dtype=np.int32)
+    x[:middle].sort(), x[middle:].sort()
+    out_x, out_y = np.zeros(5), np.zeros(5, np.int32)
+    kernels.merge_runs(x, y, 0, middle, 5, out_x, out_y)
+    assert out_x.tolist() == sorted(x)
+    assert x[out_y].tolist() == sorted(x)
 
 
 def test_set_entropy_counts_and_weighs_the_classes_that_occur():

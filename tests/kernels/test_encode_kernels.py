@@ -1,0 +1,89 @@
+"""Codes of blocks of rows against dictionaries, in every order of memory."""
+
+import numpy as np
+import pytest
+from oracles import encode as naive
+
+from tanlearn.data.table import ArrayTable
+from tanlearn.kernels import encode as kernels
+
+ORDERS = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "every other column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+}
+N = 2 * kernels.TILE + 3
+
+
+def panel_of(X):
+    (panel,) = ArrayTable(X, None).panels()
+    return panel
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8, np.float32, np.float64])
+@pytest.mark.parametrize("chosen", [[0, 1, 2], [0, 2], [1]])
+def test_look_up_is_that_of_a_dictionary(order, dtype, chosen):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (N, 3)).astype(dtype)
+    if X.dtype.kind == "f":
+        X[::7, 0], X[1::7, 1], X[2::7] = np.nan, 2.5, -1e30
+    known = [[1, 2, 5], [2], [0, 3, 4, 8]]
+    low, high = np.array([1, 2, 0]), np.array([6, 3, 9])
+    tables, codes = [], np.zeros((3, N), np.uint8)
+    for j in chosen:
+        tables.append(naive.look_up(list(range(low[j], high[j])), known[j], 255) + [255, 255])
+    start = np.cumsum([0, *map(len, tables)])[:-1]
+    chosen = np.array(chosen)
+    for first, last in ((0, 5), (5, N)):
+        kernels.look_up(
+            *panel_of(ORDERS[order](X))[:3], first, last, chosen, chosen, low[chosen], high[chosen], start,
+            np.concatenate(tables).astype(np.uint8), codes,
+        )  # fmt: skip
+    for j in range(3):
+        expected = naive.look_up(X[:, j].tolist(), known[j], 255) if j in chosen else [0] * N
+        assert codes[j].tolist() == expected
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_marks_are_of_what_occurs(order, dtype):
+    X = np.array([[3, 5], [3, 7], [4, 5]]).astype(dtype)
+    X = np.repeat(X, 30, axis=0)
+    present = np.zeros((2, 7), bool)
+    low = np.array([2, 1])
+    kernels.mark_present(*panel_of(ORDERS[order](X))[:3], 0, len(X), np.arange(2), low, low + 5, present)
+    assert [np.flatnonzero(row).tolist() for row in present] == [[1, 2], [4, 5]]  # 7 is outside of 1, ..., 5
+    if dtype == np.float64:
+        X[4], present[:] = [np.nan, 1.5], False
+        kernels.mark_present(*panel_of(ORDERS[order](X))[:3], 0, len(X), np.arange(2), low, low + 5, present)
+        assert [np.flatnonzero(row).tolist() for row in present] == [[1, 2, 6], [4, 5]]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("n_cuts", [0, 1, 3, 24, 25, 40])
+def test_cuts_are_counted(order, dtype, n_cuts):
+    rng = np.random.default_rng(n_cuts)
+    X = rng.normal(0, 20, (N, 2)).astype(dtype)
+    cuts = np.sort(rng.permutation(np.append(X[:20, 0], X[:20, 1] + 0.25))[:n_cuts].astype(float))
+    if X.dtype.kind == "f":
+        X[3] = np.nan
+    codes, chosen, zeros = np.zeros((2, N), np.uint8), np.arange(2), np.zeros(2, int)
+    kernels.count_cuts_below(
+        *panel_of(ORDERS[order](X))[:3], 0, N, chosen, chosen, zeros, zeros + n_cuts, cuts, 255, codes
+    )
+    for j in range(2):
+        assert codes[j].tolist() == naive.count_cuts_below(X[:, j].tolist(), cuts.tolist(), 255)
+
+
+def test_means_of_states_leave_out_what_is_missing():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(30, 2)), rng.random(30)
+    codes = rng.integers(0, 3, 30).astype(np.uint8)
+    codes[::5] = 255
+    total, mean = np.zeros(4), np.zeros(4)
+    kernels.mean_of_states(*panel_of(X)[:3], 1, codes, weight, 255, total, mean)
+    expected = naive.means(X[:, 1].tolist(), codes.tolist(), weight.tolist(), 4, 255)
+    np.testing.assert_allclose(np.where(total > 0, mean, np.nan), expected, rtol=1e-12)
