@@ -22,7 +22,7 @@ __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
-# Types of a pandas column of strings: what is no string counts as missing, if pandas agrees.
+# What stands in a pandas column of strings: what is no string is missing, if pandas agrees.
 _STRINGS_OR_NONE = frozenset({str, float, type(None)})
 # Cells that are looked at in one go: 256 kB of doubles, which a second-level cache holds.
 _BLOCK = 2**15
@@ -152,10 +152,8 @@ def _from_pandas(series: Any, place: str) -> Column:
         return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.kind in "mM":
         raise _temporal(place, dtype)
-    if dtype == np.object_ and set(map(type, series)) <= _STRINGS_OR_NONE:
-        found = series.factorize()  # a fifth of the time that Python's dictionaries take
-        if all(type(string) is str for string in found[1]):
-            return _from_dictionary(found, place)
+    if dtype == np.object_ and (found := _numbered_strings(series)) is not None:
+        return _from_dictionary(found, place)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy(), place)
     if dtype.type is str:
@@ -193,6 +191,20 @@ def _from_polars(series: Any, place: str) -> Column:
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return from_objects(values, place)
+
+
+def _numbered_strings(series: Any) -> tuple[NDArray[Any], Any] | None:
+    """Return the numbers that pandas gives to Python's strings, -1 where none is, and these; None of other objects."""
+    values = series.to_numpy()
+    if type(values[0]) not in _STRINGS_OR_NONE:
+        return None
+    try:
+        numbers, strings = series.factorize()
+    except TypeError:  # of what has no hash
+        return None
+    if all(type(string) is str for string in strings) and set(map(type, values[numbers < 0])) <= _STRINGS_OR_NONE:
+        return numbers, strings
+    return None
 
 
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:

@@ -33,7 +33,7 @@ def test_look_up_is_that_of_a_dictionary(order, dtype, chosen):
     low, high = np.array([1, 2, 0]), np.array([6, 3, 9])
     tables, codes = [], np.zeros((3, N), np.uint8)
     for j in chosen:
-        tables.append(naive.look_up(list(range(low[j], high[j])), known[j], 255) + [255, 255])
+        tables += [[*naive.look_up(list(range(low[j], high[j])), known[j], 255), 255, 255]]
     start = np.cumsum([0, *map(len, tables)])[:-1]
     chosen = np.array(chosen)
     for first, last in ((0, 5), (5, N)):
