@@ -221,6 +221,9 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     """
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
-    validate_data(estimator, X, reset=False, skip_check_array=True)
+    # Names are all that is left to compare; of a single row that takes a third of the time of its prediction.
+    is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
+    if not is_nameless or len(columns) != estimator.n_features_in_:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
     codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes

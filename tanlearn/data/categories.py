@@ -419,7 +419,9 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
     >>> warn_of_unseen(read_columns([["z"]]), [index], np.array([[255]], np.uint8))  # one row is no reason
     """
     unseen = missing_code(codes.dtype)
-    found = []
+    found: list[str] = []
+    if codes.shape[1] < _FEWEST_UNSEEN:
+        return
     for number, (index, row) in enumerate(zip(indexes, codes, strict=True)):
         if index is None or row[0] != unseen or not len(index.categories) or not (row == unseen).all():
             continue

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.categories import LARGEST_EXACT, TABLE_SPAN, CategoryIndex
-from tanlearn.data.table import Panel, Table
+from tanlearn.data.table import ArrayTable, Panel, Table
 from tanlearn.kernels.encode import cells_of, count_cuts_below, look_up, mark_present
 
 __all__ = ["FIRST_ROWS", "NumberEncoder", "distinct_numbers"]
@@ -104,10 +104,11 @@ class NumberEncoder:
                 arrays = chosen, features, start, stop, self._cuts.numbers, self._missing, codes
                 tasks.append(_task(count_cuts_below, panel, arrays))
         _in_blocks(tasks, panels, table.n_samples, n_jobs)
-        for i in np.flatnonzero(done).tolist():
-            gaps = table.gaps(i)
-            if gaps is not None:
-                codes[i, gaps] = self._missing
+        if not isinstance(table, ArrayTable):
+            for i in np.flatnonzero(done).tolist():
+                gaps = table.gaps(i)
+                if gaps is not None:
+                    codes[i, gaps] = self._missing
         return done
 
     def _tables_for(self, dtype: np.dtype[Any]) -> _Pieces:

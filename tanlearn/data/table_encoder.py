@@ -347,12 +347,15 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
         codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
         done = self._numbers.encode(columns, codes, self.n_jobs)
-        for i, index in enumerate(self._indexes):
+        complete = bool(done.all())
+        for i, index in enumerate(self._indexes if not complete or unknown == "error" else ()):
             if index is not None and not done[i]:
                 codes[i] = encode_categories(columns[i], index, unknown)
             elif index is not None and unknown == "error":
                 refuse_unseen(columns[i], codes[i], index)
         warn_of_unseen(columns, self._indexes, codes)
+        if complete:
+            return codes
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
         if continuous and type(self.discretizer_) is MDLPDiscretizer:
             for i in continuous:  # of no number: an error, unless nothing is there

@@ -17,6 +17,7 @@ from tanlearn.data.border import encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.archive import fields
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
@@ -275,6 +276,37 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         scores = self.predict_joint_log_proba(X)
         return self.classes_[scores.argmax(axis=1)]
+
+    def row_predictor(self) -> RowPredictor:
+        """Return an object that predicts one row at a time, in a few microseconds, for services.
+
+        Returns
+        -------
+        RowPredictor
+            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` encoded ones, and both return a class. It
+            keeps what the classifier is now.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        TypeError
+            If the classifier is not one network with one table a feature.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.row_predictor().predict(("cough",))
+        'cold'
+        """
+        check_is_fitted(self)
+        if type(self)._log_joint is not Classifier._log_joint:
+            raise TypeError(
+                f"{type(self).__name__} is more than one network, and a row predictor is of one. Call predict, with as "
+                f"many rows at once as there are."
+            )
+        return RowPredictor(self.encoder_, self.structure_, self.tables_, self.classes_)
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.

@@ -1,0 +1,119 @@
+"""One row at a time: the answers, and the errors, of predict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import KBinsDiscretizer
+
+from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TableEncoder
+from tanlearn.baselines import AODEClassifier, ChowLiu
+
+
+def table(n=300):
+    """Return rows of strings, codes, booleans and quantities, some of them missing, and classes that hang on all."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    X = pd.DataFrame(
+        {
+            "word": np.array(["a", "b", "c"], dtype=object)[(y + rng.integers(0, 2, n)) % 3],
+            "code": (y + rng.integers(0, 3, n)) % 4,
+            "flag": (y == 1) ^ (rng.random(n) < 0.3),
+            "size": y + rng.normal(size=n),
+        }
+    )
+    X.loc[rng.random(n) < 0.1, "word"] = None
+    X.loc[rng.random(n) < 0.1, "size"] = np.nan
+    return X, np.array(["x", "y", "z"])[y]
+
+
+MODELS = {
+    "naive Bayes": NaiveBayesClassifier(),
+    "tree": BayesNetClassifier(structure=ChowLiu()),
+    "two parents": BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1], [1, 2]])),
+    "other cuts": NaiveBayesClassifier(encoder=TableEncoder(discrete_features=[0, 1, 2])),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("bits", [None, (2, 3)])
+def test_rows_and_codes_are_predicted_as_in_a_table(model, bits):
+    X, y = table()
+    model.fit(X, y)
+    model = model if bits is None else model.with_bits(bits)
+    expected = model.predict(X)
+    predictor = model.row_predictor()
+    assert [predictor.predict(row) for row in X.itertuples(index=False, name=None)] == expected.tolist()
+    assert [predictor.predict_codes(codes) for codes in model.encoder_.encode(X).T] == expected.tolist()
+
+
+def test_what_was_not_there_in_fit_counts_as_in_predict():
+    X, y = table()
+    model = NaiveBayesClassifier().fit(X, y)
+    predictor = model.row_predictor()
+    for row in [("new", 2, True, 0.5), (None, 9, None, None), ("a", pd.NA, np.True_, np.float32(1)), ("b", 1.0, 1, 2)]:
+        assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns))[0]
+
+
+def test_a_discretizer_of_the_user_encodes():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X.sum(axis=1) > 0
+
+    class Bins(KBinsDiscretizer):
+        def fit(self, X, y, sample_weight=None):
+            super().fit(X)
+            self.n_states_ = self.n_bins_
+            return self
+
+        def transform(self, X):
+            return super().transform(X).astype(np.uint8)
+
+    bins = Bins(3, encode="ordinal", strategy="uniform", quantile_method="linear")
+    model = NaiveBayesClassifier(encoder=TableEncoder(discretizer=bins)).fit(X, y)
+    predictor = model.row_predictor()
+    assert [predictor.predict(row) for row in X.tolist()] == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "message"),
+    [
+        (("a", 1, True), ValueError, r"holds 3 value\(s\), but there were 4 columns in fit"),
+        (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
+        (("a", 1, True, "long"), TypeError, "X column 3 holds str, but only numbers can be discretised"),
+        ((7, 1, True, 0.5), TypeError, "X column 0 holds 7 in row 0, of numbers, but held strings such as 'a'"),
+        (([], 1, True, 0.5), TypeError, "X column 0 holds list"),
+    ],
+)
+def test_wrong_rows_are_refused(row, error, message):
+    predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
+    with pytest.raises(error, match=message):
+        predictor.predict(row)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ([0, 0, 0], r"codes must have shape \(4,\), one a feature; got \(3,\)"),
+        ([0, 0, 2, 0], "code 2 of feature 2 is none of its 2 states, which are numbered from 0; 255 means missing"),
+        ([-1, 0, 0, 0], "code -1 of feature 0"),
+    ],
+)
+def test_wrong_codes_are_refused(codes, message):
+    predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
+    with pytest.raises(ValueError, match=message):
+        predictor.predict_codes(codes)
+
+
+def test_an_encoder_that_refuses_what_is_unseen_refuses_it_here():
+    X, y = table()
+    encoder = TableEncoder(handle_unknown="error")
+    predictor = NaiveBayesClassifier(encoder=encoder).fit(X, y).row_predictor()
+    with pytest.raises(ValueError, match="'new' in row 0, which was not there in fit"):
+        predictor.predict(("new", 1, True, 0.5))
+
+
+def test_who_has_no_rows_to_predict_says_so():
+    with pytest.raises(NotFittedError):
+        NaiveBayesClassifier().row_predictor()
+    with pytest.raises(TypeError, match="AODEClassifier is more than one network"):
+        AODEClassifier().fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()
