@@ -331,7 +331,8 @@ def _plain(values: AnyArray) -> AnyArray:
     """Return a column, or a copy of it that kernels can step through."""
     if _is_plain(values):
         return values
-    return np.ascontiguousarray(values, np.float32 if values.dtype == np.float16 else values.dtype.newbyteorder("="))
+    is_half = values.dtype.kind == "f" and values.itemsize == 2  # in any byte order
+    return np.ascontiguousarray(values, np.float32 if is_half else values.dtype.newbyteorder("="))
 
 
 def _panel(values: AnyArray, columns: NDArray[np.intp]) -> Panel:

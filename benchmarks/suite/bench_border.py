@@ -1,0 +1,85 @@
+"""The border: from raw tables to codes and cuts, in time and in peak memory."""
+
+import numpy as np
+import pandas as pd
+
+from tanlearn import MDLPDiscretizer, NaiveBayesClassifier
+
+
+class NaiveBayes:
+    """``fit`` and ``predict`` of naive Bayes on whole numbers, where the border is nearly all of the work."""
+
+    params, param_names = [["int64", "float32", "float64"], ["C", "F"], [1, 2]], ["dtype", "order", "n_jobs"]
+    timeout = 300
+
+    def setup(self, dtype, order, n_jobs):
+        rng = np.random.default_rng(0)
+        self.X = np.asarray(rng.integers(0, 8, (1_000_000, 50), np.int8), dtype, order=order)
+        self.y = rng.integers(0, 2, len(self.X))
+        self.model = NaiveBayesClassifier(n_jobs=n_jobs).fit(self.X, self.y)
+
+    def time_fit(self, dtype, order, n_jobs):
+        self.model.fit(self.X, self.y)
+
+    def time_predict(self, dtype, order, n_jobs):
+        self.model.predict(self.X)
+
+    def peakmem_fit(self, dtype, order, n_jobs):
+        self.model.fit(self.X, self.y)
+
+
+class Strings:
+    """``fit`` of naive Bayes on a frame of strings, and of categories."""
+
+    params, param_names = [["str", "object", "category"]], ["dtype"]
+    timeout = 300
+
+    def setup(self, dtype):
+        rng = np.random.default_rng(0)
+        words = [f"value {i}" for i in range(12)]
+        self.X = pd.DataFrame({j: rng.choice(words, 200_000) for j in range(50)}).astype(dtype)
+        self.y = rng.integers(0, 2, len(self.X))
+
+    def time_fit(self, dtype):
+        NaiveBayesClassifier().fit(self.X, self.y)
+
+    def peakmem_fit(self, dtype):
+        NaiveBayesClassifier().fit(self.X, self.y)
+
+
+class Cuts:
+    """Fayyad and Irani's cuts: many columns, and one long one."""
+
+    params, param_names = [[(200_000, 50), (10_000_000, 1)], [1, 2]], ["shape", "n_jobs"]
+    timeout = 300
+
+    def setup(self, shape, n_jobs):
+        rng = np.random.default_rng(0)
+        self.y = rng.integers(0, 2, shape[0])
+        self.X = rng.normal(size=shape) + self.y[:, None] * np.linspace(0, 1, shape[1])
+
+    def time_fit(self, shape, n_jobs):
+        MDLPDiscretizer(n_jobs=n_jobs).fit(self.X, self.y)
+
+    def peakmem_fit(self, shape, n_jobs):
+        MDLPDiscretizer(n_jobs=n_jobs).fit(self.X, self.y)
+
+
+class OneRow:
+    """One row after the other: ``predict``, and the predictor of rows."""
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 4, (2000, 16)), rng.integers(0, 2, 2000)
+        self.model = NaiveBayesClassifier().fit(X, y)
+        self.predictor, self.X, self.row = self.model.row_predictor(), X[:1], tuple(X[0].tolist())
+        self.codes = self.model.encoder_.encode(self.X)[:, 0].tolist()
+
+    def time_predict(self):
+        self.model.predict(self.X)
+
+    def time_row(self):
+        self.predictor.predict(self.row)
+
+    def time_codes(self):
+        self.predictor.predict_codes(self.codes)
