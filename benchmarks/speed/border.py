@@ -46,7 +46,8 @@ DATASET = "import lightgbm\npeer = lambda: lightgbm.Dataset(X, y, params=dict(ve
 DOOR = f"{MODEL}door, row = model.row_predictor(), tuple(X[0].tolist())\n"
 LINES = [
     ("fit, int64", 1_000_000, 50, WHOLE, NB, "CategoricalNB", NAIVE_BAYES + "peer = lambda: CategoricalNB().fit(X, y)"),
-    ("predict, int64", 1_000_000, 50, MODEL, "model.predict(X)", "CategoricalNB", OTHER + "peer = lambda: other.predict(X)"),
+    ("predict, int64", 1_000_000, 50, MODEL, "model.predict(X)", "CategoricalNB",
+     OTHER + "peer = lambda: other.predict(X)"),
     ("fit, int64", 4_000_000, 50, WHOLE, NB, None, ""),
     ("fit, strings in pandas", 200_000, 50, STRINGS, NB, "OrdinalEncoder", ENCODER),
     ("fit of cuts", 200_000, 50, REAL, CUTS, "KBinsDiscretizer", BINS),
