@@ -91,9 +91,19 @@ class Column:
 class Panel(NamedTuple):
     """Columns of numbers that lie in one piece of memory: kernels reach them by two steps, whatever the order is.
 
-    Cell ``(row, k)`` is ``memory[row * row_step + k * column_step]``, of column ``columns[k]`` of the table. ``memory``
-    is read-only and one-dimensional, so that a kernel is compiled once for every type and not for every layout.
-    Booleans lie there as integers; ``dtype`` is what the table holds.
+    Cell ``(row, k)`` is ``memory[row * row_step + k * column_step]``.
+
+    Parameters
+    ----------
+    memory : ndarray of shape (n_cells,)
+        Read-only, so that a kernel is compiled once for every type and not for every layout. Booleans lie there as
+        integers.
+    row_step, column_step : int
+        Steps from row to row and from column to column.
+    columns : ndarray of shape (n_columns,), intp
+        Which columns of the table these are.
+    dtype : dtype
+        What the table holds.
     """
 
     memory: AnyArray
