@@ -132,3 +132,11 @@ def test_cuts_equal_oracle(seed):
 
 def test_no_rows_have_no_cuts():
     assert cuts_of([], np.empty(0, np.intp), [], 2) == []
+
+
+def test_units_come_from_the_table_or_are_computed():
+    units = np.empty(9, np.int64)
+    kernels.tabulate_xlogx(SCALE, units)
+    for x in (0.0, 1.0, 5.0, 8.0):
+        assert kernels.units_of(x, SCALE, units) == kernels.units_of(x, SCALE, units[:0])
+        assert units[int(x)] / SCALE == pytest.approx(x * math.log(x) if x else 0.0)

@@ -87,3 +87,24 @@ def test_means_of_states_leave_out_what_is_missing():
     kernels.mean_of_states(*panel_of(X)[:3], 1, codes, weight, 255, total, mean)
     expected = naive.means(X[:, 1].tolist(), codes.tolist(), weight.tolist(), 4, 255)
     np.testing.assert_allclose(np.where(total > 0, mean, np.nan), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_cells_of_a_column_are_found_in_every_order(order):
+    X = np.arange(15).reshape(5, 3)
+    assert kernels.cells_of(*panel_of(ORDERS[order](X))[:3], 1, 2, 5).tolist() == X[2:5, 1].tolist()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("chosen", [[0, 1, 2], [1, 2], [0, 2], [1]])
+def test_positions_lie_in_rows_where_the_cells_do(order, chosen):
+    X = np.array([[4.0, 0.0, 9.5], [6.0, np.nan, 9.0], [3.0, -1.0, 1e300]])
+    panel, chosen = panel_of(ORDERS[order](X)), np.array(chosen)
+    low, high = np.array([4, -1, 8])[chosen], np.array([6, 1, 11])[chosen]
+    in_rows = kernels.lies_in_rows(panel.column_step, chosen)
+    assert in_rows == (order in {"rows", "every other row"} and len(chosen) == chosen[-1] - chosen[0] + 1)
+    tile = np.zeros(kernels.TILE * len(chosen), np.uint32)
+    kernels.find_positions(*panel[:3], 0, 3, chosen, low, high, tile)
+    found = [kernels.positions_of(tile, s, len(chosen), in_rows)[:3].tolist() for s in range(len(chosen))]
+    expected = [[0, 2, 2], [1, 3, 0], [3, 1, 3]]  # beyond the last whole number others, then nan
+    assert found == [expected[j] for j in chosen]

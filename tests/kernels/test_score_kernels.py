@@ -90,3 +90,20 @@ def test_incomplete_samples_say_what_an_exchange_of_tables_would_change(selected
     np.testing.assert_allclose(d_choice, expected, rtol=1e-12)
     assert (d_choice[selected] == 1).all()
     assert (d_choice != 1).sum() == len(child) - 4
+
+
+def test_score_row_adds_up_the_cells_of_one_sample():
+    """Two features, the second given the first, and two classes; of equal classes the first is best."""
+    n_states, parents, offset = np.array([2, 3]), np.array([[-1, -1], [0, -1]]), np.array([2, 6, 18])
+    cells = np.random.default_rng(0).integers(-9, 0, 18).astype(float)
+    scores = np.empty(2)
+    for codes in np.ndindex(2, 3):
+        best = kernels.score_row(np.array(codes), cells, parents, n_states, offset, 255, scores)
+        row = codes[0] * 2, 6 + (codes[1] * 2 + codes[0]) * 2
+        assert scores.tolist() == [cells[c] + cells[2 + row[0] + c] + cells[row[1] + c] for c in range(2)]
+        assert best == scores.argmax()
+    for codes, reason in (([255, 0], -1), ([0, 255], -1), ([2, 0], -2), ([0, 3], -2), ([-1, 0], -2)):
+        assert kernels.score_row(np.array(codes), cells, parents, n_states, offset, 255, scores) == reason
+    backwards = np.array([[1, -1], [-1, -1]]), np.array([3, 2]), np.array([2, 14, 18])
+    for codes, reason in (([0, 255], -1), ([0, 2], -2), ([0, -1], -2)):
+        assert kernels.score_row(np.array(codes), cells, *backwards, 255, scores) == reason
