@@ -11,25 +11,26 @@ N_STATES = np.array([2, 3, 1, 2])
 N_CLASSES = 3
 
 
-def random_problem(seed, n=7):
+def random_problem(seed, n=7, n_classes=N_CLASSES):
     """Seven tables over four features, with none, one and two parents."""
     rng = np.random.default_rng(seed)
     child = np.array([0, 0, 1, 1, 2, 3, 3])
     parents = np.array([[-1, -1], [1, -1], [-1, -1], [2, 0], [3, -1], [-1, -1], [0, 1]])
     X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
-    offset = np.array(naive.offsets(child, parents, N_STATES, N_CLASSES))
+    offset = np.array(naive.offsets(child, parents, N_STATES, n_classes))
     return rng, child, parents, X, np.ascontiguousarray(X.T.astype(np.uint8)), offset
 
 
 @pytest.mark.parametrize("selected", [[0, 2, 4, 5], [1, 3, 4, 6]])
 @pytest.mark.parametrize("first", [0, 2])
-def test_log_joint_equals_oracle(selected, first):
-    rng, child, parents, X, codes, offset = random_problem(0)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_joint_equals_oracle(selected, first, n_classes):
+    rng, child, parents, X, codes, offset = random_problem(0, n_classes=n_classes)
     cells = rng.normal(size=offset[-1])
-    out = np.empty((len(X) - first, N_CLASSES))
+    out = np.empty((len(X) - first, n_classes))
     rows = np.empty(len(out), np.intp)
     kernels.log_joint(codes, first, cells, child, parents, N_STATES, offset, np.array(selected), MISSING, rows, out)
-    expected = naive.log_joint(X[first:], cells, child, parents, N_STATES, N_CLASSES, selected)
+    expected = naive.log_joint(X[first:], cells, child, parents, N_STATES, n_classes, selected)
     np.testing.assert_allclose(out, expected, rtol=1e-14)
 
 
