@@ -317,12 +317,12 @@ def where_any(mask: Any) -> NDArray[np.bool_] | None:
 
     Parameters
     ----------
-    mask : ndarray of bool
+    mask : ndarray of shape (n_samples,) or (n_features,), bool
         Any.
 
     Returns
     -------
-    ndarray or None
+    ndarray of the same shape, or None
     """
     return mask if mask.any() else None
 
