@@ -353,6 +353,34 @@ def test_classes_of_every_kind_are_numbered_in_order(y, classes):
     assert type(found.tolist()[0]) is type(classes[0])
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [-(2**63), 2**63 - 1],
+        np.array([2**64 - 1, 2**63], np.uint64),
+        np.array([-128, 127], np.int8),
+        np.arange(-7, 8),
+        np.arange(3) * 10**15,
+        [f"class {i % 13}" for i in range(20)],
+        np.array(["a", "bc", ""]),
+        [2.0, -0.0, 0.0],
+    ],
+    ids=repr,
+)
+def test_classes_are_numbered_as_by_sorting(labels):
+    y = np.random.default_rng(0).choice(np.array(labels), 60)
+    codes, found = read_classes(y, len(y))
+    expected, numbers = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(codes, numbers)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_classes_as_many_as_rows_are_warned_of():
+    with pytest.warns(UserWarning, match="unique classes is greater than 50%"):
+        read_classes([f"name {i}" for i in range(30)], 30)
+
+
 def test_column_vector_of_classes_is_warned_of():
     with pytest.warns(DataConversionWarning, match="column-vector y"):
         codes, _ = read_classes([[1], [0]], 2)
