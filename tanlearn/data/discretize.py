@@ -17,8 +17,8 @@ from tanlearn.data.columns import read_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.table import Column, Table
 from tanlearn.data.validation import read_classes, read_weights
-from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys, tabulate_xlogx
-from tanlearn.kernels.mathematics import unit_scale
+from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys
+from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 
 __all__ = ["MDLPDiscretizer"]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels.mathematics import log_normal, xlogx
+from tanlearn.kernels.mathematics import log_normal, tabulated_xlogx, xlogx
 
 # A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
 # entropies, which the rounding of weights that are no integers must not order: the lowest wins.
@@ -118,19 +118,6 @@ def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  
 
 
 @kernel
-def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
-    """Write x log x of 0, 1, 2, ... in units of 1 / scale."""
-    for k in range(units.shape[0]):
-        units[k] = xlogx(k, scale)
-
-
-@kernel
-def units_of(x, scale, units):  # type: ignore[no-untyped-def]
-    """Return x log x in units, from the table if it is there."""
-    return units[np.int64(x)] if units.shape[0] > 0 else xlogx(x, scale)
-
-
-@kernel
 def best_cut(start, classes, weights, low, high, scale, units, left, right, terms):  # type: ignore[no-untyped-def]
     """Return the set of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
 
@@ -147,7 +134,7 @@ def best_cut(start, classes, weights, low, high, scale, units, left, right, term
         n_right += weights[e]
     of_classes = np.int64(0)
     for c in range(terms.shape[0]):
-        terms[c] = units_of(right[c], scale, units)
+        terms[c] = tabulated_xlogx(right[c], scale, units)
         of_classes += terms[c]
     tie = np.int64(TIE * abs(xlogx(n_right, scale)))
     best = low
@@ -161,12 +148,12 @@ def best_cut(start, classes, weights, low, high, scale, units, left, right, term
             n_right -= weights[e]
             # The sum of all terms is kept: of integers it is the same as if it were added up anew.
             of_classes -= terms[c]
-            terms[c] = units_of(left[c], scale, units) + units_of(right[c], scale, units)
+            terms[c] = tabulated_xlogx(left[c], scale, units) + tabulated_xlogx(right[c], scale, units)
             of_classes += terms[c]
         pure = start[v + 2] - start[v] == 2
         if pure and classes[start[v]] == classes[start[v + 1]]:
             continue
-        entropy = units_of(n_left, scale, units) + units_of(n_right, scale, units) - of_classes
+        entropy = tabulated_xlogx(n_left, scale, units) + tabulated_xlogx(n_right, scale, units) - of_classes
         if entropy < best_entropy - tie:
             best_entropy = entropy
             best = v + 1

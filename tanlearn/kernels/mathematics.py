@@ -172,6 +172,19 @@ def xlogx(x, scale):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
+    """Write x log x of 0, 1, 2, ... in units of 1 / scale."""
+    for x in range(units.shape[0]):
+        units[x] = xlogx(x, scale)
+
+
+@kernel
+def tabulated_xlogx(x, scale, units):  # type: ignore[no-untyped-def]
+    """Return x log x of a whole number in units of 1 / scale, from the table if it is there: 1 ns instead of 20."""
+    return units[np.int64(x)] if x < units.shape[0] else xlogx(x, scale)
+
+
+@kernel
 def nats(units, scale, total):  # type: ignore[no-untyped-def]
     """Return the mean over ``total`` of a sum in units; not below 0, and 0 of nothing."""
     return max(units, 0) / scale / total if total > 0.0 else 0.0

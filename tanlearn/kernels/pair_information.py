@@ -18,7 +18,7 @@ import numpy as np
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.bits import count_shared
 from tanlearn.kernels.counts import add_pair, conditional_mutual_information
-from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
+from tanlearn.kernels.mathematics import nats, tabulated_xlogx, unit_scale, xlogx
 
 
 class Tile(NamedTuple):
@@ -54,23 +54,6 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def tabulate_xlogx(scales, units):  # type: ignore[no-untyped-def]
-    """Write x log x in units of 1 / scales[l], for every x that a table of counts with this scale may hold."""
-    for k in range(scales.shape[0]):
-        row = units[k]
-        for x in range(row.shape[0]):
-            if x > 0 and unit_scale(np.float64(x)) < scales[k]:
-                break
-            row[x] = xlogx(x, scales[k])
-
-
-@kernel
-def look_up(x, scale, row):  # type: ignore[no-untyped-def]
-    """Return x log x in units of 1 / scale; a logarithm takes 20 ns, a table 1."""
-    return row[x] if x < row.shape[0] else xlogx(x, scale)
-
-
-@kernel
 def sum_own_units(start, sizes, classes, own_units):  # type: ignore[no-untyped-def]
     """Write the sum of x log x over the values and classes of every feature, as if no sample missed it."""
     scale, row = classes.scales[0], classes.units[0]
@@ -79,9 +62,9 @@ def sum_own_units(start, sizes, classes, own_units):  # type: ignore[no-untyped-
         for c in range(classes.size.shape[0]):
             rest = classes.size[c]
             for v in range(start[f], start[f + 1]):
-                total += look_up(sizes[c, v], scale, row)
+                total += tabulated_xlogx(sizes[c, v], scale, row)
                 rest -= sizes[c, v]
-            total += look_up(rest, scale, row)
+            total += tabulated_xlogx(rest, scale, row)
         own_units[f] = total
 
 
@@ -176,11 +159,11 @@ def tabulated_information(counts, n_values, n_parent, n_classes, margins, scales
     scale, row = scales[level], units[level]
     total = np.int64(0)
     for k in range(n_values * n_parent * n_classes):
-        total += look_up(counts[k], scale, row)
+        total += tabulated_xlogx(counts[k], scale, row)
     for k in range(n_sides):
-        total -= look_up(margins[k], scale, row)
+        total -= tabulated_xlogx(margins[k], scale, row)
     for k in range(n_sides, n_sides + n_classes):
-        total += look_up(margins[k], scale, row)
+        total += tabulated_xlogx(margins[k], scale, row)
     return nats(total, scale, np.float64(n_samples))
 
 
@@ -193,7 +176,7 @@ def packed_information(tile, other, is_same, classes, scratch, information):  # 
     n_samples, class_units = np.int64(0), np.int64(0)
     for c in range(n_classes):
         n_samples += classes.size[c]
-        class_units += look_up(classes.size[c], scale, row)
+        class_units += tabulated_xlogx(classes.size[c], scale, row)
     for f in range(tile.n_states.shape[0]):
         first, n_sets, n_values = tile.start[f], tile.start[f + 1] - tile.start[f], tile.n_states[f]
         n_others = f if is_same else other.n_states.shape[0]

@@ -7,6 +7,7 @@ others. Of other features, and of weighted rows, one pair is counted after the o
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import pair_information as kernels
 from tanlearn.kernels.bits import count_shared, pack_values
 from tanlearn.kernels.counts import sparse_information
-from tanlearn.kernels.mathematics import unit_scale
+from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
 
 __all__ = ["pair_information"]
@@ -206,5 +207,8 @@ def _tabulate(n_samples: int) -> tuple[FloatArray, AnyArray]:
     lowest, highest = unit_scale(float(n_samples)), unit_scale(1.0)
     scales = 2.0 ** np.arange(np.log2(lowest), np.log2(highest) + 1)
     units = np.zeros((len(scales), min(n_samples + 1, _TABULATED)), np.int64)
-    kernels.tabulate_xlogx(scales, units)
+    for scale, row in zip(scales.tolist(), units, strict=True):
+        # What exceeds every sum of this scale is in no table, and has no room in 64 bits.
+        n_fitting = bisect_right(range(1, len(row)), -scale, key=lambda x: -unit_scale(float(x)))
+        tabulate_xlogx(scale, row[: 1 + n_fitting])
     return scales, units

@@ -8,7 +8,7 @@ import pytest
 from oracles import discretize as naive
 
 from tanlearn.kernels import discretize as kernels
-from tanlearn.kernels.mathematics import unit_scale
+from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 
 SCALE = 2.0**50
 
@@ -35,7 +35,7 @@ def cuts_of(x, y, weight, n_classes):
         is_cut = np.zeros(max(len(first) - 1, 0), bool)
         scale = unit_scale(np.sum(weight))
         units = np.empty(int(np.sum(weight)) + 1 if joins else 0, np.int64)
-        kernels.tabulate_xlogx(scale, units)
+        tabulate_xlogx(scale, units)
         kernels.mdlp_cuts(*counts, n_classes, scale, units, is_cut)
         found.append(list(zip(last[:-1][is_cut], first[1:][is_cut], strict=True)))
     assert found[0] == found[-1]
@@ -132,11 +132,3 @@ def test_cuts_equal_oracle(seed):
 
 def test_no_rows_have_no_cuts():
     assert cuts_of([], np.empty(0, np.intp), [], 2) == []
-
-
-def test_units_come_from_the_table_or_are_computed():
-    units = np.empty(9, np.int64)
-    kernels.tabulate_xlogx(SCALE, units)
-    for x in (0.0, 1.0, 5.0, 8.0):
-        assert kernels.units_of(x, SCALE, units) == kernels.units_of(x, SCALE, units[:0])
-        assert units[int(x)] / SCALE == pytest.approx(x * math.log(x) if x else 0.0)

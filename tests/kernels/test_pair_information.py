@@ -9,7 +9,7 @@ from oracles import networks as naive
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts
 from tanlearn.kernels import pair_information as kernels
-from tanlearn.kernels.mathematics import unit_scale, xlogx
+from tanlearn.kernels.mathematics import tabulate_xlogx, tabulated_xlogx, unit_scale, xlogx
 
 MISSING = 255
 N_STATES = np.array([2, 3, 1, 2, 4, 2])
@@ -38,7 +38,9 @@ def make_classes(y, n_tabulated):
     size = np.bincount(y, minlength=N_CLASSES)
     scales = np.array(sorted({unit_scale(float(n)) for n in range(1, N + 1)}))
     units = np.zeros((len(scales), n_tabulated), np.int64)
-    kernels.tabulate_xlogx(scales, units)
+    for scale, row in zip(scales.tolist(), units, strict=True):
+        n_fitting = sum(unit_scale(float(x)) >= scale for x in range(1, n_tabulated))
+        tabulate_xlogx(scale, row[: 1 + n_fitting])
     return kernels.Classes(np.append(0, np.cumsum(2 * -(-size // 128))), size, scales, units)
 
 
@@ -103,16 +105,6 @@ def test_a_tile_meets_itself_below_the_diagonal():
             assert np.isnan(information[i, j])
 
 
-def test_logarithms_are_tabulated_as_far_as_a_scale_goes():
-    scales = np.array([unit_scale(10.0**6), unit_scale(20.0)])
-    units = np.full((2, 50), -1)
-    kernels.tabulate_xlogx(scales, units)
-    assert units[0].tolist() == [xlogx(x, scales[0]) for x in range(50)]
-    last = max(x for x in range(1, 50) if unit_scale(float(x)) >= scales[1])
-    assert 20 <= last < 49
-    assert units[1].tolist() == [xlogx(x, scales[1]) if x <= last else -1 for x in range(50)]
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_information_counted_sample_by_sample_is_that_of_the_later_feature_given_the_earlier(weighted):
     X, codes, y = random_table()
@@ -170,7 +162,7 @@ def test_what_is_not_in_the_table_is_computed(length):
     row = np.array([xlogx(x, scale) for x in range(length)])
     values = np.array([3, 0, 8, 1])
     expected = [xlogx(x, scale) for x in values]
-    assert [kernels.look_up(x, scale, row) for x in values] == expected
+    assert [tabulated_xlogx(x, scale, row) for x in values] == expected
     totals = np.full(4, 5)
     kernels.add_xlogx(values, 8, scale, row, totals)
     assert (totals - 5).tolist() == expected

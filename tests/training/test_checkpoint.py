@@ -64,8 +64,8 @@ PLACES = {
     "chosen": ("train_epoch", 1, True),
     "own loss": ("evaluate", N_STEPS, False),
     "float64": ("evaluate", N_STEPS, True),
-    "gaps": ("evaluate", N_STEPS, False),
-    "gaps, fixed": ("evaluate", N_STEPS, True),
+    "gaps": ("train_epoch", 1, True),
+    "gaps, fixed": ("train_epoch", 1, True),
 }
 
 
