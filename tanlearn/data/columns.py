@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import reprlib
 import sys
+from collections import defaultdict
+from itertools import count
 from numbers import Real
 from typing import Any
 
@@ -22,8 +24,6 @@ __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
-# What stands in a pandas column of strings: what is no string is missing, if pandas agrees.
-_STRINGS_OR_NONE = frozenset({str, float, type(None)})
 # Cells that are looked at in one go: 256 kB of doubles, which a second-level cache holds.
 _BLOCK = 2**15
 # How to go on with numbers that NumPy has no type for, and so with classes of several types.
@@ -152,11 +152,9 @@ def _from_pandas(series: Any, place: str) -> Column:
         return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.kind in "mM":
         raise _temporal(place, dtype)
-    if dtype == np.object_ and (found := _numbered_strings(series)) is not None:
-        return _from_dictionary(found, place)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy(), place)
-    if dtype.type is str:
+    if dtype.type is str and getattr(dtype, "storage", None) != "python":  # those it compares up to a NUL, before 3
         return _from_dictionary(series.factorize(), place)
     if dtype.kind not in "biuf":
         return from_objects(series.to_numpy(dtype=object), place)
@@ -193,18 +191,25 @@ def _from_polars(series: Any, place: str) -> Column:
     return from_objects(values, place)
 
 
-def _numbered_strings(series: Any) -> tuple[NDArray[Any], Any] | None:
-    """Return the numbers that pandas gives to Python's strings, -1 where none is, and these; None of other objects."""
-    values = series.to_numpy()
-    if type(values[0]) not in _STRINGS_OR_NONE:
+def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list[str]] | None:
+    """Return the numbers of strings, in the order in which they occur, and -1 where one is missing; None of others.
+
+    By Python's hashes: those of pandas before 3 take C's strings, which end with a NUL, and of 3 have a surrogate equal
+    what is printed of it.
+    """
+    if not isinstance(next((value for value in values if not _is_missing(value)), None), str):
         return None
+    number: defaultdict[Any, int] = defaultdict(count().__next__)
     try:
-        numbers, strings = series.factorize()
-    except TypeError:  # of what has no hash
+        numbers = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
+    except Exception:  # a cell without a hash, or with one that fails
         return None
-    if all(type(string) is str for string in strings) and set(map(type, values[numbers < 0])) <= _STRINGS_OR_NONE:
-        return numbers, strings
-    return None
+    is_string = np.array([isinstance(value, str) for value in number])
+    if not all(string or _is_missing(value) for value, string in zip(number, is_string, strict=True)):
+        return None
+    if not is_string.all():
+        numbers = np.where(is_string, np.cumsum(is_string) - 1, -1)[numbers]
+    return numbers, [value for value in number if isinstance(value, str)]
 
 
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:
@@ -237,6 +242,8 @@ def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | No
         If the values are dates, durations or anything else but strings and numbers, or both of these.
     """
     kind = values.dtype.kind
+    if kind == "U" and missing is None:  # sorting takes four times as long
+        return from_objects(values.astype(object), place)
     if kind in "biuUS":
         return Column(values, missing, None, place)
     if kind == "f":
@@ -343,9 +350,10 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     TypeError
         If they are neither strings nor numbers, or both.
     """
+    found = _number_strings(values)
+    if found is not None:
+        return _from_dictionary(found, place)
     types = set(map(type, values))
-    if types == {str}:
-        return Column(values, None, None, place)
     if types == {float} and values[0] == values[0]:  # an eighth of the time, where not all may be missing
         return _from_floats(values.astype(np.float64), place)
     may_miss = not types <= {bool, bytes, int}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -237,7 +238,7 @@ class ArrayTable(Table):
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: Any) -> Any:
-        number = range(len(self))[number]
+        number = range(len(self))[operator.index(number)]
         values = self.values[:, number]
         missing = None if self._has_gaps is None or not self._has_gaps[number] else np.isnan(values)
         return Column(values, missing, None, f"X column {number}" if self._places is None else self._places[number])

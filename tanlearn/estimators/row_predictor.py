@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, FloatArray, codes_dtype, missing_code
+from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
@@ -19,13 +20,19 @@ from tanlearn.network.tables import Tables
 
 __all__ = ["RowPredictor"]
 
+#: What is looked up, or compared with cuts, as it is: other objects that equal a category are none in ``predict``.
+_PLAIN = frozenset({str, bytes, bool, int, float, type(None), np.str_, np.bool_}) | {
+    np.dtype(code).type for code in "bhilqBHILQefd"
+}
+_LARGEST = 2**63
+
 
 class RowPredictor:
     """Predict the class of one row after the other, in microseconds: what ``row_predictor()`` of classifiers returns.
 
-    The answers are those of ``predict``. It stays as it was made, whatever becomes of the classifier, and threads may
-    share it. Rows that miss something, or hold what was not there in ``fit``, take the longer way that ``predict``
-    takes, and raise what it raises.
+    The answers are those of ``predict``. It stays as it was made, whatever becomes of the classifier; threads may share
+    it, and processes get it by pickle. Rows that hold what was not there in ``fit``, or other objects than strings and
+    numbers, take the longer way that ``predict`` takes with a list, and raise what it raises.
 
     Parameters
     ----------
@@ -58,15 +65,21 @@ class RowPredictor:
         self._arrays = tables.scoring_cells, layout.parents, layout.n_states, layout.offset, self._missing
         self._is_plain = type(tables) is Tables
         self._encoders: list[Callable[[Any], int]] = []
+        self._others: dict[int, _Codes] = {}
         cuts = iter(getattr(encoder.discretizer_, "cut_points_", ()))
-        for categories in encoder.categories_:
+        for i, categories in enumerate(encoder.categories_):
             if categories is not None:
-                numbers: dict[Any, int] = {category: code for code, category in enumerate(categories.tolist())}
-                self._encoders.append({None: self._missing, **numbers}.__getitem__)
+                known = _Codes(categories.tolist(), self._missing)
+                self._encoders.append(known.__getitem__)
+                if not _PLAIN.issuperset(map(type, known)):
+                    self._others[i] = known
             elif type(encoder.discretizer_) is MDLPDiscretizer:
                 self._encoders.append(_counter(next(cuts).tolist(), self._missing))
             else:
                 self._encoders.append(_unknown)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._encoder, self._structure, self._tables, self._classes)
 
     def predict(self, row: Sequence[Any]) -> Any:
         """Return the class of a row of raw values.
@@ -93,11 +106,24 @@ class RowPredictor:
                 f"the row holds {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
                 f"value a column; None stands for a missing one."
             )
-        try:
-            codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
-        except (KeyError, TypeError, ValueError):  # what is unseen, odd or wrong
-            codes = self._encoder.encode_columns(read_columns([tuple(row)]))[:, 0].tolist()
-        return self.predict_codes(codes)
+        if _PLAIN.issuperset(map(type, row)):
+            try:
+                codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
+                return self._class_of(np.array(codes, np.intp))
+            except (KeyError, TypeError, ValueError):  # what is unseen, or wrong
+                pass
+        return self._class_of(self._encode(row))
+
+    def _encode(self, row: Sequence[Any]) -> IntArray:
+        """Return the codes of a row as ``predict`` finds them; but no list can declare categories of another kind."""
+        values = list(row)
+        declared = {}
+        for i, known in self._others.items():
+            with suppress(KeyError, TypeError):
+                declared[i], values[i] = known[row[i]], None
+        codes = self._encoder.encode_columns(read_columns([tuple(values)]))[:, 0].astype(np.intp)
+        codes[list(declared)] = list(declared.values())
+        return codes
 
     def predict_codes(self, codes: Sequence[int]) -> Any:
         """Return the class of a row that is encoded already.
@@ -116,10 +142,18 @@ class RowPredictor:
         ------
         ValueError
             If there are more or fewer codes than features, or one stands for no state.
+        TypeError
+            If they are no integers.
         """
-        row = np.array(codes, np.intp)
+        row = np.asarray(codes)
         if row.shape != (len(self._encoders),):
             raise ValueError(f"codes must have shape ({len(self._encoders)},), one a feature; got {row.shape}.")
+        if row.dtype.kind not in "iu":
+            raise TypeError(f"codes must be integers, got {row.dtype}. Pass a column of encoder_.encode(X).")
+        return self._class_of(row.astype(np.intp, copy=False))
+
+    def _class_of(self, row: IntArray) -> Any:
+        """Return the class of a row of codes."""
         scores: FloatArray = np.empty(len(self._classes), self._tables.sum_dtype)
         best = score_row(row, *self._arrays, scores)
         if best == -2:
@@ -135,13 +169,26 @@ class RowPredictor:
         return self._classes[best if self._is_plain else self._tables.decode(scores).argmax()]
 
 
+class _Codes(dict[Any, int]):
+    """The codes of categories, and of None and NaN."""
+
+    def __init__(self, categories: Sequence[Any], missing: int) -> None:
+        super().__init__({category: code for code, category in enumerate(categories)})
+        self[None] = self._missing = missing
+
+    def __missing__(self, value: Any) -> int:
+        if value != value:
+            return self._missing
+        raise KeyError(value)
+
+
 def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
     """Return the function that counts the cuts below a number."""
 
     def count(value: Any) -> int:
-        if value is None:
+        if value is None or value != value:
             return missing
-        if value - value != 0:  # nan and infinity, and no string comes so far
+        if not -_LARGEST < value < _LARGEST:  # infinite, or of more than 64 bits
             raise ValueError
         return bisect_left(cuts, float(value))
 

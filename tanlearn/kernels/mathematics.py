@@ -180,8 +180,11 @@ def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
 
 @kernel
 def tabulated_xlogx(x, scale, units):  # type: ignore[no-untyped-def]
-    """Return x log x of a whole number in units of 1 / scale, from the table if it is there: 1 ns instead of 20."""
-    return units[np.int64(x)] if x < units.shape[0] else xlogx(x, scale)
+    """Return x log x in units of 1 / scale, from the table if it is there: 1 ns instead of 20.
+
+    Where there is a table, x is a whole number; what is left of others may be below 0 by rounding.
+    """
+    return units[np.int64(x)] if 0 <= x < units.shape[0] else xlogx(x, scale)
 
 
 @kernel

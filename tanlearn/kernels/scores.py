@@ -75,24 +75,24 @@ def log_joint(  # type: ignore[no-untyped-def]
 def score_row(codes, cells, parents, n_states, offset, missing, scores):  # type: ignore[no-untyped-def]
     """Write the log joint of one sample's codes (d,), with one table a feature; return the first of the best classes.
 
-    -1 if a code is missing, -2 if one is none of its feature's states; scores are of no use then.
+    -2 if a code is none of its feature's states, else -1 if one is missing; scores are of no use then.
     """
     n_classes = scores.shape[0]
+    is_complete = True
+    for t in range(codes.shape[0]):
+        if codes[t] == missing:
+            is_complete = False
+        elif codes[t] < 0 or codes[t] >= n_states[t]:
+            return -2
+    if not is_complete:
+        return -1
     for c in range(n_classes):
         scores[c] = cells[c]
     for t in range(codes.shape[0]):
         row = codes[t]
-        if row == missing:
-            return -1
-        if row < 0 or row >= n_states[t]:
-            return -2
         for p in range(parents.shape[1]):
             j = parents[t, p]
             if j >= 0:
-                if codes[j] == missing:
-                    return -1
-                if codes[j] < 0 or codes[j] >= n_states[j]:
-                    return -2
                 row = row * n_states[j] + codes[j]
         begin = offset[t] + row * n_classes
         for c in range(n_classes):
