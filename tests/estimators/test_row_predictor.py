@@ -1,5 +1,9 @@
 """One row at a time: the answers, and the errors, of predict."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +57,37 @@ def test_what_was_not_there_in_fit_counts_as_in_predict():
     predictor = model.row_predictor()
     for row in [("new", 2, True, 0.5), (None, 9, None, None), ("a", pd.NA, np.True_, np.float32(1)), ("b", 1.0, 1, 2)]:
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns))[0]
+    for row in [("a", 1, True, np.ma.masked), (np.ma.masked, 1, True, 2.5), ("a", 1, True, 1e300), ("a", 1, True, -3)]:
+        assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns, dtype=object))[0]
+
+
+def test_gaps_are_encoded_without_the_encoder(monkeypatch):
+    X, y = table()
+    model = NaiveBayesClassifier().fit(X, y)
+    rows = [(None, 2, True, np.nan), (np.nan, float("nan"), None, np.float32("nan"))]
+    expected = model.predict(pd.DataFrame(rows, columns=X.columns, dtype=object)).tolist()
+    predictor = model.row_predictor()
+    monkeypatch.setattr(TableEncoder, "encode_columns", None)
+    assert [predictor.predict(row) for row in rows] == expected
+
+
+def test_declared_categories_of_any_kind_are_known():
+    X, y = table()
+    X = pd.DataFrame({"age": pd.cut(np.nan_to_num(X["size"]), 4), "code": X["code"], "size": X["size"]})
+    model = NaiveBayesClassifier().fit(X, y)
+    predictor = model.row_predictor()
+    rows = list(X.itertuples(index=False, name=None))
+    assert any(row[2] != row[2] for row in rows)
+    assert [predictor.predict(row) for row in rows] == model.predict(X).tolist()
+
+
+def test_processes_and_threads_share_a_predictor():
+    X, y = table()
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    rows, expected = list(X.itertuples(index=False, name=None)), model.predict(X).tolist()
+    copy = pickle.loads(pickle.dumps(model.row_predictor()))
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(copy.predict, rows)) == expected
 
 
 def test_a_discretizer_of_the_user_encodes():
@@ -82,6 +117,11 @@ def test_a_discretizer_of_the_user_encodes():
         (("a", 1, True, "long"), TypeError, "X column 3 holds str, but only numbers can be discretised"),
         ((7, 1, True, 0.5), TypeError, "X column 0 holds 7 in row 0, of numbers, but held strings such as 'a'"),
         (([], 1, True, 0.5), TypeError, "X column 0 holds list"),
+        (("a", 1, True, 2**70), ValueError, "X column 3 holds 1180591620717411303424 in row 0"),
+        (("a", 1, True, 10**400), ValueError, "X column 3 holds"),
+        (("a", 1, True, np.longdouble("inf")), ValueError, "X column 3 contains infinity"),
+        (("a", Decimal(1), True, 0.5), TypeError, "X column 1 holds Decimal"),
+        (("a", 1 + 0j, True, 0.5), TypeError, "X column 1 holds complex"),
     ],
 )
 def test_wrong_rows_are_refused(row, error, message):
@@ -93,6 +133,8 @@ def test_wrong_rows_are_refused(row, error, message):
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
+        ([255, 0, 9999, 0], "code 9999 of feature 2"),
+        ([255, 0, 0, -5], "code -5 of feature 3"),
         ([0, 0, 0], r"codes must have shape \(4,\), one a feature; got \(3,\)"),
         ([0, 0, 2, 0], "code 2 of feature 2 is none of its 2 states, which are numbered from 0; 255 means missing"),
         ([-1, 0, 0, 0], "code -1 of feature 0"),
@@ -102,6 +144,12 @@ def test_wrong_codes_are_refused(codes, message):
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
     with pytest.raises(ValueError, match=message):
         predictor.predict_codes(codes)
+
+
+def test_codes_are_integers():
+    predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
+    with pytest.raises(TypeError, match="codes must be integers, got float64"):
+        predictor.predict_codes([0.0, 1.0, 0.0, 0.0])
 
 
 def test_an_encoder_that_refuses_what_is_unseen_refuses_it_here():
