@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from support.broken_tables import CONTAINERS, fit, judge, sound, trained
 
-from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn import CategoryEncoder, NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.validation import read_labels, read_weights
 
@@ -116,3 +116,40 @@ def test_reasons_name_the_row():
 def test_columns_of_an_array_are_read_without_a_copy_of_feature_major_data():
     X = np.asfortranarray(np.arange(6.0).reshape(3, 2))
     assert all(np.shares_memory(column.values, X) for column in read_columns(X))
+
+
+STRINGS = ["a\0b", "a\0c", "a", "", "\ud800", "'\\ud800'", "Grün", "b"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: np.array(values, dtype=object)[:, np.newaxis],
+        lambda values: np.array(values)[:, np.newaxis],
+        lambda values: [[value] for value in values],
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype="string[python]")}),
+    ],
+    ids=["objects", "strings", "list", "pandas objects", "pandas strings"],
+)
+def test_strings_are_told_apart_to_the_last_character(make):
+    rng = np.random.default_rng(0)
+    values = [STRINGS[k] for k in rng.permutation(np.arange(80) % len(STRINGS))]
+    encoder = CategoryEncoder().fit(make(values))
+    assert encoder.categories_[0].tolist() == sorted(STRINGS)
+    assert encoder.transform(make(values))[:, 0].tolist() == [sorted(STRINGS).index(value) for value in values]
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT, np.ma.masked], ids=repr)
+def test_objects_that_mean_missing_stand_between_strings(gap):
+    values = np.empty(5, dtype=object)
+    values[:] = ["b", gap, "a", gap, np.str_("b")]
+    (column,) = read_columns(values[:, np.newaxis])
+    assert column.missing.tolist() == [False, True, False, True, False]
+    codes = CategoryEncoder().fit_transform(values[:, np.newaxis])
+    assert codes[:, 0].tolist() == [1, 255, 0, 255, 1]
+
+
+def test_a_number_between_strings_is_refused():
+    with pytest.raises(TypeError, match=r"holds str \('a' in row 0\) and float \(1.5 in row 1\)"):
+        read_columns(np.array([["a"], [1.5]], dtype=object))
