@@ -3,7 +3,8 @@
 Every line runs in a process of its own, where the same generated table goes through tanlearn and through a peer that
 does the same work: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, where it is installed,
 LightGBM's Dataset. Times are medians, beside the processor time that other work on the machine lengthens less; memory
-is what the peak rises beyond the table itself. The processor time of reading the table once stands beside.
+is how much more than before the work the process takes at its peak (on Linux, where that can be reset). The processor
+time of reading the table once stands beside.
 """
 
 import importlib.util
@@ -15,7 +16,7 @@ import sys
 from benchmarks import ROOT, command_line
 
 PREPARE = """
-import json, resource, statistics, time, warnings
+import gc, json, statistics, time, warnings
 import numpy as np
 from tanlearn import MDLPDiscretizer, NaiveBayesClassifier, TableEncoder
 warnings.simplefilter("ignore")
@@ -68,11 +69,16 @@ def seconds(work):
         wall.append((time.perf_counter() - started[0]) / {inner})
         used.append((time.process_time() - started[1]) / {inner})
     return statistics.median(wall), statistics.median(used)
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+def memory(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name)) / 2**10
 ours = lambda: {ours}
-before = peak()
-found = {{"ours": seconds(ours), "memory": peak() - before}}
+gc.collect()
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak begins anew
+before = memory("VmRSS")
+ours()
+found = {{"memory": memory("VmHWM") - before, "ours": seconds(ours)}}
 found["read"] = seconds(lambda: X.sum())[1] if isinstance(X, np.ndarray) else None
 {peer}
 found["peer"] = seconds(peer) if {has_peer} else None

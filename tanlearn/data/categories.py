@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.table import Column
 
 __all__ = [
     "CategoryEncoder",
-    "CategoryIndex",
     "distinct",
     "encode_categories",
     "find_categories",
@@ -27,11 +27,6 @@ __all__ = [
 ]
 
 LARGEST_N_STATES = missing_code(np.uint16)
-# Integers are looked up in a table of all that they span, 0.2 ms for 60,000 values instead of 2, if that is
-# less than this, or than four entries a category.
-TABLE_SPAN = 2**12
-#: Up to here, floating numbers of 64 bits hold every integer and its neighbours.
-LARGEST_EXACT = 2**53 - 2
 _N_SHOWN = 10
 # A column with fewer values that are all unseen may be as it should: where half of the values of a column are unseen,
 # ten in a row are so by chance once in 1,000 tables, and one row, as in production, says nothing.
@@ -213,7 +208,8 @@ def find_categories(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
+    from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import find_categories
     >>> find_categories(read_columns([[3], [None], [1]])[0])
     array([1, 3])
@@ -231,96 +227,6 @@ def find_categories(column: Column) -> AnyArray:
             f"an identifier or a continuous column: drop it, or discretise it."
         )
     return categories
-
-
-class CategoryIndex:
-    """Where the categories of a column are found: made once in ``fit``, asked in every prediction.
-
-    Parameters
-    ----------
-    categories : ndarray of shape (n_categories,)
-        What the codes stand for.
-    dtype : type
-        ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.categories import CategoryIndex
-    >>> CategoryIndex(np.array([3, 7]), np.uint8).codes(np.array([7, 3, 4]))
-    array([  1,   0, 255], dtype=uint8)
-    """
-
-    def __init__(self, categories: AnyArray, dtype: type) -> None:
-        self.categories = categories
-        self.dtype = dtype
-        self.unseen = missing_code(dtype)
-        self._table: AnyArray | None = None
-        self._before = 0
-        self._is_exact = False
-        numeric = categories.dtype.kind in "biuf"
-        self._order = np.argsort(categories) if numeric else None
-        self._by_value = {} if numeric else self._numbered()
-        whole = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
-        if whole and len(categories) > 0:
-            low, high = int(categories.min()), int(categories.max())
-            # Both neighbours must be 64-bit integers too.
-            small = high - low < max(TABLE_SPAN, 4 * len(categories))
-            if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
-                self._before = low - 1
-                self._is_exact = low >= -LARGEST_EXACT and high <= LARGEST_EXACT
-                self._table = np.full(high - low + 3, self.unseen, dtype)
-                self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
-
-    def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
-        """Return what kernels look numbers of a type up in.
-
-        Parameters
-        ----------
-        dtype : dtype
-            Of numbers.
-
-        Returns
-        -------
-        tuple of (int, int, ndarray) or None
-            The first and past the last whole number, and their codes, followed by those of other numbers and of NaN;
-            None if there is no such table, or if not all numbers of the type can be compared with its own exactly.
-        """
-        if self._table is None or not (self._is_exact or dtype.kind == "i"):
-            return None
-        return self._before + 1, self._before + len(self._table) - 1, np.append(self._table[1:], self._table[-1])
-
-    def _numbered(self) -> dict[Any, int]:
-        """Return the number of every category."""
-        return {category: code for code, category in enumerate(self.categories.tolist())}
-
-    def codes(self, values: AnyArray) -> Codes:
-        """Return the index of every value among the categories, the missing code for others.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples,)
-            Numbers or Python objects.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        # As 64-bit integers, unsigned ones from 2**63 on are negative: no harm where no category is.
-        fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
-        if self._table is not None and fits and (self._is_exact or self.categories.dtype.kind != "f"):
-            # What lies outside is moved to the ends of the table, which stand for no category; a difference that
-            # wraps around lies far outside on the other side.
-            return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
-        if len(self.categories) == 0:
-            return np.full(len(values), self.unseen, self.dtype)
-        if self._order is None or values.dtype.kind not in "biuf":
-            index = self._by_value or self._numbered()
-            found = (index.get(value, self.unseen) for value in values.tolist())
-            return np.fromiter(found, self.dtype, len(values))
-        position = np.searchsorted(self.categories, values, sorter=self._order)
-        code = self._order[np.minimum(position, len(self.categories) - 1)]
-        return np.where(self.categories[code] == values, code, self.unseen).astype(self.dtype)
 
 
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
@@ -349,8 +255,10 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.categories import CategoryIndex, encode_categories
+    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
+    from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.categories import encode_categories
+    >>> from tanlearn.data.category_index import CategoryIndex
     >>> column = read_columns([["b"], ["a"], ["z"]])[0]
     >>> encode_categories(column, CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8), "missing")
     array([  1,   0, 255], dtype=uint8)
@@ -413,8 +321,10 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.categories import CategoryIndex, warn_of_unseen
+    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
+    from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.categories import warn_of_unseen
+    >>> from tanlearn.data.category_index import CategoryIndex
     >>> index = CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8)
     >>> warn_of_unseen(read_columns([["z"]]), [index], np.array([[255]], np.uint8))  # one row is no reason
     """
@@ -454,7 +364,8 @@ def distinct(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
+    from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import distinct
     >>> distinct(read_columns([[3], [None], [1], [3]])[0])
     array([1, 3])

@@ -42,7 +42,8 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_jobs : int, optional
-        Threads over features (``None`` is 1, -1 all cores). The result does not depend on it.
+        Threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The result does
+        not depend on it.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.categories import LARGEST_EXACT, TABLE_SPAN, CategoryIndex
+from tanlearn.data.category_index import LARGEST_EXACT, TABLE_SPAN, CategoryIndex
 from tanlearn.data.table import ArrayTable, Panel, Table
 from tanlearn.kernels.encode import cells_of, count_cuts_below, look_up, mark_present
 

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.categories import CategoryIndex, encode_categories, refuse_unseen, warn_of_unseen
+from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_unseen
+from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
@@ -56,7 +57,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     handle_unknown : {"missing", "error"}, default="missing"
         What to do with a category that was not there in ``fit``: treat it as missing, or raise.
     n_jobs : int, optional
-        Threads of the default discretizer.
+        Threads that read and encode tables, and those of the default discretizer (``None`` is 1, -1 all cores). The
+        result does not depend on it.
 
     Attributes
     ----------

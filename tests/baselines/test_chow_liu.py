@@ -217,8 +217,8 @@ def test_of_equal_edges_the_order_of_the_features_decides(seed):
     assert {frozenset((i, j)) for i, j in enumerate(parent.tolist()) if j >= 0} == first_of_the_heaviest(data)
 
 
-def former_tree(data, penalty, root):
-    """The way trees were learnt before: counts of all pairs, a matrix of information, all edges sorted."""
+def sorted_tree(data, penalty, root):
+    """The long way: counts of all pairs, a matrix of information, all edges sorted."""
     state = CountState(data.n_states, data.n_classes).update(data)
     gain = np.rint(state.conditional_mutual_information() * 2.0**40) / 2.0**40
     weight = float(state.class_counts.sum())
@@ -250,7 +250,7 @@ def test_trees_are_those_of_sorting_all_pairs(d, n_classes, gaps, weights, monke
     monkeypatch.setattr("tanlearn.network.packing._WORTH_A_THREAD", 1)
     for penalty, root, n_jobs in ((None, 0, 1), (None, d // 2, 2), ("aic", d - 1, 1), ("bic", 1, 2), (0.1, 0, 1)):
         found = ChowLiu(penalty=penalty, root=root, n_jobs=n_jobs).learn(data, RNG).parent
-        assert found.tolist() == former_tree(data, penalty, root).tolist()
+        assert found.tolist() == sorted_tree(data, penalty, root).tolist()
 
 
 def test_single_feature():

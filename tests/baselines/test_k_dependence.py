@@ -128,7 +128,7 @@ def test_of_many_equals_the_first_are_the_parents():
 @pytest.mark.parametrize("weights", [None, "integer", "real"])
 @pytest.mark.parametrize("gaps", [0, 0.1])
 def test_parents_are_those_of_the_matrix_of_all_pairs(gaps, weights, monkeypatch):
-    """Of which every feature's earlier ones were sorted, before; copies and constants make ties."""
+    """Where every feature's earlier ones are sorted; copies and constants make ties."""
     rng = np.random.default_rng(0)
     d, n = 60, 80
     n_states = rng.integers(1, 6, d)

@@ -1,0 +1,143 @@
+"""What stands beside a table: classes and weights."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import DataConversionWarning
+
+from tanlearn import TableEncoder
+from tanlearn.data.validation import read_classes, read_weights
+
+# Classes -------------------------------------------------------------------------------------------------------
+
+CLASSES = {
+    "none": (None, ValueError, "requires y to be passed"),
+    "one class": ([1, 1, 1], ValueError, r"one class only, 1, in all 3 row\(s\).*at least two classes"),
+    "too short": ([0, 1], ValueError, "X has 3, y has 2"),
+    "missing number": ([0, 1, None], ValueError, r"y is missing in row 2 \(1 of 3 rows\).*drop the rows"),
+    "missing string": (["a", np.nan, None], ValueError, r"y is missing in row 1 \(2 of 3"),
+    "NaN": (np.array([0, np.nan, 1]), ValueError, "y is missing in row 1"),
+    "pandas.NA": (pd.Series([0, 1, None], dtype="Int64"), ValueError, "y is missing in row 2"),
+    "missing category": (pd.Series(["a", None, "b"], dtype="category"), ValueError, "y is missing in row 1"),
+    "polars null": (pl.Series([None, "a", "b"]), ValueError, "y is missing in row 0"),
+    "infinity": ([0, 1, np.inf], ValueError, "y contains infinity: inf in row 2"),
+    "continuous": ([0.5, 1.2, 3.1], ValueError, "Unknown label type: continuous"),
+    "two columns": ([[0, 1], [1, 0], [0, 0]], ValueError, "1d array"),
+    "mixed types": ([0, "a", 1], TypeError, r"y holds int .* and str .* Cast the classes to str\.$"),
+}
+
+
+@pytest.mark.parametrize(("y", "error", "words"), CLASSES.values(), ids=CLASSES)
+def test_hostile_classes_are_an_error_that_says_why(y, error, words):
+    with pytest.raises(error, match=words):
+        TableEncoder().fit([[1], [2], [3]], y)
+
+
+def test_one_row_cannot_hold_two_classes():
+    with pytest.raises(ValueError, match="one class"):
+        TableEncoder().fit([[1.5]], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (["b", "a", "b"], ["a", "b"]),
+        (np.array(["b", "a", "b"]), ["a", "b"]),
+        (np.array([7, -2, 7], dtype=object), [-2, 7]),
+        ([1.0, 0.0, 1.0], [0.0, 1.0]),
+        ([True, False, True], [False, True]),
+        (pd.Series([2, 1, 2], dtype="Int64", index=[5, 6, 7]), [1, 2]),
+        (pd.Series(["b", "a", "b"], dtype="category"), ["a", "b"]),
+        (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["a", "b"]),
+        (pl.Series([2, 1, 2]), [1, 2]),
+    ],
+)
+def test_classes_of_every_kind_are_numbered_in_order(y, classes):
+    codes, found = read_classes(y, 3)
+    assert codes.tolist() == [1, 0, 1]
+    assert codes.dtype == np.intp
+    assert found.tolist() == classes
+    assert type(found.tolist()[0]) is type(classes[0])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [-(2**63), 2**63 - 1],
+        np.array([2**64 - 1, 2**63], np.uint64),
+        np.array([-128, 127], np.int8),
+        np.arange(-7, 8),
+        np.arange(3) * 10**15,
+        [f"class {i % 13}" for i in range(20)],
+        np.array(["a", "bc", ""]),
+        [2.0, -0.0, 0.0],
+    ],
+    ids=repr,
+)
+def test_classes_are_numbered_as_by_sorting(labels):
+    y = np.random.default_rng(0).choice(np.array(labels), 60)
+    codes, found = read_classes(y, len(y))
+    expected, numbers = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(codes, numbers)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_classes_as_many_as_rows_are_warned_of():
+    with pytest.warns(UserWarning, match="unique classes is greater than 50%"):
+        read_classes([f"name {i}" for i in range(30)], 30)
+
+
+def test_column_vector_of_classes_is_warned_of():
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        codes, _ = read_classes([[1], [0]], 2)
+    assert codes.tolist() == [1, 0]
+
+
+# Weights -------------------------------------------------------------------------------------------------------
+
+WEIGHTS = {
+    "negative": ([1, -2, 1], "sample_weight is -2 in row 1, but weights must be non-negative.*weight 0"),
+    "NaN": ([1, 1, np.nan], "sample_weight is nan in row 2, but weights must be finite"),
+    "infinite": ([np.inf, 1, 1], "sample_weight is inf in row 0"),
+    "missing": ([None, 1, 1], "sample_weight is nan in row 0"),
+    "all zero": ([0, 0, 0], "sample_weight is zero in every row"),
+    "too long": ([1] * 4, "X has 3, sample_weight has 4"),
+    "two columns": ([[1, 1, 1]], r"one number per row, got shape \(1, 3\)"),
+    "integers too large together": ([2**62, 2**62, 1], f"adds up to {2**63 + 1} over 3 rows, but integer .* floating"),
+    "unsigned": (np.array([2**63, 0, 0], np.uint64), f"adds up to {2**63} over 3 rows.* at most. Divide"),
+    "floats too large together": ([1e308] * 3, "adds up to inf over 3 rows, but floating weights .* common factor"),
+}
+
+
+@pytest.mark.parametrize(("weight", "words"), WEIGHTS.values(), ids=WEIGHTS)
+def test_hostile_weights_are_an_error_that_says_why(weight, words):
+    with pytest.raises(ValueError, match=words):
+        TableEncoder().fit([[1], [2], [3]], [0, 1, 0], weight)
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected", "dtype"),
+    [
+        ([1, 2, 3], [1, 2, 3], np.int64),
+        (np.array([1, 0, 3], dtype=np.uint8), [1, 0, 3], np.int64),
+        ([True, False, True], [1, 0, 1], np.int64),
+        ([0.5, 2, 3], [0.5, 2, 3], np.float64),
+        (np.ones(3, np.float32), [1, 1, 1], np.float64),
+        (pd.Series([1, 2, 3], index=[7, 8, 9]), [1, 2, 3], np.int64),
+        (pl.Series([0.5, 1, 2]), [0.5, 1, 2], np.float64),
+        (2, [2, 2, 2], np.int64),
+        (0.5, [0.5, 0.5, 0.5], np.float64),
+        ([2**62, 2**62 - 1, 0], [2**62, 2**62 - 1, 0], np.int64),
+        (np.array([2**63 - 1, 0, 0], np.uint64), [2**63 - 1, 0, 0], np.int64),
+    ],
+)
+def test_weights_keep_their_kind_of_number(weight, expected, dtype):
+    found = read_weights(weight, 3)
+    assert found.tolist() == expected
+    assert found.dtype == dtype
+
+
+def test_no_weights_stay_none():
+    assert read_weights(None, 3) is None
