@@ -51,8 +51,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     benchmarks/quality/defaults.md.
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
-    parents where it has both and the feature. Such trainings take steps that are not compiled as a whole: several times
-    as long, on one thread.
+    parents where it has both and the feature. Where candidates have one parent, that takes little longer than on
+    complete rows; of two parents, steps are not compiled as a whole and take several times as long, on one thread.
 
     Parameters
     ----------

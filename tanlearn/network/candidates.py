@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,12 @@ class CandidateSets:
     def has_one_parent(self) -> bool:
         """Whether no table has two augmenting parents, so that what is drawn are forests, or cycles."""
         return not (self.parents[:, 1] >= 0).any()
+
+    @property
+    def is_acyclic(self) -> bool:
+        """Whether no draw can form a cycle."""
+        sets = (self.parents[first:last] for first, last in pairwise(self.group.tolist()))
+        return self.arborescence or _union_is_acyclic([parents[parents >= 0].tolist() for parents in sets])
 
     @property
     def child(self) -> IntArray:

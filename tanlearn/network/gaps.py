@@ -259,7 +259,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
             i, reaches = waiting.pop()
             is_inside = reaches & is_hidden[i, here]
             view = np.where(reaches, np.where(is_inside, 1, codes[i, here].astype(np.int64) + 2), 0)
-            shown.append((i, view))
+            shown.append((i, np.minimum(view, 2).astype(np.uint8)))  # of a pattern, a value is as good as another
             key, n_keys = _refine(key, n_keys, view, int(n_states[i]) + 2)
             for child in children[i]:
                 below = is_inside & ~is_barren[child, here]
@@ -268,7 +268,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
         _, sample, event = np.unique(key, return_index=True, return_inverse=True)
         pattern, n_kinds = np.zeros(len(sample), np.int64), 1
         for _, view in shown:
-            pattern, n_kinds = _refine(pattern, n_kinds, np.minimum(view[sample], 2), 3)
+            pattern, n_kinds = _refine(pattern, n_kinds, view[sample], 3)
         _, kind, pattern = np.unique(pattern, return_index=True, return_inverse=True)
         upward = shown[::-1]
         families += [[i for i, view in upward if view[sample[k]] > 0] for k in kind.tolist()]

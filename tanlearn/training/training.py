@@ -183,6 +183,11 @@ class Training:
     ) -> None:
         if candidates.allow_cycles:
             data.require_complete("A pseudo-TAN, whose structure may have cycles,")
+        if data.has_missing and not candidates.is_acyclic:
+            raise ValueError(
+                "values are missing, and cannot be summed out of the cycles that these candidates may form. Draw whole "
+                "trees, by arborescence=True, or restrict every feature to parents before it in some order."
+            )
         if data.n_classes < 2:
             raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation

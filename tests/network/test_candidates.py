@@ -74,6 +74,7 @@ def test_only_unconstrained_may_form_cycles():
         candidates = make(kind, image_shape=(3, 3) if kind == "heuristic" else None)
         assert candidates.allow_cycles == (kind == "unconstrained")
         assert candidates.arborescence == (kind == "order-free")
+        assert candidates.is_acyclic == (kind != "unconstrained")
 
 
 def test_explicit_sets():

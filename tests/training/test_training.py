@@ -270,6 +270,9 @@ def test_missing_values_are_refused_where_draws_may_have_cycles():
     cyclic = CandidateSets.from_lists([[1], [0]], allow_cycles=True)
     with pytest.raises(ValueError, match=r"A pseudo-TAN.* learns from complete rows only"):
         fit(data, cyclic)
+    one_by_one = CandidateSets(cyclic.parents, cyclic.group)
+    with pytest.raises(ValueError, match="summed out of the cycles that these candidates may form"):
+        fit(data, one_by_one)
 
 
 def test_outcome_survives_pickling():
