@@ -83,7 +83,7 @@ def test_what_is_cheap_goes_first():
 @pytest.mark.parametrize(
     ("n_numbers", "learners", "fits"),
     [
-        (200_000, DEFAULT_LEARNERS, "TAN Subset HYB"),
+        (1_000_000, DEFAULT_LEARNERS, "TAN Subset HYB"),
         (10_000_000, DEFAULT_LEARNERS[:3], "TAN-CMI CG-CL"),
         (10_000_001, DEFAULT_LEARNERS[:2], "TAN-CMI ML"),
     ],
