@@ -106,13 +106,17 @@ def _from_numbers(values: NDArray[Any], places: list[str] | None, n_jobs: int | 
     n_samples, n_features = values.shape
     found = np.zeros((2, n_features), np.bool_)
 
+    # Columns that lie together are looked at one by one, rows some at a time.
+    by_column = values.strides[0] < values.strides[1]
+
     def look(first: int, last: int) -> None:
-        block = values[first:last]
+        block, here = (values[:, first:last], found[:, first:last]) if by_column else (values[first:last], found)
         if not np.isfinite(block).all():
-            for present, is_such in zip(found, (np.isinf, np.isnan), strict=True):
+            for present, is_such in zip(here, (np.isinf, np.isnan), strict=True):
                 present[is_such(block).any(axis=0)] = True  # threads only ever write the one value
 
-    in_blocks(look, n_samples, max(1, _BLOCK // n_features), n_jobs if values.size > 2 * _BLOCK else 1)
+    n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
+    in_blocks(look, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
     infinite, has_gaps = found
     table = ArrayTable(values, where_any(has_gaps), places)
     if infinite.any():

@@ -38,10 +38,10 @@ class _Pieces(NamedTuple):
 
     def of(self, panel: Panel) -> tuple[AnyArray, ...]:
         """Return the columns of a panel that can be encoded, their features, and their bounds and runs."""
-        if len(panel.columns) > 1:  # an array, with all features in it
+        if len(panel.columns) > 1:  # an array of rows, with all features in it
             return self.features, *self[:-1]
-        own = self.features == panel.columns[0]
-        return np.zeros(np.count_nonzero(own), np.intp), *(array[own] for array in self[:-1])
+        first, last = np.searchsorted(self.features, (panel.columns[0], panel.columns[0] + 1))
+        return np.zeros(last - first, np.intp), *(array[first:last] for array in self[:-1])
 
 
 class NumberEncoder:

@@ -7,8 +7,8 @@ in advance (0.10 s instead of 0.06 for 50 million cells), and turned to columns 
 # is of any type of numbers. chosen (S,): numbers of these columns; target (S,): the rows of codes that are theirs
 # codes (d, n_all); first and last: the block of rows
 # low and high (S,): whole numbers low, ..., high - 1 have the positions 0, 1, ...; all others high - low, nan one more
-# start (S,) and stop (S,): where each column's table or cuts lie among all. tile (TILE * S,): positions, row by row
-# where rows lie one behind the other, else column by column
+# start (S,) and stop (S,): where each column's table or cuts lie among all. tile (some rows * S,): positions, row by
+# row where rows lie one behind the other, else column by column
 # A missing number is nan. Bounds do not exceed 2^53 where memory is floating or of uint64, which Numba compares with
 # signed integers as floating numbers.
 
@@ -18,8 +18,10 @@ import numpy as np
 
 from tanlearn.kernels._jit import kernel
 
-#: Rows a tile: of 50 columns of eight bytes it takes 25 kB of a first-level cache.
+#: Rows a tile, of more than one column: of 50 of eight bytes it takes 25 kB of a first-level cache.
 TILE = 64
+#: Rows a tile of one column: to begin with a tile takes as long as 100 cells do.
+LONG_TILE = 2048
 #: Up to so many cuts, comparing with each of them in registers beats searching.
 _FEW_CUTS = 24
 
@@ -33,14 +35,15 @@ def cells_of(memory, row_step, column_step, j, first, last):  # type: ignore[no-
 
 @kernel
 def lies_in_rows(column_step, chosen):  # type: ignore[no-untyped-def]
-    """Return whether the chosen cells of a row are one run of memory."""
-    return column_step == 1 and chosen[-1] - chosen[0] == chosen.shape[0] - 1
+    """Return whether the chosen cells of a row are one run of memory, of several."""
+    return column_step == 1 and chosen.shape[0] > 1 and chosen[-1] - chosen[0] == chosen.shape[0] - 1
 
 
 @kernel
 def find_positions(memory, row_step, column_step, top, bottom, chosen, low, high, tile):  # type: ignore[no-untyped-def]
-    """Write the positions of the cells of at most TILE rows."""
+    """Write the positions of the cells of the rows of a tile."""
     width = chosen.shape[0]
+    length = tile.shape[0] // width
     if lies_in_rows(column_step, chosen):
         for k in range(bottom - top):
             begin = (top + k) * row_step + chosen[0]
@@ -54,21 +57,30 @@ def find_positions(memory, row_step, column_step, top, bottom, chosen, low, high
                 out[s] = position if value == value else high[s] - low[s] + 1
     else:
         for s in range(width):
-            x = cells_of(memory, row_step, column_step, chosen[s], top, bottom)
-            out = tile[s * TILE : (s + 1) * TILE]
-            least, after = low[s], high[s]
-            for k in range(bottom - top):
-                value = x[k]
-                inside = value >= least and value < after
-                number = np.int64(value) if inside else least
-                position = number - least if inside and number == value else after - least
-                out[k] = position if value == value else after - least + 1
+            out = tile[s * length : (s + 1) * length]
+            begin = top * row_step + chosen[s] * column_step
+            if row_step == 1:  # vector code, in half the time
+                column_positions(memory[begin : begin + bottom - top], low[s], high[s], out)
+            else:
+                column_positions(cells_of(memory, row_step, column_step, chosen[s], top, bottom), low[s], high[s], out)
+
+
+@kernel
+def column_positions(x, low, high, out):  # type: ignore[no-untyped-def]
+    """Write the positions of the cells of one column."""
+    for k in range(x.shape[0]):
+        value = x[k]
+        inside = value >= low and value < high
+        number = np.int64(value) if inside else low
+        position = number - low if inside and number == value else high - low
+        out[k] = position if value == value else high - low + 1
 
 
 @kernel
 def positions_of(tile, s, width, in_rows):  # type: ignore[no-untyped-def]
     """Return the positions of one column of a tile."""
-    return tile[s::width] if in_rows else tile[s * TILE : (s + 1) * TILE : 1]
+    length = tile.shape[0] // width
+    return tile[s::width] if in_rows else tile[s * length : (s + 1) * length : 1]
 
 
 @kernel
@@ -81,9 +93,10 @@ def mark_present(  # type: ignore[no-untyped-def]
     """
     width = chosen.shape[0]
     in_rows = lies_in_rows(column_step, chosen)
-    tile = np.empty(TILE * width, np.uint16)
-    for top in range(first, last, TILE):
-        bottom = min(top + TILE, last)
+    length = TILE if width > 1 else LONG_TILE
+    tile = np.empty(length * width, np.uint16)
+    for top in range(first, last, length):
+        bottom = min(top + length, last)
         find_positions(memory, row_step, column_step, top, bottom, chosen, low, high, tile)
         for s in range(width):
             position = positions_of(tile, s, width, in_rows)
@@ -100,9 +113,10 @@ def look_up(  # type: ignore[no-untyped-def]
     """Write the entry of every cell's position in the column's table."""
     width = chosen.shape[0]
     in_rows = lies_in_rows(column_step, chosen)
-    tile = np.empty(TILE * width, np.uint32)
-    for top in range(first, last, TILE):
-        bottom = min(top + TILE, last)
+    length = TILE if width > 1 else LONG_TILE
+    tile = np.empty(length * width, np.uint32)
+    for top in range(first, last, length):
+        bottom = min(top + length, last)
         find_positions(memory, row_step, column_step, top, bottom, chosen, low, high, tile)
         for s in range(width):
             position = positions_of(tile, s, width, in_rows)
@@ -117,9 +131,10 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, target, start, stop, cuts, missing, codes
 ):
     """Write how many cuts, which increase, are less than a number, and missing for nan."""
-    numbers, found = np.zeros(TILE, np.float64), np.zeros(TILE, np.int64)
-    for top in range(first, last, TILE):
-        bottom = min(top + TILE, last)
+    length = TILE if chosen.shape[0] > 1 else LONG_TILE
+    numbers, found = np.zeros(length, np.float64), np.zeros(length, np.int64)
+    for top in range(first, last, length):
+        bottom = min(top + length, last)
         n = bottom - top
         for s in range(chosen.shape[0]):
             x = cells_of(memory, row_step, column_step, chosen[s], top, bottom)
@@ -130,7 +145,7 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
             if own.shape[0] <= _FEW_CUTS:
                 for c in range(own.shape[0]):
                     cut = own[c]
-                    for k in range(TILE):
+                    for k in range(length):
                         found[k] += numbers[k] > cut
             else:
                 for k in range(n):

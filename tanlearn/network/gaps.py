@@ -268,7 +268,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
         _, sample, event = np.unique(key, return_index=True, return_inverse=True)
         pattern, n_kinds = np.zeros(len(sample), np.int64), 1
         for _, view in shown:
-            pattern, n_kinds = _refine(pattern, n_kinds, view[sample], 3)
+            pattern, n_kinds = _refine(pattern, n_kinds, view[sample].astype(np.int64), 3)
         _, kind, pattern = np.unique(pattern, return_index=True, return_inverse=True)
         upward = shown[::-1]
         families += [[i for i, view in upward if view[sample[k]] > 0] for k in kind.tolist()]
