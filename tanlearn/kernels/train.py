@@ -103,6 +103,8 @@ class Gaps(NamedTuple):
     is_normalized: Any  # bool: whether the tables that score sum to one
     missing: Any  # the code
     n_complete: Any  # (1,): rows of the batch
+    is_missed: Any  # (d,): whether a row of the batch misses the feature
+    is_touched: Any  # (d,): or its drawn parent
     batch: Any  # (B,): complete rows first
     forest: Forest  # as drawn, with offsets in cells
     work: Work
@@ -171,6 +173,18 @@ def _complete_first(batch, is_incomplete, sorted_batch):  # type: ignore[no-unty
                 sorted_batch[n_sorted] = batch[k]
                 n_sorted += 1
     return n_complete
+
+
+@kernel
+def _find_missed(codes, gaps):  # type: ignore[no-untyped-def]
+    """Write which features the incomplete samples miss."""
+    for i in range(codes.shape[0]):
+        x = codes[i][gaps.n_complete[0] :]
+        gaps.is_missed[i] = False
+        for k in range(x.shape[0]):
+            if x[k] == gaps.missing:
+                gaps.is_missed[i] = True
+                break
 
 
 @kernel
@@ -273,6 +287,7 @@ def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no
         for c in range(n_classes):
             row[c] = prior[c]
     if gaps is not None and n_complete < size:
+        _find_missed(scratch.batch_codes, gaps)
         for c in range(n_classes):
             gaps.cells[c] = prior[c]
     for i in range(n_states.shape[0]):
@@ -284,10 +299,14 @@ def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no
             round_cells(table, n_cells, step, most, shares)
             table = shares
         if gaps is not None and n_complete < size:
-            gaps.forest.parent[i], gaps.forest.offset[i] = parents[t, 0], n_drawn
-            _keep_drawn(table, n_cells, scores.shape[1], shares, gaps.cells[n_drawn:])
-            table, n_drawn = shares, n_drawn + n_cells
-            _incomplete_starts(i, parents[t, 0], n_states, n_classes, scratch.batch_codes, gaps, n_cells, incomplete)
+            j = parents[t, 0]
+            gaps.forest.parent[i], gaps.forest.offset[i] = j, n_drawn
+            gaps.is_touched[i] = gaps.is_missed[i] or (j >= 0 and gaps.is_missed[j])
+            if gaps.is_touched[i] or problem.group[i + 1] - problem.group[i] > 1:
+                _keep_drawn(table, n_cells, scores.shape[1], shares, gaps.cells[n_drawn:])
+                table, n_drawn = shares, n_drawn + n_cells
+            if gaps.is_touched[i]:
+                _incomplete_starts(i, j, n_states, n_classes, scratch.batch_codes, gaps, n_cells, incomplete)
         gather_rows(flat_scores, table, start)
     if gaps is not None and n_complete < size:
         order_upward(gaps.forest.parent, gaps.forest.upward, gaps.work.state)
@@ -379,7 +398,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, gap
                 n_cells = width * n_states[i]
                 for j in range(n_cells):
                     d_table[j] = _ZERO
-                if gaps is not None and n_incomplete > 0:
+                if gaps is not None and n_incomplete > 0 and gaps.is_touched[i]:
                     kept = gaps.d_cells[gaps.forest.offset[i] :]
                     for j in range(n_cells):
                         d_table[j] = kept[j]

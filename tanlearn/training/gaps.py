@@ -49,6 +49,8 @@ def make_gaps(
         is_normalized=is_normalized,
         missing=missing,
         n_complete=np.zeros(1, np.intp),
+        is_missed=np.empty(d, np.bool_),
+        is_touched=np.empty(d, np.bool_),
         batch=np.empty(shape[1], np.int64),
         forest=forest,
         work=forest_work(forest, n_classes, np.empty(n_cells), is_known=False),
