@@ -227,10 +227,10 @@ def test_rows_that_miss_values_are_trained_as_the_objective_says(parents):
 
 
 def gappy_problem(kind, share):
-    """Return rows that miss a share of their values, and candidates."""
+    """Return rows that miss a share of their values, or of that of some features, and candidates."""
     data, sets = problem(kind, weighted=True)
     table = data.codes.T.astype(int)
-    table[np.random.default_rng(5).random(table.shape) < share] = -1
+    table[np.random.default_rng(5).random(table.shape) < np.broadcast_to(share, table.shape)] = -1
     return EncodedData.from_codes(table, data.y, n_states=N_STATES, sample_weight=data.weights), table, sets
 
 
@@ -280,7 +280,7 @@ def test_a_step_on_rows_with_gaps_follows_what_every_row_says_by_itself(kind, sh
 
 @pytest.mark.parametrize("bits", [None, (2, 2)])
 @pytest.mark.parametrize("kind", ["all", "unconstrained", "order-free", "fixed"])
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9, [0.3, 0, 0, 0, 0], [0, 0, 0.3, 0, 0]], ids=str)
 def test_engines_agree_on_rows_with_gaps(kind, share, bits):
     """Batches of complete rows, of rows with gaps, and of both; at 0.9 nearly all of a row is missing."""
     data, _, sets = gappy_problem("all" if kind == "fixed" else kind, share)
