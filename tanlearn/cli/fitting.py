@@ -14,7 +14,7 @@ from tanlearn.baselines import LEARNERS, Learner, find_learner
 from tanlearn.cli.chunks import check_counts, learn_by_chunks
 from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
-from tanlearn.cli.outputs import check_folder
+from tanlearn.cli.outputs import check_output
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     DropOption,
@@ -74,7 +74,7 @@ def fit(
     reading = Reading(format, encoding, missing)
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
-        check_folder(output)
+        check_output(output, data)
         if learner is not None:  # what is wrong with it is wrong now, and not after a large table is read
             _make(find_learner(learner), settings, seed, TableEncoder())
         dataset: Dataset | None

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tanlearn.cli.messages import nearest, note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
-from tanlearn.cli.outputs import check_folder
+from tanlearn.cli.outputs import check_output
 from tanlearn.cli.tables import EncodingOption, FormatOption, MissingOption, Reading, labelled, listed
 
 __all__ = ["describe", "explain", "export_c"]
@@ -247,7 +247,8 @@ def export_c(
 ) -> None:
     """Write a model with tables of a few bits as one header of C99."""
     with plain_errors():
-        check_folder(output)
+        for path in (output, _program(output)) if rows is not None else (output,):
+            check_output(path, model, rows)
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
@@ -267,8 +268,13 @@ def export_c(
         elif classifier.tables_.bits is None:
             raise ValueError(f"C gets integers, and the tables of {model} are none: round them by --bits 3,1, say.")
         classifier.export_c(output, name=name, number_type=str(number_type), test_rows=X)
-        program = Path(output).with_name(f"{Path(output).stem}_test.c")
-        typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables" + (f", and {program}" if rows else ""))
+        also = f", and {_program(output)}" if rows else ""
+        typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables{also}")
+
+
+def _program(output: str) -> str:
+    """Return where the program beside a header is written."""
+    return str(Path(output).with_name(f"{Path(output).stem}_test.c"))
 
 
 def _bits(text: str) -> int | tuple[int, int]:

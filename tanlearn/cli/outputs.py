@@ -1,6 +1,7 @@
 """What is written: in whole or not at all, and refused before the work begins if it cannot be written."""
 
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,39 +10,60 @@ import typer
 
 from tanlearn.files.archive import Kind, write_file
 
-__all__ = ["check_folder", "table_ending", "write_table"]
+__all__ = ["check_output", "table_ending", "write_table"]
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
+#: Names of what is open already: of a file there, too, only the old content would be seen through them.
+_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _FILE = Kind("table", "Name another file", "Write it again")
 
 
-def check_folder(output: str) -> None:
-    """Refuse a file in a folder that is not there.
+def check_output(output: str, *inputs: str | None) -> None:
+    """Refuse a file that cannot be written, or that would be lost by it.
 
     Parameters
     ----------
     output : str
         Where something is to be written.
+    *inputs : str or None
+        What is read: paths, - for the standard input, names of data sets, or nothing.
 
     Raises
     ------
     ValueError
-        If it cannot be.
+        If its folder is not there, it is no regular file, or it is one of those that are read.
     """
     path = Path(output)
     if path.is_dir():
         raise ValueError(f"{output} is a folder. Name a file in it.")
     if not path.parent.is_dir():
         raise ValueError(f"{output}: there is no folder {path.parent}. Make it first, or correct the path.")
+    is_stream = path.absolute().as_posix().startswith(_STREAMS)
+    if is_stream or (path.exists() and not path.is_file()):
+        raise ValueError(
+            f"{output} is no regular file, which alone is written. Name another; predict takes - for the standard output."
+        )
+    if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):
+        raise ValueError(f"{output} is read, so it cannot be written as well. Name another output.")
 
 
-def table_ending(output: str) -> str:
+def _status(source: str | None) -> os.stat_result | None:
+    """Return what the system knows of a file that is read, or None if there is none."""
+    try:
+        return None if source is None else os.fstat(0) if source == "-" else os.stat(source)
+    except (OSError, ValueError):
+        return None
+
+
+def table_ending(output: str, *inputs: str) -> str:
     """Return the ending of the table to write.
 
     Parameters
     ----------
     output : str
         A path, or - for the standard output, which gets .csv.
+    *inputs : str
+        What is read.
 
     Returns
     -------
@@ -50,12 +72,13 @@ def table_ending(output: str) -> str:
     Raises
     ------
     ValueError
-        If nothing is written with this ending, or there is no such folder.
+        If nothing is written with this ending, or the file cannot be written.
     ImportError
         If writing it needs a package that is not installed.
     """
     if output == "-":
         return ".csv"
+    check_output(output, *inputs)
     ending = Path(output).suffix.lower()
     if ending not in _ENDINGS:
         raise ValueError(f"--output must be - or end in {', '.join(_ENDINGS)}; got {output!r}.")
@@ -64,7 +87,6 @@ def table_ending(output: str) -> str:
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise ImportError(f'{output} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
-    check_folder(output)
     return ending
 
 

@@ -36,7 +36,7 @@ def predict(
 ) -> None:
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
-        ending = table_ending(output)
+        ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
         with Reading(format, encoding, missing).open(new) as table:

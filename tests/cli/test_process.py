@@ -74,7 +74,7 @@ def test_ctrl_c_leaves_whole_results_for_programs(slow, kind, read):
 def test_ctrl_c_in_a_fit_writes_nothing(slow):
     # A note tells when the table is read, and the training about to begin.
     rows = slow.read_text().splitlines()
-    slow.write_text("\n".join([rows[0], *(f"{row}" for row in rows[1:]), "1,1,1,1,"]))
+    slow.write_text("\n".join([rows[0], *rows[1:], "1,1,1,1,"]))
     options = ["fit", slow.name, "-t", "y", "-o", "m.tan", "-l", "tan subset hyb", "--set", "n_epochs=1000000"]
     code, out, err = interrupt(options, "have no 'y' and are left out", slow.parent)
     assert (code, out) == (130, "")
