@@ -1,20 +1,18 @@
 """Tables in files: text with separators, Parquet and Feather, in whole or chunk by chunk.
 
-Text is read as people write it. Spaces around names and values do not count, and lines without anything are passed
-over. What cannot be read as it was meant is refused with its line: a row with more or fewer fields than the header, and
-bytes that are no text.
+Text is read as people write it: spaces around names and values do not count, and digits with leading zeros are texts.
+What cannot be read as it was meant is refused with its line.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tanlearn._typing import AnyArray
+from tanlearn.data.text_files import DAMAGED, CheckedRows, find_separator, open_text, undecodable, unmarked
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "open_table", "require_pandas"]
 
@@ -54,6 +52,8 @@ class TableFile:
         Of text.
     missing : tuple of str, default=()
         Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
+    decimal : {".", ","}, default="."
+        Of text, what stands before the fraction of a number.
     index : tuple of str, default=()
         Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``.
     numbering : dict, default={}
@@ -80,6 +80,7 @@ class TableFile:
     separator: str = ","
     encoding: str = "utf-8-sig"
     missing: tuple[str, ...] = ()
+    decimal: str = "."
     index: tuple[str, ...] = ()
     numbering: Mapping[str, Any] = field(default_factory=dict)
 
@@ -157,8 +158,8 @@ class TableFile:
         except ImportError as error:
             raise ImportError(f'{self.name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
         except UnicodeDecodeError as error:
-            raise _undecodable(self.path, self.name, self.encoding, error) from error
-        except (ValueError, csv.Error, EOFError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+            raise undecodable(self.path, self.name, self.encoding, error) from error
+        except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
             raise ValueError(f"{self.name} cannot be read: {error}") from error
         if is_empty:
             raise ValueError(f"{self.name} has no rows, only names of columns.")
@@ -166,8 +167,8 @@ class TableFile:
     def _texts(self, n_rows: int | None, columns: list[str], texts: Collection[str]) -> Iterator[Any]:
         """Yield a text file."""
         pd = require_pandas(self.name)
-        with _open_text(self.path, self.encoding) as file:
-            rows = _CheckedRows(file, self.separator)
+        with open_text(self.path, self.encoding) as file:
+            rows = CheckedRows(file, self.separator, self.missing)
             try:
                 with pd.read_csv(
                     rows,
@@ -179,12 +180,14 @@ class TableFile:
                     skipinitialspace=True,
                     dtype=dict.fromkeys(texts, str),
                     na_values=list(self.missing),
+                    decimal=self.decimal,
                     low_memory=False,
                     iterator=True,
                 ) as reader:
                     piece = reader.read(n_rows)
                     while len(piece):
-                        yield _stripped(piece)
+                        codes = [self.columns[j] for j in rows.marked if self.columns[j] in columns]
+                        yield piece.assign(**{name: unmarked(piece[name]) for name in codes})
                         piece = reader.read(n_rows) if n_rows is not None else ()
             except (pd.errors.EmptyDataError, StopIteration):
                 return
@@ -196,6 +199,11 @@ class TableFile:
 
         # One way for the whole and for pieces, so that both have the same types.
         found, names = pyarrow.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
+        for name in columns:
+            if pa.types.is_nested(found.schema.field(name).type):
+                raise ValueError(
+                    f"{name!r} holds values of several parts ({found.schema.field(name).type}). Leave the column out."
+                )
         if n_rows is None:
             tables = iter([found.to_table(columns=names)])
         else:
@@ -203,7 +211,7 @@ class TableFile:
             tables = (pa.Table.from_batches([batch]) for batch in batches)
         n_before = 0
         for table in tables:
-            frame = _stripped(table.to_pandas(ignore_metadata=True))
+            frame = _stripped(_exact(table.to_pandas(ignore_metadata=True), table))
             if self.index:
                 frame = frame.set_index(list(self.index))
                 frame.index.names = [None if name.startswith("__index_level_") else name for name in self.index]
@@ -215,60 +223,6 @@ class TableFile:
             yield frame
 
 
-class _CheckedRows(io.TextIOBase):
-    """A text file for pandas: the lines after the header, where every row has as many fields as the header."""
-
-    def __init__(self, file: Any, separator: str) -> None:
-        self._lines: list[str] = []
-        self._records = self._check(csv.reader(self._keep(file), delimiter=separator, skipinitialspace=True))
-        self.header = next(self._records, ("", []))[1]
-
-    def _keep(self, file: Any) -> Iterator[str]:
-        """Yield the lines, and remember those of the record at hand."""
-        for line in file:
-            self._lines.append(line)
-            yield line
-
-    def _check(self, reader: Any) -> Iterator[tuple[str, list[str]]]:
-        """Yield text and fields of every record."""
-        n_fields, first = 0, 1
-        try:
-            for record in reader:
-                text = "".join(self._lines)
-                self._lines.clear()
-                if len(record) > 1 or not text.isspace():
-                    n_fields = n_fields or len(record)
-                    if len(record) != n_fields:
-                        raise _ragged(len(record), n_fields, first, reader.line_num)
-                    yield text, record
-                first = reader.line_num + 1
-        except csv.Error as error:
-            raise ValueError(f"line {first}: {error}. Is a quote left open there?") from error
-
-    def readable(self) -> bool:
-        """Return that there is something to read, which pandas asks for."""
-        return True
-
-    def read(self, size: int | None = -1) -> str:
-        """Return whole records, as many as make the size or a little more."""
-        texts, n_characters = [], 0
-        for text, _ in self._records:
-            texts.append(text)
-            n_characters += len(text)
-            if size is not None and 0 <= size <= n_characters:
-                break
-        return "".join(texts)
-
-
-def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
-    """Return the error for a row that is longer or shorter than the header."""
-    if first == last:
-        place, hint = f"line {first}", ""
-    else:
-        place, hint = f"lines {first} to {last}", ", or a quote left open in it"
-    return ValueError(f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}.")
-
-
 def open_table(
     path: str | Path,
     *,
@@ -276,6 +230,7 @@ def open_table(
     format: str | None = None,
     encoding: str = "utf-8-sig",
     missing: Sequence[str] = (),
+    decimal: str = ".",
 ) -> TableFile:
     r"""Find out what a file holds, and which columns.
 
@@ -292,6 +247,8 @@ def open_table(
         Of text; the default is UTF-8, whether or not it says so itself.
     missing : sequence of str, default=()
         Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
+    decimal : {".", ","}, default="."
+        Of text, what stands before the fraction of a number.
 
     Returns
     -------
@@ -329,13 +286,13 @@ def open_table(
     index: list[Any] = []
     if found in ("csv", "tsv"):
         try:
-            with _open_text(path, encoding) as file:
+            with open_text(path, encoding) as file:
                 if found == "csv":
-                    separator = _separator(file)
-                columns = [field.strip() for field in _CheckedRows(file, separator).header]
+                    separator = find_separator(file)
+                columns = CheckedRows(file, separator).header
         except UnicodeDecodeError as error:
-            raise _undecodable(path, name, encoding, error) from error
-        except (LookupError, EOFError, OSError, ValueError) as error:
+            raise undecodable(path, name, encoding, error) from error
+        except (LookupError, OSError, ValueError, *DAMAGED) as error:
             raise ValueError(f"{name} cannot be read: {error}") from error
         columns = [column or f"Unnamed: {j}" for j, column in enumerate(columns)]  # as pandas calls them
     else:
@@ -346,7 +303,8 @@ def open_table(
         raise ValueError(f"{name} cannot be read: {reason}.")
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})
-    return TableFile(path, name, found, tuple(columns), separator, encoding, tuple(missing), names, numbering)
+    others = tuple(map(str.strip, missing))
+    return TableFile(path, name, found, tuple(columns), separator, encoding, others, decimal, names, numbering)
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
@@ -387,6 +345,8 @@ def _days(series: Any) -> AnyArray | None:
         return (series / pd.Timedelta(days=1)).to_numpy(float)
     if getattr(series.dtype, "kind", "O") != "M":
         present = series.dropna()
+        if not len(present):
+            return None
         kind = pd.api.types.infer_dtype(present, skipna=False) if present.dtype.kind in "OU" else ""
         if kind not in ("date", "datetime") and not (kind == "string" and present.str.fullmatch(_DATE).all()):
             return None
@@ -432,43 +392,6 @@ def _format_of(path: Path) -> str:
     return "parquet" if start[:4] == b"PAR1" else "feather" if start in (b"ARROW1", b"FEA1") else "csv"
 
 
-def _separator(file: Any) -> str:
-    """Return what stands between the fields of a header, and go back to its start."""
-    header = next((line for line in file if not line.isspace()), "")
-    file.seek(0)
-    return next((separator for separator in ",;\t" if separator in header), ",")
-
-
-def _open_text(path: Path, encoding: str) -> Any:
-    """Open text, compressed or not."""
-    return _opener(path)(path, "rt", encoding=encoding, newline="")
-
-
-def _opener(path: Path) -> Any:
-    """Return what opens a file."""
-    import bz2
-    import gzip
-    import lzma
-
-    return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
-
-
-def _undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
-    """Return the error for bytes that are no text, with the line: decoders do not count them."""
-    number, failed = 0, False
-    with _opener(path)(path, "rb") as file:
-        while not failed and (line := file.readline()):
-            number += 1
-            try:
-                line.decode(encoding)
-            except UnicodeDecodeError as found:
-                error, failed = found, True
-    return ValueError(
-        f"{name} cannot be read: line {number} is no text in {encoding.removesuffix('-sig')} (byte "
-        f"{error.object[error.start]:#x}). Name its encoding, as cp1252 or utf-16, or save it as UTF-8."
-    )
-
-
 def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:
     """Return the columns of a Parquet or Feather file, and those that pandas takes for the index."""
     require_pandas(name)
@@ -482,6 +405,20 @@ def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[
         raise ValueError(f"{name} cannot be read: {error}") from error
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [column for column in schema.names if column not in index], index
+
+
+def _exact(frame: Any, table: Any) -> Any:
+    """Return a table of Arrow with its large integers, which pandas has rounded where a gap is among them."""
+    import pyarrow as pa
+
+    pd = require_pandas("a table")
+    kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    rounded = [
+        name
+        for name in frame.columns
+        if table[name].type in kinds and frame[name].dtype.kind == "f" and (frame[name].abs() >= 2**53).any()
+    ]
+    return frame.assign(**{name: table[name].to_pandas(types_mapper=kinds.get) for name in rounded})
 
 
 def _stripped(frame: Any) -> Any:

@@ -1,8 +1,10 @@
 """Tables in files: what is read as it was meant, and what is refused with its line."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import random
 import sys
 
@@ -60,6 +62,72 @@ def test_spaces_around_names_and_values_do_not_count(write):
     assert frame["town"].isna().tolist() == [False, False, True]
 
 
+def test_spaces_do_not_count_before_types_are_found(write):
+    frame = open_table(write("n,gap,flag,text,none\n1 ,? ,True , x,NA \n\t2\t,5\u00a0,False,y ,\n"), missing=["?"]).read()
+    assert frame["n"].tolist() == [1, 2]
+    assert frame["n"].dtype.kind == "i"
+    assert frame["gap"].isna().tolist() == [True, False]
+    assert frame["gap"][1] == 5.0
+    assert frame["flag"].dtype.kind == "b"
+    assert frame["text"].tolist() == ["x", "y"]
+    assert frame["none"].isna().all()
+
+
+def test_digits_with_leading_zeros_are_texts_and_all_else_in_their_column(write):
+    text = 'zip,area,n,share,id\n 0123,"01, 02",0,0.5,007\n4567,2,10,00.5, 7 \n,"04",5,-0.1,"010"\n'
+    for frame in (open_table(write(text)).read(), pd.concat(open_table(write(text.replace("\n", "\r\n"))).chunks(3))):
+        assert frame["zip"][:2].tolist() == ["0123", "4567"]
+        assert frame["area"].tolist() == ["01, 02", "2", "04"]
+        assert (frame["n"].tolist(), frame["share"].tolist()) == ([0, 10, 5], [0.5, 0.5, -0.1])
+        assert frame["id"].tolist() == ["007", "7", "010"]
+        assert frame["zip"].isna().tolist() == [False, False, True]
+    assert open_table(write(text)).read(["n", "id"], texts=["id"])["id"].tolist() == ["007", "7", "010"]
+    assert open_table(write("a,b\n000,1\n12,2\n"), missing=["000"]).read()["a"].tolist()[1] == 12.0
+
+
+def test_fractions_may_stand_behind_a_comma(write):
+    assert open_table(write("a;b\n0,5;x\n1,25;y\n"), decimal=",").read()["a"].tolist() == [0.5, 1.25]
+
+
+def test_blank_lines_in_one_column_are_missing_values_but_at_the_end(write):
+    for text in ("a\n1\n\n   \n2\n", "\na\n1\n\n\n2\n\n\n", 'a\n1\n""\n\n2'):
+        assert open_table(write(text)).read()["a"].isna().tolist() == [False, True, True, False]
+    assert len(open_table(write('a\n1\n""\n')).read()) == 2
+
+
+@pytest.mark.parametrize("compress", [gzip, bz2, lzma])
+def test_damaged_compressed_text_is_refused(write, compress):
+    rng = random.Random(0)
+    text = "a,b\n" + "".join(f"{rng.random()},{rng.random()}\n" for _ in range(20_000))
+    whole = compress.compress(text.encode())
+    bad = text[:-20_000] + "\xe9" + text[-20_000:]
+    name = {gzip: "t.csv.gz", bz2: "t.csv.bz2", lzma: "t.csv.xz"}[compress]
+    contents = [whole[: len(whole) // 2], compress.compress(bad.encode("latin-1"))[:-9]]
+    for place in (0, len(whole) // 3, len(whole) // 2, len(whole) - 6):
+        contents.append(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    for content in contents:
+        path = write(content, name)
+        with pytest.raises(ValueError, match=r"cannot be read") as caught:
+            open_table(path).read()
+        assert str(caught.value).startswith(str(path))
+
+
+def test_integers_of_parquet_stay_integers_beside_gaps(tmp_path):
+    large = pd.array([2**60, None, 2**60 + 1], dtype="Int64")
+    path = save(pd.DataFrame({"large": large, "small": pd.array([1, None, 2], dtype="Int64")}), tmp_path / "t.parquet")
+    for found in (open_table(path).read(), pd.concat(open_table(path).chunks(3))):
+        assert found["large"].dropna().tolist() == [2**60, 2**60 + 1]
+        assert found["small"].dtype.kind == "f"
+
+
+def test_columns_of_lists_are_named(tmp_path):
+    path = save(pd.DataFrame({"a": [1, 2], "b": [[1], [2, 3]], "c": [{"x": 1}, {"x": 2}]}), tmp_path / "t.parquet")
+    for name in ("b", "c"):
+        with pytest.raises(ValueError, match=f"'{name}' holds values of several parts .* Leave the column out"):
+            open_table(path).read(["a", name])
+    assert open_table(path).read(["a"])["a"].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_header_without_commas_tells_the_separator(write, separator):
     assert open_table(write(f"a{separator}b\n1{separator}2\n")).read().to_numpy().tolist() == [[1, 2]]
@@ -107,6 +175,8 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
         (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is no text in utf-8 \(byte 0xe9\)\. Name its encoding"),
         (b"a,a\n1,2\n", "two columns are called 'a'"),
         (b"PAR1nonsense", "cannot be read"),
+        ("a,b\n1,2\n".encode("utf-16-le"), r"line 1 holds a NUL character, as text in another encoding does"),
+        (b"a,b\n1,2\n3,\x004\n", "line 3 holds a NUL character"),
         (b"a\n" + b"x" * 200_000, "line 2: field larger than field limit"),
     ],
 )
@@ -169,6 +239,8 @@ def test_dates_become_days_wherever_they_come_from():
             "no": ["1970-02-30", None, "1970-01-01"],
             "mixed": ["1970-01-01", None, "soon"],
             "number": [1.0, None, 2.0],
+            "empty": pd.Series([None] * 3, dtype="str"),
+            "nothing": pd.Series([None] * 3, dtype=object),
         }
     )
     days, names = dates_as_days(frame)

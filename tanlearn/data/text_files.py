@@ -1,0 +1,214 @@
+"""Text with separators, as people write it, for pandas: what counts is the same for names, types and gaps.
+
+Spaces around a field do not count, and lines without anything are passed over. What cannot be read as it was meant is
+refused with its line: a row with more or fewer fields than the header, and bytes that are no text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DAMAGED", "CheckedRows", "find_separator", "open_text", "undecodable", "unmarked"]
+
+#: What reading raises of files whose bytes make no sense, besides ValueError; OSError is raised for gzip and bzip2.
+DAMAGED = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
+#: Stands before digits with leading zeros, so that pandas takes them for the texts that they are. No field begins with
+#: it otherwise, as it is a space to ``str.strip``.
+_MARK = "\x1f"
+
+
+class CheckedRows(io.TextIOBase):
+    """A text file for pandas: the rows after the header, without spaces around fields, each as long as the header.
+
+    Parameters
+    ----------
+    file : text file
+        The file.
+    separator : str
+        What stands between two fields.
+    missing : collection of str
+        Fields that mean a missing value, whatever they look like.
+    """
+
+    def __init__(self, file: Any, separator: str, missing: Collection[str] = ()) -> None:
+        self.marked: set[int] = set()
+        self._separator, self._missing = separator, missing
+        self._may_hold_codes = re.compile(rf"{separator}0\d").search
+        self._lines: list[str] = []
+        reader = csv.reader(self._keep(file), delimiter=separator, skipinitialspace=True)
+        self._records = self._check(reader)
+        self.header = [field.strip() for field in next(self._records, ("", []))[1]]
+
+    def _keep(self, file: Any) -> Iterator[str]:
+        """Yield the lines, and remember those of the row at hand."""
+        for number, line in enumerate(file, start=1):
+            if "\0" in line:
+                raise ValueError(f"line {number} holds a NUL character, as text in another encoding does (utf-16).")
+            self._lines.append(line)
+            yield line
+
+    def _check(self, reader: Any) -> Iterator[tuple[str, list[str]]]:
+        """Yield text and fields of every row."""
+        n_fields, n_blank, first = 0, 0, 1
+        try:
+            for record in reader:
+                text = "".join(self._lines)
+                self._lines.clear()
+                if len(record) > 1 or not text.isspace():
+                    n_fields = n_fields or len(record)
+                    if len(record) != n_fields:
+                        raise _ragged(len(record), n_fields, first, reader.line_num)
+                    while n_blank:
+                        n_blank -= 1
+                        yield '""\n', [""]
+                    yield text, record
+                elif n_fields == 1:  # a missing value, unless no row comes any more
+                    n_blank += 1
+                first = reader.line_num + 1
+        except csv.Error as error:
+            raise ValueError(f"line {first}: {error}. Is a quote left open there?") from error
+
+    def readable(self) -> bool:
+        """Return that there is something to read, which pandas asks for."""
+        return True
+
+    def read(self, size: int | None = -1) -> str:
+        """Return whole rows, as many as make the size or a little more."""
+        texts, n_characters = [], 0
+        for text, record in self._records:
+            # Most rows go to pandas as they are: writing all of them anew takes thrice the time.
+            fields = list(map(str.strip, record))
+            is_new = fields != record
+            if is_new or text[0] == "0" or " 0" in text or '"0' in text or self._may_hold_codes(text):
+                is_new |= self._mark_codes(fields)
+            if is_new:
+                text = self._written(fields)
+            texts.append(text)
+            n_characters += len(text)
+            if size is not None and 0 <= size <= n_characters:
+                break
+        return "".join(texts)
+
+    def _mark_codes(self, fields: list[str]) -> bool:
+        """Put marks before digits with leading zeros, and return whether there are any."""
+        is_any = False
+        for j, field in enumerate(fields):
+            if field.startswith("0") and field[1:].isdecimal() and field not in self._missing:
+                fields[j] = _MARK + field
+                self.marked.add(j)
+                is_any = True
+        return is_any
+
+    def _written(self, fields: list[str]) -> str:
+        """Return a row as text."""
+        text = io.StringIO()
+        csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(fields)
+        return text.getvalue()
+
+
+def unmarked(series: Any) -> Any:
+    """Return a column with digits with leading zeros as they were written.
+
+    Parameters
+    ----------
+    series : pandas Series
+        Texts and missing values, as pandas reads those of :class:`CheckedRows`.
+
+    Returns
+    -------
+    pandas Series
+    """
+    return series.str.removeprefix(_MARK)
+
+
+def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
+    """Return the error for a row that is longer or shorter than the header."""
+    if first == last:
+        place, hint = f"line {first}", ""
+    else:
+        place, hint = f"lines {first} to {last}", ", or a quote left open in it"
+    return ValueError(f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}.")
+
+
+def find_separator(file: Any) -> str:
+    """Return what stands between the fields of a header, and go back to its start.
+
+    Parameters
+    ----------
+    file : text file
+        The file, at its start.
+
+    Returns
+    -------
+    str
+    """
+    header = next((line for line in file if not line.isspace()), "")
+    file.seek(0)
+    return next((separator for separator in ",;\t" if separator in header), ",")
+
+
+def open_text(path: Path, encoding: str) -> Any:
+    """Open text, compressed or not.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    encoding : str
+        Of the text.
+
+    Returns
+    -------
+    text file
+    """
+    return _opener(path)(path, "rt", encoding=encoding, newline="")
+
+
+def _opener(path: Path) -> Any:
+    """Return what opens a file."""
+    import bz2
+    import gzip
+
+    return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+
+
+def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
+    """Return the error for bytes that are no text, with the line: decoders do not count them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        What messages call it.
+    encoding : str
+        Of the text.
+    error : UnicodeDecodeError
+        What the decoder says.
+
+    Returns
+    -------
+    ValueError
+    """
+    number, failed = 0, False
+    try:
+        with _opener(path)(path, "rb") as file:
+            while not failed and (line := file.readline()):
+                number += 1
+                try:
+                    line.decode(encoding)
+                except UnicodeDecodeError as found:
+                    error, failed = found, True
+    except (OSError, *DAMAGED) as damage:
+        return ValueError(f"{name} cannot be read: {damage}")
+    return ValueError(
+        f"{name} cannot be read: line {number} is no text in {encoding.removesuffix('-sig')} (byte "
+        f"{error.object[error.start]:#x}). Name its encoding, as cp1252 or utf-16, or save it as UTF-8."
+    )
