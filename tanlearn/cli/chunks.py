@@ -34,9 +34,10 @@ class _Column:
         if kind == "text":
             self.values.update(present.unique())
         elif not self.is_quantity:
-            found = np.unique(present.to_numpy().astype(float))
+            found = present.unique()  # of their type: as floats, large integers would fall together
             self.values.update(found.tolist())
-            self.is_quantity = len(self.values) > MAX_NUMERIC_CATEGORIES or bool((found != np.floor(found)).any())
+            is_fraction = found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all()
+            self.is_quantity = len(self.values) > MAX_NUMERIC_CATEGORIES or is_fraction
 
     def categories(self) -> list[Any] | None:
         """Return the values of a categorical column, sorted."""
@@ -142,7 +143,7 @@ def learn_by_chunks(
         estimator.set_params(encoder__discrete_features=np.array(discrete))
     n_done = 0
     for frame in table.chunks(n_rows, [*names, target], texts=plan.texts):
-        X, y, _ = labelled(frame, target)
+        X, y, _ = labelled(frame, target, table.name)
         if len(y):
             estimator.partial_fit(plan.prepare(X), y, classes=plan.classes)
         n_done += len(y)
@@ -158,10 +159,10 @@ def _scan(table: TableFile, target: str, names: list[str], n_rows: int) -> _Plan
         mixed, classes, n_missing = set(), set(), 0
         label_kinds = set()
         for frame in table.chunks(n_rows, [*names, target], texts=texts):
-            X, y, n_without = labelled(frame, target)
+            X, y, n_without = labelled(frame, target, table.name)
             n_missing += n_without
             plan.n_samples += len(y)
-            label_kinds.update({type(label) is str for label in y[:1].tolist()})
+            label_kinds.add(_kind(frame[target].dropna()))
             classes.update(np.unique(y).tolist())
             X, dates = dates_as_days(X, [name for name in names if name not in texts])
             for name, column in plan.columns.items():
@@ -171,7 +172,7 @@ def _scan(table: TableFile, target: str, names: list[str], n_rows: int) -> _Plan
                     mixed.add(name)
                 elif kind is not None:
                     column.add(present, kind)
-        if len(label_kinds) > 1:
+        if len(label_kinds - {None}) > 1:
             mixed.add(target)
         if not mixed:
             plan.classes = sorted(classes)

@@ -111,6 +111,8 @@ def _typed(text: str, is_text: bool) -> Any:
         return text or None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if re.fullmatch(r"[+-]?\d{1,18}", text):  # as a float, a large integer would be rounded
+        return int(text)
     try:
         return float(text) if text else None
     except ValueError:
@@ -260,7 +262,7 @@ def export_c(
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
                 frame = table.read([*wanted, *([target] if target else [])], texts=file.texts)
             if target:
-                frame, y, _ = labelled(frame, target)
+                frame, y, _ = labelled(frame, target, rows)
             X = file.prepare(frame, rows)
         classifier = file.classifier
         if bits is not None:

@@ -14,6 +14,7 @@ import typer
 
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import nearest, note
+from tanlearn.data.categories import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
 
@@ -169,7 +170,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
         If a column is not there, or the table cannot be read.
     """
     columns = feature_columns(table, target, drop)
-    frame, y, n_missing = labelled(table.read([*columns, str(target)]), str(target))
+    frame, y, n_missing = labelled(table.read([*columns, str(target)]), str(target), table.name)
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
     X, dates = dates_as_days(frame)
     note_dates(dates)
@@ -238,7 +239,7 @@ def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
     return names
 
 
-def labelled(frame: Any, target: str) -> tuple[Any, AnyArray, int]:
+def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
     """Take rows without a class away.
 
     Parameters
@@ -247,6 +248,8 @@ def labelled(frame: Any, target: str) -> tuple[Any, AnyArray, int]:
         A table with its target.
     target : str
         The column with the classes.
+    name : str
+        What messages call the table.
 
     Returns
     -------
@@ -256,14 +259,29 @@ def labelled(frame: Any, target: str) -> tuple[Any, AnyArray, int]:
         Their classes.
     n_missing : int
         How many rows have none.
+
+    Raises
+    ------
+    ValueError
+        If classes are fractions, infinite or bytes.
     """
     missing = frame[target].isna()
     n_missing = int(missing.sum())
     if n_missing:
         frame = frame[~missing]
-    y = frame[target].to_numpy()
-    if y.dtype.kind == "f" and (y == np.floor(y)).all():  # integers, had there been no gaps
-        y = y.astype(np.int64)
+    dtype = frame[target].dtype
+    y = frame[target].to_numpy(getattr(dtype, "numpy_dtype", None) if dtype.kind in "biuf" else None)
+    if y.dtype.kind == "f":
+        wrong = y[~np.isfinite(y) | (y != np.floor(y))]
+        if len(wrong):
+            raise ValueError(
+                f"{name}: the target {target!r} holds {wrong[0]}, but classes are texts, integers or truths. Round it, "
+                f"or cut it into a few ranges."
+            )
+        if (np.abs(y) < LARGEST_EXACT).all():  # integers, had there been no gaps
+            y = y.astype(np.int64)
+    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
+        raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to texts.")
     return frame.drop(columns=target), y, n_missing
 
 

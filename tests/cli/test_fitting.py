@@ -224,3 +224,61 @@ def test_large_files_are_learnt_by_chunks(run, shop, tmp_path, monkeypatch):
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", tmp_path / "m.tan")
     assert "is large: it is learnt by chunks of 200,000 rows." in done.stderr
     assert "shop: 298 rows" in done.stdout
+
+
+def test_chunks_keep_integers_integers(run, tmp_path):
+    """Those above 2**53, as numbers of accounts are, would fall together as floats."""
+    rng = np.random.default_rng(0)
+    large = rng.integers(0, 3, 200) + 2**60
+    frame = pd.DataFrame({"big": large, "y": rng.integers(0, 2, 200) + 2**60})
+    gaps = frame.astype("Int64").mask(rng.random((200, 2)) < 0.1)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    gaps.to_parquet(tmp_path / "t.parquet")
+    for source in ("t.csv", "t.parquet"):
+        for n_rows in (0, 50):
+            done = run("fit", tmp_path / source, "-t", "y", "-l", "nb ml", "-o", tmp_path / "m", "--chunk-rows", n_rows)
+            assert done.exit_code == 0, done.output
+            model = tanlearn.load(tmp_path / "m")
+            assert model.classes_.tolist() == [2**60, 2**60 + 1]
+            assert model.encoder_.categories_[0].tolist() == [2**60, 2**60 + 1, 2**60 + 2]
+
+
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "2"]])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1.0, 2.0, np.inf, None], "holds inf, but classes are texts, integers or truths."),
+        ([1.0, 2.5, 2.0, None], "holds 2.5, but classes are texts, integers or truths."),
+        ([b"a", b"b", b"a", None], "holds bytes. Decode them to texts."),
+    ],
+)
+def test_classes_of_no_kind_are_refused(run, tmp_path, labels, message, chunks):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1, 2, 1, 2], "y": labels}).to_parquet(path)
+    done = run("fit", path, "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan", *chunks)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"tanlearn: {path}: the target 'y' {message}" in done.stderr
+
+
+def test_whole_floats_are_integers_unless_they_are_too_large_for_that(run, tmp_path):
+    for scale, kind in ((1.0, int), (1e17, float)):
+        pd.DataFrame({"a": [1, 2, 1, 2], "y": [scale, 2 * scale, scale, None]}).to_parquet(tmp_path / "t.parquet")
+        assert run("fit", tmp_path / "t.parquet", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m").exit_code == 0
+        assert [type(label) for label in tanlearn.load(tmp_path / "m").classes_.tolist()] == [kind, kind]
+
+
+def test_in_chunks_gaps_are_no_texts_and_truths_no_numbers(run, tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"n": [1, 2] * 20 + [None] * 40, "s": [None] * 40 + ["u", "v"] * 20, "y": ["a", "b"] * 40}).to_csv(
+        path, index=False
+    )
+    options = ["-l", "nb ml", "-o", tmp_path / "m", "--chunk-rows", 20]
+    done = run("fit", path, "-t", "y", *options)
+    assert (done.exit_code, done.stderr) == (0, "")
+    pd.DataFrame({"s": [None] * 40 + ["u", "v"] * 20, "y": ["a", "b"] * 40}).to_parquet(tmp_path / "t.parquet")
+    done = run("fit", tmp_path / "t.parquet", "-t", "y", *options)
+    assert (done.exit_code, done.stderr) == (0, "")
+    path.write_text("a,y\n" + "1,True\n2,False\n" * 20 + "1,1\n2,0\n" * 20)
+    done = run("fit", path, "-t", "y", *options)
+    assert done.exit_code == 0
+    assert tanlearn.load(tmp_path / "m").classes_.tolist() == ["0", "1", "False", "True"]
