@@ -5,6 +5,7 @@ them; where something is wrong, one line and an exit code. Typer and Rich, which
 everything here but this file.
 """
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -20,10 +21,20 @@ def main() -> None:
         what the user asks for cannot be had; with 130 after Ctrl-C, with 141 if nobody reads the output.
     """
     try:
-        import rich  # noqa: F401 - wanted later, but a lack of it has to show now
-        import typer  # noqa: F401
-    except ModuleNotFoundError as error:
-        sys.exit(f'tanlearn: the command line needs {error.name}. Install it with: pip install "tanlearn[cli]"')
-    from tanlearn.cli.app import build_app
+        try:
+            import rich  # noqa: F401 - wanted later, but a lack of it has to show now
+            import typer  # noqa: F401
+        except ModuleNotFoundError as error:
+            sys.exit(f'tanlearn: the command line needs {error.name}. Install it with: pip install "tanlearn[cli]"')
+        from tanlearn.cli.app import build_app
 
-    build_app()()
+        build_app()()
+    except KeyboardInterrupt:  # before a command has begun
+        sys.stderr.write("tanlearn: interrupted, nothing was written.\n")
+        sys.exit(130)
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        # Typer and Rich make it 1. Python would complain when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)

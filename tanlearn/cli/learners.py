@@ -147,6 +147,8 @@ def _value(text: str) -> Any:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return text
+    except (MemoryError, RecursionError):
+        raise ValueError(f"--set: the value {text[:40]}... is nested too deeply.") from None
     return _evaluated(tree, text)
 
 

@@ -42,7 +42,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     Raises
     ------
     Exit
-        With 2 if something cannot be had, 130 after Ctrl-C, 141 if nobody reads the standard output.
+        With 2 if something cannot be had (unless TANLEARN_TRACEBACK is set, for the error as it is), 130 after Ctrl-C, 141 if nobody reads the standard output.
     """
     told: set[str] = set()
 
@@ -64,16 +64,22 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         except KeyboardInterrupt:
             note(f"interrupted, {unfinished()}.")
             raise typer.Exit(INTERRUPTED) from None
-        except (ImportError, MemoryError, OSError, TypeError, ValueError) as error:
+        except typer.Exit:
+            raise
+        except Exception as error:
+            if os.environ.get("TANLEARN_TRACEBACK"):
+                raise
             note(_reason(error))
             raise typer.Exit(_REFUSED) from None
 
 
 def _reason(error: BaseException) -> str:
     """Return the text of an error, without the number of the operating system."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    if isinstance(error, (ImportError, MemoryError, OSError, TypeError, ValueError)):
+        return str(error) or type(error).__name__
+    return f"unexpected {type(error).__name__}: {error}. With TANLEARN_TRACEBACK=1 set, it shows where it comes from."
 
 
 def nearest(name: str, known: Any) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ def table_ending(output: str, *inputs: str) -> str:
         If writing it needs a package that is not installed.
     """
     if output == "-":
+        if sys.stdout is None:
+            raise ValueError("the standard output is closed. Name a file with --output.")
         return ".csv"
     check_output(output, *inputs)
     ending = Path(output).suffix.lower()

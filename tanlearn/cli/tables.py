@@ -1,6 +1,7 @@
 """Tables as the user names them: files, the standard input, or data sets with a name; and what to mind about them."""
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -95,6 +96,8 @@ class Reading:
         if source != "-":
             yield open_table(source, **options)
             return
+        if sys.stdin is None:
+            raise ValueError("the standard input is closed. Pipe a table into it, or name a file.")
         with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
             path = Path(folder, "table")
             with path.open("wb") as file:

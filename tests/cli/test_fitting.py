@@ -110,6 +110,7 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
             "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Those that exist: batch_size",
         ),
         (["n_epochs"], "--set takes name=value, got 'n_epochs'."),
+        ([f"n_epochs={'-' * 5000}1"], "--set: the value ------"),
         (["n_epochs=-3"], "The 'n_epochs' parameter of TANClassifier must be"),
         (["loss=__import__('os')"], "\"__import__('os')\" is not compatible with gradient training"),
     ],

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ from support.command_line import COMMAND, interrupt, plain
 
 import tanlearn
 from tanlearn import cli
+from tanlearn.cli import predicting
 
 COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare"]
 
@@ -80,6 +83,51 @@ def test_ctrl_c_in_a_fit_writes_nothing(slow):
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == "tanlearn: interrupted, nothing was written."
     assert not (slow.parent / "m.tan").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["compare", "--list"], ["describe", "m.tan"]])
+def test_nobody_reads_what_is_printed(slow, arguments):
+    """Whoever prints it, Typer or Rich."""
+    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
+    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, *arguments], cwd=slow.parent, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="streams are closed by a shell")
+@pytest.mark.parametrize(("stream", "message"), [("<&-", "the standard input is cl"), (">&-", "the standard output is cl")])
+def test_closed_streams_are_one_line(slow, stream, message):
+    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
+    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    command = f"{shlex.join([*COMMAND, 'predict', 'm.tan', '-' if '<' in stream else slow.name])} {stream}"
+    done = subprocess.run(command, cwd=slow.parent, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"tanlearn: {message}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_nobody_has_foreseen_is_one_line_that_says_how_to_see_more(run, model, shop, monkeypatch):
+    monkeypatch.setattr(predicting, "write_table", lambda *_, **__: {}["absent"])
+    done = run("predict", model, shop)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == (
+        "tanlearn: unexpected KeyError: 'absent'. With TANLEARN_TRACEBACK=1 set, it shows where it comes from."
+    )
+    monkeypatch.setenv("TANLEARN_TRACEBACK", "1")
+    assert isinstance(run("predict", model, shop).exception, KeyError)
+
+
+def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tanlearn.cli.app.build_app", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert (caught.value.code, capsys.readouterr().err) == (130, "tanlearn: interrupted, nothing was written.\n")
 
 
 def test_nobody_reads_on(slow):
