@@ -56,8 +56,8 @@ def explain(
             raise ValueError(
                 f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
             )
-        shown = _row(file, row, Reading(format, encoding, missing))
-        frame = file.prepare(shown, "the row")
+        shown, name, number = _row(file, row, Reading(format, encoding, missing))
+        frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
         story = _story(file, frame, shown, against)
         if as_json:
@@ -66,30 +66,37 @@ def explain(
             _print_story(story)
 
 
-def _row(file: ModelFile, words: list[str], reading: Reading) -> Any:
-    """Return the row that is meant, as a table of one."""
+def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str, int]:
+    """Return the row that is meant, as a table of one, where it comes from, and its number there."""
     import pandas as pd
 
     found = re.fullmatch(r"(.+):(\d+)", words[0], re.DOTALL) if len(words) == 1 else None
-    if found and not words[0].lstrip().startswith("{"):
+    is_json = len(words) == 1 and words[0].lstrip().startswith("{")
+    is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # as in time=12:30
+    if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
         with reading.open(found[1]) as table:
             for frame in table.chunks(100_000, file.columns_of(table, table.columns), texts=file.texts):
                 if 1 <= number <= n_before + len(frame):
-                    return frame.iloc[[number - n_before - 1]]
+                    return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
             raise ValueError(f"{table.name} has rows 1 to {n_before:,}, and no row {number:,}.")
-    if len(words) == 1 and words[0].lstrip().startswith("{"):
+    pairs: list[tuple[str, Any]]
+    if is_json:
         try:
-            given = json.loads(words[0])
+            pairs = json.loads(words[0], object_pairs_hook=list)
         except ValueError as error:
             raise ValueError(f"the row is no JSON object: {error}.") from error
     else:
-        pairs = [word.partition("=") for word in words]
-        wrong = next((word for word, (_, equals, _) in zip(words, pairs, strict=True) if not equals), None)
+        wrong = next((word for word in words if "=" not in word), None)
         if wrong is not None:
             raise ValueError(f"a row is FILE:NUMBER, a JSON object, or name=value; got {wrong!r}.")
-        given = {name.strip(): _typed(value.strip(), name.strip() in file.texts) for name, _, value in pairs}
+        split = [tuple(map(str.strip, word.split("=", 1))) for word in words]
+        pairs = [(name, _typed(value, name in file.texts)) for name, value in split]
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
+        raise ValueError(f"{twice!r} is given twice. Leave one of them out.")
     for name, value in given.items():
         if name not in file.names:
             raise ValueError(
@@ -102,7 +109,8 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> Any:
         note(f"not given, and so summed out: {listed(absent)}.")
     texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
     values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
-    return pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
+    frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
+    return frame, "the row", 1
 
 
 def _typed(text: str, is_text: bool) -> Any:
@@ -111,7 +119,7 @@ def _typed(text: str, is_text: bool) -> Any:
         return text or None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if re.fullmatch(r"[+-]?\d{1,18}", text):  # as a float, a large integer would be rounded
+    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63: # as a float, a large integer would be rounded
         return int(text)
     try:
         return float(text) if text else None
@@ -122,7 +130,7 @@ def _typed(text: str, is_text: bool) -> Any:
 def _note_unknown(file: ModelFile, frame: Any) -> None:
     """Say which values the model has never seen."""
     for name, known in zip(file.names, file.classifier.encoder_.categories_, strict=True):
-        value = frame[name].iloc[0]
+        value = _plain(frame[name].iloc[0])
         if known is not None and value == value and value is not None and value not in known.tolist():
             values = listed([str(one) for one in known.tolist()], 10)
             note(f"{name!r} was never {value!r} in training, which counts as missing. It was: {values}.")

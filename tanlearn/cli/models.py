@@ -35,6 +35,11 @@ class ModelFile:
         categories = self.classifier.encoder_.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
+        self.truths = [
+            name
+            for name, known in zip(self.names, categories, strict=True)
+            if known is not None and all(isinstance(one, bool) for one in known.tolist())
+        ]
         self.continuous = [name for name, known in zip(self.names, categories, strict=True) if known is None]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = ()) -> list[str]:
@@ -75,7 +80,7 @@ class ModelFile:
         frame : DataFrame
             The columns of the model.
         name : str
-            What messages call the table.
+            What messages call the table; "the row" of one that is typed.
         first_row : int
             Number of the first row.
 
@@ -97,9 +102,12 @@ class ModelFile:
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())
+                    known, hint = ("truths" if column in self.truths else "numbers"), ""
+                    if name != "the row":
+                        hint = f" If it means a missing value, say --missing {values.iloc[row]!r}."
                     raise ValueError(
                         f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {first_row + row:,}, but the "
-                        f"model knows numbers there. If it means a missing value, say --missing {values.iloc[row]!r}."
+                        f"model knows {known} there.{hint}"
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})
         return frame

@@ -4,7 +4,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -81,7 +81,7 @@ class Reading:
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
-        """Yield a table by its path; ``-`` is the standard input, which is kept in a file for the time being.
+        """Yield a table by its path; what comes through a pipe, as ``-`` does, is kept in a file for the time being.
 
         Parameters
         ----------
@@ -93,16 +93,17 @@ class Reading:
         TableFile
         """
         options: dict[str, Any] = {"format": self.format, "encoding": self.encoding, "missing": self.missing}
-        if source != "-":
+        if source != "-" and not Path(source).is_fifo():
             yield open_table(source, **options)
             return
-        if sys.stdin is None:
+        if source == "-" and sys.stdin is None:
             raise ValueError("the standard input is closed. Pipe a table into it, or name a file.")
         with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
             path = Path(folder, "table")
-            with path.open("wb") as file:
-                shutil.copyfileobj(typer.get_binary_stream("stdin"), file)
-            yield open_table(path, name="the standard input", **options)
+            with path.open("wb") as file, ExitStack() as closed:
+                pipe = typer.get_binary_stream("stdin") if source == "-" else closed.enter_context(open(source, "rb"))
+                shutil.copyfileobj(pipe, file)
+            yield open_table(path, name="the standard input" if source == "-" else source, **options)
 
 
 def is_table(source: str) -> bool:

@@ -71,6 +71,9 @@ def test_what_is_not_given_or_unknown_is_told(run, model):
         (['{"age": '], "the row is no JSON object"),
         (['{"age": [1]}'], "'age' must be a text or a number, got [1]."),
         (["age=old"], "'age' holds the text 'old' in row 1, but the model knows numbers there."),
+        (["newsletter=yes"], "the row: 'newsletter' holds the text 'yes' in row 1, but the model knows truths there."),
+        (["age=3", "age=4"], "'age' is given twice. Leave one of them out."),
+        (['{"age": 3, "age": 4}'], "'age' is given twice. Leave one of them out."),
         (["absent.csv:1"], "there is no file absent.csv."),
         (["town=Graz", "--against", "maybe"], "--against must be another class than the predicted one"),
     ],
@@ -79,6 +82,24 @@ def test_a_row_that_makes_no_sense_is_one_line(run, model, words, message):
     done = run("explain", model, *words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(f"tanlearn: {message}") or message in done.stderr.splitlines()[-1]
+
+
+def test_what_is_typed_is_told_as_typed(run, tmp_path):
+    (tmp_path / "t.csv").write_text("at,n,y\n" + "12:30,1,a\n8:15,2,b\n" * 20)
+    path = tmp_path / "m.tan"
+    assert run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", path).exit_code == 0
+    assert story(run("explain", path, "at=12:30", "--json"))["prediction"] == "a"
+    assert "'n' was never 9 in training" in run("explain", path, "at=12:30", "n=9").stderr
+    (tmp_path / "n.csv").write_text("at,n\n8:15,1\n8:15,?\n")
+    assert "n.csv: 'n' holds the text '?' in row 2" in run("explain", path, f"{tmp_path / 'n.csv'}:2").stderr
+    assert "--missing" not in run("explain", path, "n=old").stderr
+
+
+def test_large_integers_are_told_apart(run, tmp_path):
+    (tmp_path / "t.csv").write_text("big,y\n" + f"{2**60},a\n{2**60 + 1},b\n" * 20)
+    run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan")
+    for value, label in ((2**60, "a"), (2**60 + 1, "b")):
+        assert story(run("explain", tmp_path / "m.tan", f"big={value}", "--json"))["prediction"] == label
 
 
 @pytest.mark.parametrize("number", [0, 301])

@@ -1,7 +1,9 @@
 """``tanlearn predict``: columns by name, rows in their order, and whole files or none."""
 
 import io
+import os
 import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -76,6 +78,16 @@ def test_predictions_are_written_as_their_ending_says(run, model, new, expected,
 def test_a_pipe_in_and_a_pipe_out(run, model, new, expected):
     done = run("predict", model, "-", stdin=new.read_text())
     assert table(done.stdout)["prediction"].tolist() == expected[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_named_pipe_is_read_as_a_pipe(run, model, new, expected, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(new.read_text(),), daemon=True)
+    writer.start()
+    assert table(run("predict", model, path).stdout)["prediction"].tolist() == expected[0]
+    writer.join()
 
 
 def test_the_index_of_parquet_is_kept(run, model, new, tmp_path, expected):
