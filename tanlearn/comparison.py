@@ -21,14 +21,26 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tanlearn._threads import in_threads, number_of_threads
-from tanlearn._typing import IntArray
+from tanlearn._typing import AnyArray, IntArray
 from tanlearn.baselines import Learner, find_learner
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.splits import stratified_splits
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import read_classes
 
-__all__ = ["HEADERS", "Progress", "Result", "as_csv", "as_json", "as_markdown", "best", "cells", "compare", "summary"]
+__all__ = [
+    "HEADERS",
+    "Progress",
+    "Result",
+    "as_csv",
+    "as_json",
+    "as_markdown",
+    "best",
+    "cells",
+    "check_folds",
+    "compare",
+    "summary",
+]
 
 #: Called with the name of the learner at work and the share of it that is done, ``None`` during the warm-up.
 Progress: TypeAlias = Callable[[str, float | None], Any]
@@ -345,7 +357,47 @@ def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tu
                 f"folds. Leave n_folds out."
             )
         return list(dataset.folds)
-    return stratified_splits(codes, n_folds, random_state)
+    check_folds(dataset.y, n_folds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)  # told with its name already
+        return stratified_splits(codes, n_folds, random_state)
+
+
+def check_folds(y: AnyArray, n_folds: int | None) -> None:
+    """Refuse folds, or a third to hold out, that classes have too few rows for; warn if it is only some classes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes.
+    n_folds : int or None
+        Number of stratified folds; ``None`` for a third of the rows that is held out.
+
+    Raises
+    ------
+    ValueError
+        If no class has a row for every fold, or one has a single row and none is left to hold out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.comparison import check_folds
+    >>> check_folds(np.array(["beach", "beach", "home"]), None)
+    Traceback (most recent call last):
+    ...
+    ValueError: the least populated class, 'home', has 1 row(s): none is left to hold out. ...
+    """
+    codes, classes = read_classes(y, len(y))
+    sizes = np.bincount(codes)
+    names, least, most = classes.tolist(), int(sizes.argmin()), int(sizes.max())
+    rare = f"the least populated class, {names[least]!r}, has {sizes[least]} row(s)"
+    if n_folds is None:
+        if sizes[least] < 2:
+            raise ValueError(f"{rare}: none is left to hold out. Leave it out, collect more rows, or ask for folds.")
+    elif most < n_folds:
+        raise ValueError(f"no class has a row for each of {n_folds} folds. Ask for at most {most} folds.")
+    elif sizes[least] < n_folds:
+        warnings.warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning, stacklevel=2)
 
 
 def _measure(

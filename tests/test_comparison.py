@@ -92,6 +92,17 @@ def test_seed_decides_the_split(weather, spy):
     assert not np.array_equal(first, other)
 
 
+def test_classes_that_are_rarer_than_folds_are_named(weather):
+    labels = np.array(["sun"] * 88 + ["rain"] * 2)
+    with pytest.warns(UserWarning, match="'rain', has 2 row") as caught:
+        compare(replace(weather, y=labels), ["NB ML"], n_folds=5)
+    assert [str(one.message) for one in caught if "class" in str(one.message)] == [
+        "the least populated class, 'rain', has 2 row(s), so not every one of 5 folds tests it."
+    ]
+    with pytest.raises(ValueError, match=r"no class has a row for each of 89 folds\. Ask for at most 88"):
+        compare(replace(weather, y=labels), ["NB ML"], n_folds=89)
+
+
 def test_cross_validation_averages_over_folds(weather, spy):
     entry, fits = spy
     (result,) = compare(weather, [entry], n_folds=3)
@@ -122,7 +133,7 @@ def test_own_split_is_used_and_not_to_be_overruled(weather):
         (["sun"] * 90, ["NB ML"], "one class only"),
         (["sun"] * 90, [], "name at least one learner"),
         (["sun", "rain"] * 45, ["NB MM"], "Did you mean 'NB ML'"),
-        (["sun"] * 89 + ["rain"], ["NB ML"], "least populated class"),
+        (["sun"] * 89 + ["rain"], ["NB ML"], "least populated class, 'rain', has 1 row"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(weather, y, learners, message):

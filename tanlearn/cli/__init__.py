@@ -5,6 +5,7 @@ them; where something is wrong, one line and an exit code. Typer and Rich, which
 everything here but this file.
 """
 
+import csv
 import os
 import sys
 
@@ -28,6 +29,7 @@ def main() -> None:
             sys.exit(f'tanlearn: the command line needs {error.name}. Install it with: pip install "tanlearn[cli]"')
         from tanlearn.cli.app import build_app
 
+        csv.field_size_limit(2**31 - 1)  # whole documents may stand in a field
         build_app()()
     except KeyboardInterrupt:  # before a command has begun
         sys.stderr.write("tanlearn: interrupted, nothing was written.\n")

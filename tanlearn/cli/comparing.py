@@ -16,7 +16,17 @@ from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.cli.learners import DEFAULT_LEARNERS, find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.tables import DropOption, EncodingOption, FormatOption, MissingOption, Reading, read_dataset
+from tanlearn.cli.tables import (
+    Decimal,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    FormatOption,
+    MissingOption,
+    Reading,
+    check_jobs,
+    read_dataset,
+)
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
 from tanlearn.data.datasets import Dataset
 
@@ -35,8 +45,12 @@ class Output(StrEnum):
 def compare(
     source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="As --data.", show_default=False)] = None,
     data: Annotated[
-        str, typer.Option(help="digits, openml:NAME, a file .npz, .csv, .tsv, .parquet or .feather, or - for a pipe.")
-    ] = "digits",
+        str | None,
+        typer.Option(
+            help="digits (the default), openml:NAME, a file .npz, .csv, .tsv, .parquet or .feather, or - for a pipe.",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
     learners: Annotated[
         list[str],
@@ -58,13 +72,17 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of splits and learners.")] = 0,
     jobs: Annotated[
-        int, typer.Option(help="Threads; -1 for all. Folds run side by side, so fits take longer than alone.")
+        int,
+        typer.Option(
+            help="Threads; -1 for all. Folds run side by side, so fits take longer than alone.", callback=check_jobs
+        ),
     ] = -1,
     output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,
     list_learners: Annotated[bool, typer.Option("--list", help="List the learners and stop.")] = False,
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
+    decimal: DecimalOption = Decimal.POINT,
 ) -> None:
     """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
     if list_learners:
@@ -72,7 +90,9 @@ def compare(
         return
     with plain_errors():
         find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
-        dataset = read_dataset(source or data, target, drop, Reading(format, encoding, missing))
+        if source is not None and data is not None:
+            raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
+        dataset = read_dataset(source or data or "digits", target, drop, Reading(format, encoding, missing, decimal))
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)
         if not learners:

@@ -17,9 +17,12 @@ from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
+    Decimal,
+    DecimalOption,
     DropOption,
     EncodingOption,
     FormatOption,
+    JobsOption,
     MissingOption,
     Reading,
     dataset_of,
@@ -27,7 +30,7 @@ from tanlearn.cli.tables import (
     is_table,
     read_dataset,
 )
-from tanlearn.comparison import Result, compare
+from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.table_files import TableFile, require_pandas
 
@@ -65,30 +68,35 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the learner, and of the folds.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
+    jobs: JobsOption = -1,
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
+    decimal: DecimalOption = Decimal.POINT,
 ) -> None:
     """Learn a model from a table, and write it to a file."""
-    reading = Reading(format, encoding, missing)
+    reading = Reading(format, encoding, missing, decimal)
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)
         if learner is not None:  # what is wrong with it is wrong now, and not after a large table is read
             _make(find_learner(learner), settings, seed, TableEncoder())
-        dataset: Dataset | None
+        dataset: Dataset | None = None
         if not is_table(data):
-            name, model, dataset = _learn(read_dataset(data, target, drop, reading), learner, settings, seed)
+            if chunk_rows:
+                raise ValueError(f"--chunk-rows reads tables in files by chunks, but {data} is none. Leave it out.")
+            dataset = read_dataset(data, target, drop, reading)
+            name, model = _learn(dataset, learner, settings, seed, folds)
         else:
             with reading.open(data) as table:
                 n_rows = _rows_a_chunk(table, chunk_rows)
                 if n_rows:
                     if folds is not None:
                         raise ValueError("--folds needs all rows in memory. Leave it out, or --chunk-rows 0.")
-                    name, model, dataset = _learn_chunks(table, target, drop, learner, settings, seed, n_rows)
+                    name, model = _learn_chunks(table, target, drop, learner, settings, seed, n_rows)
                 else:
-                    name, model, dataset = _learn(dataset_of(table, target, drop), learner, settings, seed)
+                    dataset = dataset_of(table, target, drop)
+                    name, model = _learn(dataset, learner, settings, seed, folds)
         model.save(output)
         typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({_size(output)})")
         if dataset is not None and folds is not None:
@@ -109,11 +117,16 @@ def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:
 def _make(entry: Learner, settings: list[str], seed: int, encoder: TableEncoder) -> tuple[str, Any]:
     """Return an unfitted estimator, and what it is called."""
     estimator = change(entry.make(random_state=seed, encoder=encoder), settings)
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        if hasattr(part, "_validate_params") and not isinstance(part, type):
+            part._validate_params()
     return (f"{entry.name} with {', '.join(settings)}" if settings else entry.name), estimator
 
 
-def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int) -> tuple[str, Any, Dataset]:
+def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int, folds: int | None) -> tuple[str, Any]:
     """Learn from a table in memory."""
+    if folds is not None and dataset.folds is None:
+        check_folds(dataset.y, folds)
     entry = named_learner(learner, int(np.prod(dataset.X.shape)))
     name, model = _make(entry, settings, seed, TableEncoder(discrete_features=dataset.discrete_features))
     # With names, so that predict finds columns of a file by theirs.
@@ -122,7 +135,6 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         X = require_pandas(f"fit {dataset.name}").DataFrame(X, columns=list(dataset.feature_names))
     started = time.perf_counter()
     with progress_bar(name) as draw:
-        draw(None)
         callback = "callback" in model.get_params(deep=False) and model.callback is None
         if callback:
             model.set_params(callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
@@ -130,7 +142,7 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         if callback:
             model.set_params(callback=None)
     _print_learnt(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)
-    return name, model, dataset
+    return name, model
 
 
 def _learn_chunks(
@@ -141,7 +153,7 @@ def _learn_chunks(
     settings: list[str],
     seed: int,
     n_rows: int,
-) -> tuple[str, Any, None]:
+) -> tuple[str, Any]:
     """Learn from a file chunk by chunk."""
     columns = feature_columns(table, target, drop)
     entry = LEARNERS["TAN-CMI ML"] if learner is None else named_learner(learner, 0)
@@ -151,7 +163,7 @@ def _learn_chunks(
     with progress_bar(name) as draw:
         n_samples = learn_by_chunks(table, str(target), columns, model, n_rows, draw)
     _print_learnt(Path(table.name).stem, n_samples, len(columns), model, time.perf_counter() - started)
-    return name, model, None
+    return name, model
 
 
 def _print_learnt(name: str, n_samples: int, n_features: int, model: Any, seconds: float) -> None:
@@ -167,7 +179,9 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
     """Cross-validate a model like this one, and print what to expect on new rows."""
 
     def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
-        return clone(model, safe=False).set_params(n_jobs=n_jobs)
+        twin = clone(model, safe=False).set_params(n_jobs=n_jobs)
+        alone = {"checkpoint": None, "warm_start": False}  # a fold must not go on with what others have learnt
+        return twin.set_params(**{name: alone[name] for name in alone if name in twin.get_params(deep=False)})
 
     with progress_bar(f"{name}, estimate", folds) as draw:
         splits = folds if dataset.folds is None else None

@@ -16,7 +16,16 @@ from rich.text import Text
 from tanlearn.cli.messages import nearest, note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
-from tanlearn.cli.tables import EncodingOption, FormatOption, MissingOption, Reading, labelled, listed
+from tanlearn.cli.tables import (
+    Decimal,
+    DecimalOption,
+    EncodingOption,
+    FormatOption,
+    MissingOption,
+    Reading,
+    labelled,
+    listed,
+)
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -48,6 +57,7 @@ def explain(
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006 - Typer makes a new list
+    decimal: DecimalOption = Decimal.POINT,
 ) -> None:
     """Say what speaks for the predicted class of a row, column by column."""
     with plain_errors():
@@ -56,7 +66,7 @@ def explain(
             raise ValueError(
                 f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
             )
-        shown, name, number = _row(file, row, Reading(format, encoding, missing))
+        shown, name, number = _row(file, row, Reading(format, encoding, missing, decimal))
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
         story = _story(file, frame, shown, against)
@@ -119,7 +129,7 @@ def _typed(text: str, is_text: bool) -> Any:
         return text or None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63: # as a float, a large integer would be rounded
+    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63:  # as a float, it would be rounded
         return int(text)
     try:
         return float(text) if text else None
@@ -254,6 +264,7 @@ def export_c(
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
+    decimal: DecimalOption = Decimal.POINT,
 ) -> None:
     """Write a model with tables of a few bits as one header of C99."""
     with plain_errors():
@@ -264,7 +275,7 @@ def export_c(
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
         X = y = None
         if rows is not None:
-            with Reading(format, encoding, missing).open(rows) as table:
+            with Reading(format, encoding, missing, decimal).open(rows) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")

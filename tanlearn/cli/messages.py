@@ -1,6 +1,7 @@
 """What is told beside the results, on the standard error: notes, errors in one line, and the exit codes."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +14,9 @@ __all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
 
 #: Exit codes, as shells have them: what cannot be had, Ctrl-C, and nobody reads on.
 _REFUSED, INTERRUPTED, _UNREAD = 2, 130, 141
+
+#: What is advised about columns in words for programs.
+_IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*")
 
 
 def note(text: str) -> None:
@@ -42,14 +46,15 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     Raises
     ------
     Exit
-        With 2 if something cannot be had (unless TANLEARN_TRACEBACK is set, for the error as it is), 130 after Ctrl-C, 141 if nobody reads the standard output.
+        With 2 if something cannot be had, unless TANLEARN_TRACEBACK is set and the error goes on as it is; 130
+        after Ctrl-C; 141 if nobody reads the standard output.
     """
-    told: set[str] = set()
+    told: set[tuple[str, int]] = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in told:
-            told.add(str(message))
-            note(f"note: {message}")
+    def show(message: Warning | str, category: Any, filename: str, lineno: int, *_: Any, **__: Any) -> None:
+        if (filename, lineno) not in told:  # folds repeat it, in other words
+            told.add((filename, lineno))
+            note(f"note: {_IN_PYTHON.sub('--drop leaves such a column out.', str(message))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -42,7 +42,8 @@ def check_output(output: str, *inputs: str | None) -> None:
     is_stream = path.absolute().as_posix().startswith(_STREAMS)
     if is_stream or (path.exists() and not path.is_file()):
         raise ValueError(
-            f"{output} is no regular file, which alone is written. Name another; predict takes - for the standard output."
+            f"{output} is no regular file, which alone is written. Name another output; predict takes - for the "
+            f"standard output."
         )
     if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):
         raise ValueError(f"{output} is read, so it cannot be written as well. Name another output.")

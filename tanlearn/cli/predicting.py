@@ -8,7 +8,16 @@ from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import table_ending, write_table
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.tables import EncodingOption, FormatOption, MissingOption, Reading, named_columns
+from tanlearn.cli.tables import (
+    Decimal,
+    DecimalOption,
+    EncodingOption,
+    FormatOption,
+    JobsOption,
+    MissingOption,
+    Reading,
+    named_columns,
+)
 
 __all__ = ["predict"]
 
@@ -29,17 +38,18 @@ def predict(
     keep: Annotated[
         list[str], typer.Option("--keep", help="Columns to copy from NEW, as an id; comma-separated or repeated.")
     ] = [],  # noqa: B006 - Typer makes a new list
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
+    jobs: JobsOption = -1,
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
+    decimal: DecimalOption = Decimal.POINT,
 ) -> None:
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
-        with Reading(format, encoding, missing).open(new) as table:
+        with Reading(format, encoding, missing, decimal).open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept)
             wanted = list(dict.fromkeys([*kept, *columns]))

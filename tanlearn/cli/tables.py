@@ -20,12 +20,16 @@ from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
 
 __all__ = [
+    "Decimal",
+    "DecimalOption",
     "DropOption",
     "EncodingOption",
     "FormatOption",
+    "JobsOption",
     "MissingOption",
     "Reading",
     "check_classes",
+    "check_jobs",
     "dataset_of",
     "feature_columns",
     "is_table",
@@ -38,6 +42,37 @@ __all__ = [
 ]
 
 TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  # type: ignore[misc]
+
+
+class Decimal(StrEnum):
+    """What ``--decimal`` may be."""
+
+    POINT = "."
+    COMMA = ","
+
+
+def check_jobs(jobs: int) -> int:
+    """Refuse no threads at all.
+
+    Parameters
+    ----------
+    jobs : int
+        What the user asks for.
+
+    Returns
+    -------
+    int
+        The same.
+
+    Raises
+    ------
+    BadParameter
+        If it is 0.
+    """
+    if jobs == 0:
+        raise typer.BadParameter("it must be a number of threads from 1, or -1 for all.")
+    return jobs
+
 
 _READING = "Reading tables"
 FormatOption: TypeAlias = Annotated[
@@ -53,6 +88,10 @@ MissingOption: TypeAlias = Annotated[
     list[str],
     typer.Option("--missing", help="Text that means a missing value, as '?'; repeatable.", rich_help_panel=_READING),
 ]
+DecimalOption: TypeAlias = Annotated[
+    Decimal, typer.Option("--decimal", help="Of text, what stands before fractions.", rich_help_panel=_READING)
+]
+JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 for all.", callback=check_jobs)]
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
 ]
@@ -73,11 +112,14 @@ class Reading:
         Of text.
     missing : sequence of str
         What else means that a value is missing.
+    decimal : {".", ","}
+        What stands before fractions.
     """
 
     format: Any
     encoding: str
     missing: Sequence[str]
+    decimal: str
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
@@ -92,7 +134,12 @@ class Reading:
         ------
         TableFile
         """
-        options: dict[str, Any] = {"format": self.format, "encoding": self.encoding, "missing": self.missing}
+        options: dict[str, Any] = {
+            "format": self.format,
+            "encoding": self.encoding,
+            "missing": self.missing,
+            "decimal": str(self.decimal),
+        }
         if source != "-" and not Path(source).is_fifo():
             yield open_table(source, **options)
             return
@@ -178,6 +225,8 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
     X, dates = dates_as_days(frame)
     note_dates(dates)
+    for name in columns:
+        _note_numbers_as_texts(X[name])
     note_suspects(X, y, str(target))
     return Dataset(Path(table.name).stem, X, y, columns)
 
@@ -329,6 +378,26 @@ def note_dates(names: Sequence[str]) -> None:
     """
     if names:
         note(f"dates count as days since 1970: {listed(names)}.")
+
+
+def _note_numbers_as_texts(column: Any) -> None:
+    """Say why a column of numbers is one of texts."""
+    import pandas as pd
+
+    if column.dtype.kind not in "OU" or pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return
+    texts = pd.Series(column.dropna().unique(), dtype=object)
+    others = texts[pd.to_numeric(texts, errors="coerce").isna()].tolist()
+    with_points = pd.to_numeric(texts.str.replace(",", ".", regex=False), errors="coerce")
+    if not others:
+        note(f"{column.name!r} holds digits with leading zeros, or numbers stored as texts: it counts as text.")
+    elif with_points.notna().sum() > len(texts) - len(others) and with_points.notna().mean() > 0.5:
+        note(f"{column.name!r} counts as text, for commas as in {others[0]!r}. --decimal , reads them as fractions.")
+    elif len(others) < len(texts) / 2:
+        note(
+            f"{column.name!r} counts as text: beside numbers it holds {listed([repr(one) for one in others], 3)}. "
+            f"--missing {others[0]!r} would make that a missing value."
+        )
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.command_line import plain
 
 import tanlearn
 from tanlearn import SoftHybrid, TANClassifier, comparison
@@ -158,6 +159,8 @@ def test_a_bad_table_is_one_line_and_no_model(run, tmp_path, name, chunks):
         (["-t", "buys", "-l", "TAN CMI ML"], "there is no learner 'TAN CMI ML'. Did you mean 'TAN-CMI ML'?"),
         (["-t", "buys", "--chunk-rows", "50", "-l", "nb hyb"], "NB HYB needs all rows at once"),
         (["-t", "buys", "--chunk-rows", "50", "--folds", "3"], "--folds needs all rows in memory"),
+        (["--set", "n_epochs=-3", "-l", "tan subset hyb"], "The 'n_epochs' parameter of TANClassifier must be"),
+        (["--set", "encoder__handle_unknown=x", "-l", "nb ml"], "The 'handle_unknown' parameter of TableEncoder must be"),
     ],
 )
 def test_a_wrong_option_is_one_line(run, shop, tmp_path, options, message):
@@ -174,6 +177,61 @@ def test_where_nothing_can_be_written_nothing_is_learnt(run, shop, tmp_path):
         assert done.exit_code == 2
         assert message in done.stderr
         assert "rows have no" not in done.stderr
+
+
+def test_folds_and_threads_are_checked_before_the_work(run, shop, tmp_path):
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "--folds", "299", "-o", tmp_path / "m.tan")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no class has a row for each of 299 folds. Ask for at most" in done.stderr
+    for command in (["fit", shop, "-t", "buys", "-o", tmp_path / "m.tan"], ["compare", shop, "-t", "buys"]):
+        done = run(*command, "--jobs", "0")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "it must be a number of threads from 1" in plain(done.stderr)
+    done = run("fit", "digits", "--chunk-rows", "50", "-o", tmp_path / "m.tan")
+    assert "--chunk-rows reads tables in files by chunks, but digits is none. Leave it out." in done.stderr
+    assert not (tmp_path / "m.tan").exists()
+
+
+def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
+    made = []
+    real = comparison.compare
+    monkeypatch.setattr(
+        fitting,
+        "compare",
+        lambda dataset, learners, **k: made.append(learners[0].make()) or real(dataset, learners, **k),
+    )
+    settings = ["--set", "n_epochs=2", "--set", f"checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
+    options = ["-t", "buys", "-l", "tan subset hyb", "--folds", "2", "-o", tmp_path / "m.tan"]
+    done = run("fit", shop, *options, *settings, "--set", "loss=SoftHybrid()")
+    assert done.exit_code == 0, done.output
+    ((twin,),) = (made,)
+    assert (twin.checkpoint, twin.warm_start, twin.n_epochs) == (None, False, 2)
+
+
+def test_why_numbers_are_texts_is_told(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"00{i % 7};{i},{i % 9};{'?' if i % 9 == 0 else i};{'ab'[i % 2]}" for i in range(60)]
+    path.write_text("zip;share;age;y\n" + "\n".join(rows) + "\n")
+    options = ["-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan"]
+    notes = run("fit", path, *options).stderr
+    assert "'zip' holds digits with leading zeros, or numbers stored as texts: it counts as text." in notes
+    assert "'share' counts as text, for commas as in '0,0'. --decimal , reads them as fractions." in notes
+    assert "'age' counts as text: beside numbers it holds '?'. --missing '?' would make that a missing" in notes
+    assert "'age' differs from row to row" not in notes
+    done = run("fit", path, *options, "--decimal", ",", "--missing", "?")
+    assert done.exit_code == 0
+    assert [known is None for known in tanlearn.load(tmp_path / "m.tan").encoder_.categories_] == [False, True, True]
+    assert "counts as text" not in done.stderr.replace("'zip'", "")[100:]
+
+
+def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"noise": rng.normal(size=200), "more": rng.normal(size=200), "y": [0, 1] * 100})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan", "--folds", "3")
+    assert done.exit_code == 0
+    (line,) = [line for line in done.stderr.splitlines() if "discretisation" in line]
+    assert line.endswith("by such a column alone. --drop leaves such a column out.")
 
 
 def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):

@@ -98,7 +98,7 @@ def test_nobody_reads_what_is_printed(slow, arguments):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="streams are closed by a shell")
-@pytest.mark.parametrize(("stream", "message"), [("<&-", "the standard input is cl"), (">&-", "the standard output is cl")])
+@pytest.mark.parametrize(("stream", "message"), [("<&-", "the standard input is"), (">&-", "the standard output is")])
 def test_closed_streams_are_one_line(slow, stream, message):
     fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
     subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
@@ -107,6 +107,12 @@ def test_closed_streams_are_one_line(slow, stream, message):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"tanlearn: {message}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_documents_may_stand_in_fields(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + f"{'u' * 200_000},a\nv,b\n" * 2)
+    command = [*COMMAND, "fit", "t.csv", "-t", "y", "-l", "nb ml", "-o", "m.tan"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
 def test_what_nobody_has_foreseen_is_one_line_that_says_how_to_see_more(run, model, shop, monkeypatch):

@@ -63,7 +63,9 @@ def test_spaces_around_names_and_values_do_not_count(write):
 
 
 def test_spaces_do_not_count_before_types_are_found(write):
-    frame = open_table(write("n,gap,flag,text,none\n1 ,? ,True , x,NA \n\t2\t,5\u00a0,False,y ,\n"), missing=["?"]).read()
+    frame = open_table(
+        write("n,gap,flag,text,none\n1 ,? ,True , x,NA \n\t2\t,5\u00a0,False,y ,\n"), missing=["?"]
+    ).read()
     assert frame["n"].tolist() == [1, 2]
     assert frame["n"].dtype.kind == "i"
     assert frame["gap"].isna().tolist() == [True, False]
@@ -102,10 +104,9 @@ def test_damaged_compressed_text_is_refused(write, compress):
     whole = compress.compress(text.encode())
     bad = text[:-20_000] + "\xe9" + text[-20_000:]
     name = {gzip: "t.csv.gz", bz2: "t.csv.bz2", lzma: "t.csv.xz"}[compress]
-    contents = [whole[: len(whole) // 2], compress.compress(bad.encode("latin-1"))[:-9]]
-    for place in (0, len(whole) // 3, len(whole) // 2, len(whole) - 6):
-        contents.append(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-    for content in contents:
+    places = (0, len(whole) // 3, len(whole) // 2, len(whole) - 6)
+    flipped = [whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :] for place in places]
+    for content in (whole[: len(whole) // 2], compress.compress(bad.encode("latin-1"))[:-9], *flipped):
         path = write(content, name)
         with pytest.raises(ValueError, match=r"cannot be read") as caught:
             open_table(path).read()
