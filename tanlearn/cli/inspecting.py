@@ -29,6 +29,7 @@ from tanlearn.cli.tables import (
 
 __all__ = ["describe", "explain", "export_c"]
 
+_HEADERS = (".h", ".hh", ".hpp")
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -270,6 +271,18 @@ def export_c(
     with plain_errors():
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
+        if Path(output).suffix.lower() not in _HEADERS:
+            raise ValueError(f"--output names a header, so it ends in {', '.join(_HEADERS)}; got {output!r}.")
+        if target is not None and rows is None:
+            raise ValueError("--target names a column of --rows. Give both, or leave it out.")
+        if bits is not None and isinstance(_bits(bits), int) and target is None:
+            raise ValueError(
+                f"bits={bits} leaves the split at the point open. Name both parts, as --bits 3,1, or rows with classes "
+                f"to choose by, with --rows and --target."
+            )
+        stem = Path(output).stem
+        if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
+            raise ValueError(f"{stem!r} is no name in C, of a letter and letters, digits or _. Say one with --name.")
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")

@@ -94,7 +94,7 @@ def table_ending(output: str, *inputs: str) -> str:
     return ending
 
 
-def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool) -> None:
+def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, texts: Sequence[str] = ()) -> None:
     """Write a table, now that all of it is there.
 
     Parameters
@@ -107,6 +107,8 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
         Of the path.
     has_index : bool
         Whether rows have names of their own.
+    texts : sequence of str
+        Columns that were read as texts, to be copied as they are; a format with types gets their numbers.
     """
     import pandas as pd
 
@@ -115,6 +117,7 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
         separator = "\t" if ending == ".tsv" else ","
         content = frame.to_csv(sep=separator, index=has_index, lineterminator="\n").encode()
     else:
+        frame = frame.assign(**{name: _typed(frame[name]) for name in texts})
         buffer = io.BytesIO()
         if ending == ".parquet":
             frame.to_parquet(buffer)
@@ -127,3 +130,12 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
         stream.flush()
     else:
         write_file(output, content, _FILE)
+
+
+def _typed(texts: Any) -> Any:
+    """Return a column of texts as numbers, if all of them are, and none has leading zeros."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(texts, errors="coerce")
+    is_code = texts.str.fullmatch(r"0\d+").fillna(False).astype(bool)
+    return texts if (numbers.isna() & texts.notna()).any() or is_code.any() else numbers

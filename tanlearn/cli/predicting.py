@@ -53,7 +53,8 @@ def predict(
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept)
             wanted = list(dict.fromkeys([*kept, *columns]))
-            texts = [*file.texts, *(name for name in kept if name not in columns)]
+            copied = [name for name in kept if name not in columns and table.format in ("csv", "tsv")]
+            texts = [*file.texts, *copied]
             parts, n_done = [], 0
             with progress_bar(f"predicting {table.name}") as draw:
                 for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
@@ -61,7 +62,7 @@ def predict(
                     parts.append(_predictions(file.classifier, rows, frame[kept], proba))
                     n_done += len(frame)
                     draw(None)
-        write_table(parts, output, ending, has_index=table.has_index)
+        write_table(parts, output, ending, has_index=table.has_index, texts=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
 

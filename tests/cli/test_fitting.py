@@ -160,7 +160,10 @@ def test_a_bad_table_is_one_line_and_no_model(run, tmp_path, name, chunks):
         (["-t", "buys", "--chunk-rows", "50", "-l", "nb hyb"], "NB HYB needs all rows at once"),
         (["-t", "buys", "--chunk-rows", "50", "--folds", "3"], "--folds needs all rows in memory"),
         (["--set", "n_epochs=-3", "-l", "tan subset hyb"], "The 'n_epochs' parameter of TANClassifier must be"),
-        (["--set", "encoder__handle_unknown=x", "-l", "nb ml"], "The 'handle_unknown' parameter of TableEncoder must be"),
+        (
+            ["--set", "encoder__handle_unknown=x", "-l", "nb ml"],
+            "The 'handle_unknown' parameter of TableEncoder must be",
+        ),
     ],
 )
 def test_a_wrong_option_is_one_line(run, shop, tmp_path, options, message):

@@ -163,6 +163,14 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
         ([], "C gets integers, and the tables of"),
         (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
         (["--bits", "4"], "bits=4 leaves the split"),
+        (["--bits", "4"], "with --rows and --target."),
+        (["--bits", "3,1", "--target", "buys"], "--target names a column of --rows. Give both, or leave it out."),
+        (["--bits", "3,1", "-o", "m"], "--output names a header, so it ends in .h, .hh, .hpp; got 'm'."),
+        (["--bits", "3,1", "-o", "m.c"], "--output names a header, so it ends in .h, .hh, .hpp; got 'm.c'."),
+        (
+            ["--bits", "3,1", "-o", "my-m.h"],
+            "'my-m' is no name in C, of a letter and letters, digits or",
+        ),
         (["--bits", "3,1", "--name", "0"], "name must begin with a letter"),
     ],
 )

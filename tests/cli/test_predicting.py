@@ -75,6 +75,21 @@ def test_predictions_are_written_as_their_ending_says(run, model, new, expected,
     assert found[["p_no", "p_yes"]].to_numpy().tolist() == expected[1].tolist()
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_columns_that_are_kept_have_their_types(run, model, new, tmp_path, ending):
+    frame = open_table(new).read()
+    frame.insert(0, "zip", [f"{i:05}" for i in range(300)])
+    frame.insert(0, "row", [*range(299), None])
+    frame.to_csv(new, index=False)
+    path = tmp_path / f"p.{ending}"
+    assert run("predict", model, new, "-o", path, "--keep", "id,zip,row").exit_code == 0
+    found = open_table(path).read()
+    assert found["zip"].tolist() == frame["zip"].tolist()
+    assert found["id"].tolist() == frame["id"].tolist()
+    assert found["row"].dtype.kind == "f"
+    assert found["row"][:299].tolist() == list(range(299))
+
+
 def test_a_pipe_in_and_a_pipe_out(run, model, new, expected):
     done = run("predict", model, "-", stdin=new.read_text())
     assert table(done.stdout)["prediction"].tolist() == expected[0]
