@@ -13,7 +13,7 @@ import numpy as np
 
 from tanlearn.baselines import LEARNERS
 from tanlearn.cli.messages import note
-from tanlearn.cli.tables import check_classes, labelled, note_dates
+from tanlearn.cli.tables import check_classes, labelled, note_dates, note_numbers_as_texts
 from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
 from tanlearn.data.table_files import TableFile, dates_as_days
 
@@ -136,8 +136,13 @@ def learn_by_chunks(
     ValueError
         If the table or a parameter breaks a rule.
     """
+    from pandas import Series
+
     plan = _scan(table, target, list(names), n_rows)
     note_dates([name for name, column in plan.columns.items() if column.kind == "date"])
+    for name, column in plan.columns.items():
+        if column.kind == "text":
+            note_numbers_as_texts(Series(column.categories(), name=name))
     if estimator.encoder.discrete_features == "auto":
         discrete = [column.categories() is not None for column in plan.columns.values()]
         estimator.set_params(encoder__discrete_features=np.array(discrete))

@@ -37,6 +37,7 @@ __all__ = [
     "listed",
     "named_columns",
     "note_dates",
+    "note_numbers_as_texts",
     "note_suspects",
     "read_dataset",
 ]
@@ -226,7 +227,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
     X, dates = dates_as_days(frame)
     note_dates(dates)
     for name in columns:
-        _note_numbers_as_texts(X[name])
+        note_numbers_as_texts(X[name])
     note_suspects(X, y, str(target))
     return Dataset(Path(table.name).stem, X, y, columns)
 
@@ -380,8 +381,14 @@ def note_dates(names: Sequence[str]) -> None:
         note(f"dates count as days since 1970: {listed(names)}.")
 
 
-def _note_numbers_as_texts(column: Any) -> None:
-    """Say why a column of numbers is one of texts."""
+def note_numbers_as_texts(column: Any) -> None:
+    """Say why a column of numbers is one of texts.
+
+    Parameters
+    ----------
+    column : Series
+        A column of any kind.
+    """
     import pandas as pd
 
     if column.dtype.kind not in "OU" or pd.api.types.infer_dtype(column, skipna=True) != "string":

@@ -119,13 +119,15 @@ def unmarked(series: Any) -> Any:
     Parameters
     ----------
     series : pandas Series
-        Texts and missing values, as pandas reads those of :class:`CheckedRows`.
+        A column as pandas reads it of :class:`CheckedRows`: of texts, or of anything else in another piece of the file.
 
     Returns
     -------
     pandas Series
     """
-    return series.str.removeprefix(_MARK)
+    from pandas.api.types import infer_dtype
+
+    return series.str.removeprefix(_MARK) if infer_dtype(series, skipna=True) == "string" else series
 
 
 def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:

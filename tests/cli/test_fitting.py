@@ -216,6 +216,7 @@ def test_why_numbers_are_texts_is_told(run, tmp_path):
     rows = [f"00{i % 7};{i},{i % 9};{'?' if i % 9 == 0 else i};{'ab'[i % 2]}" for i in range(60)]
     path.write_text("zip;share;age;y\n" + "\n".join(rows) + "\n")
     options = ["-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan"]
+    assert "'zip' holds digits" in run("fit", path, *options, "--chunk-rows", "20").stderr
     notes = run("fit", path, *options).stderr
     assert "'zip' holds digits with leading zeros, or numbers stored as texts: it counts as text." in notes
     assert "'share' counts as text, for commas as in '0,0'. --decimal , reads them as fractions." in notes
