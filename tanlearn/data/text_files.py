@@ -25,7 +25,7 @@ _MARK = "\x1f"
 
 
 class CheckedRows(io.TextIOBase):
-    """A text file for pandas: the rows after the header, without spaces around fields, each as long as the header.
+    r"""A text file for pandas: the rows after the header, without spaces around fields, each as long as the header.
 
     Parameters
     ----------
@@ -35,6 +35,14 @@ class CheckedRows(io.TextIOBase):
         What stands between two fields.
     missing : collection of str
         Fields that mean a missing value, whatever they look like.
+
+    Examples
+    --------
+    >>> import io
+    >>> from tanlearn.data.text_files import CheckedRows
+    >>> rows = CheckedRows(io.StringIO("sky , degrees\nsun ,  31\nrain, 12\n"), ",")
+    >>> rows.header, rows.read()
+    (['sky', 'degrees'], 'sun,31\nrain, 12\n')
     """
 
     def __init__(self, file: Any, separator: str, missing: Collection[str] = ()) -> None:
@@ -76,11 +84,31 @@ class CheckedRows(io.TextIOBase):
             raise ValueError(f"line {first}: {error}. Is a quote left open there?") from error
 
     def readable(self) -> bool:
-        """Return that there is something to read, which pandas asks for."""
+        """Return that there is something to read, which pandas asks for.
+
+        Returns
+        -------
+        bool
+        """
         return True
 
     def read(self, size: int | None = -1) -> str:
-        """Return whole rows, as many as make the size or a little more."""
+        """Return whole rows, as many as make the size or a little more.
+
+        Parameters
+        ----------
+        size : int, optional
+            Characters; by default, or below 0, all that are left.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If a row is longer or shorter than the header, or holds NUL characters.
+        """
         texts, n_characters = [], 0
         for text, record in self._records:
             # Most rows go to pandas as they are: writing all of them anew takes thrice the time.
