@@ -15,7 +15,7 @@ import typer
 
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import nearest, note
-from tanlearn.data.categories import LARGEST_EXACT
+from tanlearn.data.category_index import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
 

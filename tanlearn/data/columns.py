@@ -62,8 +62,8 @@ def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
     >>> age, town = read_columns([[31, "Graz"], [None, "Linz"]])
     >>> age.values, age.missing
     (array([31,  0]), array([False,  True]))
-    >>> town.values
-    array(['Graz', 'Linz'], dtype=object)
+    >>> town.values, town.categories
+    (array([0, 1]), array(['Graz', 'Linz'], dtype=object))
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
         return _from_numbers(X, None, n_jobs)

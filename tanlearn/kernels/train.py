@@ -454,7 +454,7 @@ def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def train_epoch(problem, parameters, steps, scratch, gaps=None):  # type: ignore[no-untyped-def]
+def train_epoch(problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
     """Train one epoch in place and return the sum of the batches' mean losses."""
     total = 0.0
     for s in range(steps.order.shape[0]):
