@@ -208,8 +208,7 @@ def find_categories(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
-    from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import find_categories
     >>> find_categories(read_columns([[3], [None], [1]])[0])
     array([1, 3])
@@ -255,10 +254,9 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
-    from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import encode_categories
     >>> from tanlearn.data.category_index import CategoryIndex
+    >>> from tanlearn.data.columns import read_columns
     >>> column = read_columns([["b"], ["a"], ["z"]])[0]
     >>> encode_categories(column, CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8), "missing")
     array([  1,   0, 255], dtype=uint8)
@@ -321,10 +319,9 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
-    from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import warn_of_unseen
     >>> from tanlearn.data.category_index import CategoryIndex
+    >>> from tanlearn.data.columns import read_columns
     >>> index = CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8)
     >>> warn_of_unseen(read_columns([["z"]]), [index], np.array([[255]], np.uint8))  # one row is no reason
     """
@@ -364,8 +361,7 @@ def distinct(column: Column) -> AnyArray:
 
     Examples
     --------
-    >>> from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
-    from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.categories import distinct
     >>> distinct(read_columns([[3], [None], [1], [3]])[0])
     array([1, 3])

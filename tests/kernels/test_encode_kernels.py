@@ -108,3 +108,10 @@ def test_positions_lie_in_rows_where_the_cells_do(order, chosen):
     found = [kernels.positions_of(tile, s, len(chosen), in_rows)[:3].tolist() for s in range(len(chosen))]
     expected = [[0, 2, 2], [1, 3, 0], [3, 1, 3]]  # beyond the last whole number others, then nan
     assert found == [expected[j] for j in chosen]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_positions_of_a_column_end_with_those_of_other_numbers(step):
+    x, out = np.array([4.0, 7.0, 3.0, np.nan, 6.0, 4.5, -1e300]), np.zeros(7, np.uint16)
+    kernels.column_positions(np.repeat(x, step)[::step], 4, 7, out)
+    assert out.tolist() == [0, 3, 3, 4, 2, 3, 3]
