@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra `cli`")
@@ -15,7 +16,7 @@ pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 from support.command_line import COMMAND, interrupt, plain
 
 import tanlearn
-from tanlearn import cli
+from tanlearn import NaiveBayesClassifier, cli
 from tanlearn.cli import predicting
 
 COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare"]
@@ -29,6 +30,12 @@ def slow(tmp_path):
     path = tmp_path / "slow.csv"
     np.savetxt(path, np.column_stack([X, X[:, 0] > 0]), fmt="%d", delimiter=",", header="a,b,c,d,y", comments="")
     return path
+
+
+def save_model(table):
+    """Write naive Bayes of a table beside it."""
+    X = pd.read_csv(table)
+    NaiveBayesClassifier().fit(X.drop(columns="y"), X["y"]).save(table.parent / "m.tan")
 
 
 def test_help_comes_without_arguments_and_names_the_commands(run):
@@ -85,11 +92,10 @@ def test_ctrl_c_in_a_fit_writes_nothing(slow):
     assert not (slow.parent / "m.tan").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["compare", "--list"], ["describe", "m.tan"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["compare", "--list"], ["describe", "m.tan"]])
 def test_nobody_reads_what_is_printed(slow, arguments):
     """Whoever prints it, Typer or Rich."""
-    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
-    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    save_model(slow)
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([*COMMAND, *arguments], cwd=slow.parent, stdout=writer, stderr=subprocess.PIPE, check=False)
@@ -100,8 +106,7 @@ def test_nobody_reads_what_is_printed(slow, arguments):
 @pytest.mark.skipif(sys.platform == "win32", reason="streams are closed by a shell")
 @pytest.mark.parametrize(("stream", "message"), [("<&-", "the standard input is"), (">&-", "the standard output is")])
 def test_closed_streams_are_one_line(slow, stream, message):
-    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
-    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    save_model(slow)
     command = f"{shlex.join([*COMMAND, 'predict', 'm.tan', '-' if '<' in stream else slow.name])} {stream}"
     done = subprocess.run(command, cwd=slow.parent, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
@@ -139,8 +144,7 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
 
 def test_nobody_reads_on(slow):
     """As head does: the reader goes before the output comes, and nothing is said of it."""
-    fitted = [*COMMAND, "fit", slow.name, "-t", "y", "-l", "nb ml", "-o", "m.tan"]
-    subprocess.run(fitted, cwd=slow.parent, check=True, capture_output=True)
+    save_model(slow)
     process = subprocess.Popen(
         [*COMMAND, "predict", "m.tan", "-"],
         cwd=slow.parent,

@@ -351,7 +351,7 @@ def test_what_finds_no_room_is_halved(backend, monkeypatch):
     """And an error that stays is that of each member."""
     init = CudaPopulation.__init__
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(n_epochs=2, batch_size=40, device="cuda")
+    estimator = TANClassifier(loss=Hybrid(), calibrate=False, n_epochs=2, batch_size=40, device="cuda")
     expected = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
     for most in (2, 0):
 
@@ -428,7 +428,8 @@ def test_small_memory_makes_small_populations(backend, monkeypatch):
 
     monkeypatch.setattr("tanlearn.search.runs.train_together", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(3)]
-    list(run_population(TANClassifier(n_epochs=2, device="cuda"), [make_part()], runs))
+    estimator = TANClassifier(loss=Hybrid(), calibrate=False, n_epochs=2, device="cuda")
+    list(run_population(estimator, [make_part()], runs))
     assert sizes == [1, 1, 1]
 
 
