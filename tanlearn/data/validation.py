@@ -146,12 +146,10 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
     # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
     y = plain(y)
     dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
-    labels, missing = column_or_1d(y, dtype=dtype, warn=True), None
-    if labels.dtype.kind != "U":
-        column = from_array(labels, "y")
-        labels, missing = column.values, column.missing
-        if column.categories is not None and missing is None:
-            labels = column.categories[labels]
+    column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
+    labels, missing = column.values, column.missing
+    if column.categories is not None:
+        labels = column.categories[labels]
     if n_samples is not None:
         _check_length("y", len(labels), n_samples)
     if missing is not None:
