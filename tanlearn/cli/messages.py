@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +11,8 @@ import typer
 
 __all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
 
-#: Exit codes, as shells have them: what cannot be had, Ctrl-C, and nobody reads on.
-_REFUSED, INTERRUPTED, _UNREAD = 2, 130, 141
+#: Exit codes, as shells have them: what cannot be had, and Ctrl-C.
+_REFUSED, INTERRUPTED = 2, 130
 
 #: What is advised about columns in words for programs.
 _IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*")
@@ -47,7 +46,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     ------
     Exit
         With 2 if something cannot be had, unless TANLEARN_TRACEBACK is set and the error goes on as it is; 130
-        after Ctrl-C; 141 if nobody reads the standard output.
+        after Ctrl-C.
     """
     told: set[tuple[str, int]] = set()
 
@@ -62,15 +61,11 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         warnings.showwarning = show
         try:
             yield
-        except BrokenPipeError:
-            # Python would complain when it closes the stream.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(_UNREAD) from None
+        except (BrokenPipeError, typer.Exit):  # if nobody reads the output, main() ends it
+            raise
         except KeyboardInterrupt:
             note(f"interrupted, {unfinished()}.")
             raise typer.Exit(INTERRUPTED) from None
-        except typer.Exit:
-            raise
         except Exception as error:
             if os.environ.get("TANLEARN_TRACEBACK"):
                 raise

@@ -10,6 +10,7 @@ import tanlearn
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import listed
 from tanlearn.data.table_files import TableFile, dates_as_days
+from tanlearn.data.text_files import holds_texts
 from tanlearn.files.description import feature_names
 
 __all__ = ["ModelArgument", "ModelFile"]
@@ -98,7 +99,7 @@ class ModelFile:
         frame, _ = dates_as_days(frame, self.continuous)
         for column in frame.columns:
             values = frame[column]
-            if column not in self.texts and values.dtype.kind in "OU" and pd.api.types.infer_dtype(values) == "string":
+            if column not in self.texts and holds_texts(values):
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())

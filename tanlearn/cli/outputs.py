@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from tanlearn.data.table_files import require_pyarrow
 from tanlearn.files.archive import Kind, write_file
 
 __all__ = ["check_output", "table_ending", "write_table"]
@@ -87,10 +88,7 @@ def table_ending(output: str, *inputs: str) -> str:
     if ending not in _ENDINGS:
         raise ValueError(f"--output must be - or end in {', '.join(_ENDINGS)}; got {output!r}.")
     if ending in (".parquet", ".feather"):
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise ImportError(f'{output} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
+        require_pyarrow(output)
     return ending
 
 

@@ -18,6 +18,7 @@ from tanlearn.cli.messages import nearest, note
 from tanlearn.data.category_index import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
+from tanlearn.data.text_files import holds_texts
 
 __all__ = [
     "Decimal",
@@ -391,7 +392,7 @@ def note_numbers_as_texts(column: Any) -> None:
     """
     import pandas as pd
 
-    if column.dtype.kind not in "OU" or pd.api.types.infer_dtype(column, skipna=True) != "string":
+    if not holds_texts(column):
         return
     texts = pd.Series(column.dropna().unique(), dtype=object)
     others = texts[pd.to_numeric(texts, errors="coerce").isna()].tolist()

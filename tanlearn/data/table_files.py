@@ -6,15 +6,16 @@ What cannot be read as it was meant is refused with its line.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.text_files import DAMAGED, CheckedRows, find_separator, open_text, undecodable, unmarked
+from tanlearn.data.text_files import DAMAGED, CheckedRows, find_separator, holds_texts, open_text, undecodable, unmarked
 
-__all__ = ["FORMATS", "TableFile", "dates_as_days", "open_table", "require_pandas"]
+__all__ = ["FORMATS", "TableFile", "dates_as_days", "open_table", "require_pandas", "require_pyarrow"]
 
 #: Formats by the endings of their files; text may be compressed besides.
 _ENDINGS = {
@@ -155,8 +156,6 @@ class TableFile:
                 if len(piece):
                     is_empty = False
                     yield piece[wanted]
-        except ImportError as error:
-            raise ImportError(f'{self.name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
@@ -194,11 +193,9 @@ class TableFile:
 
     def _binary(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
         """Yield a Parquet or Feather file."""
-        import pyarrow as pa
-        import pyarrow.dataset
-
+        pa = require_pyarrow(self.name)
         # One way for the whole and for pieces, so that both have the same types.
-        found, names = pyarrow.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
+        found, names = pa.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
         for name in columns:
             if pa.types.is_nested(found.schema.field(name).type):
                 raise ValueError(
@@ -373,11 +370,37 @@ def require_pandas(what: str) -> Any:
     ImportError
         If it is not installed.
     """
+    return _require("pandas", what)
+
+
+def require_pyarrow(what: str) -> Any:
+    """Return pyarrow, with what reads data sets.
+
+    Parameters
+    ----------
+    what : str
+        What needs it.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    _require("pyarrow.dataset", what)
+    return _require("pyarrow", what)
+
+
+def _require(module: str, what: str) -> Any:
+    """Return a module of the extra for frames."""
     try:
-        import pandas
+        return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f'{what} needs pandas. Install it with: pip install "tanlearn[frames]"') from error
-    return pandas
+        package = module.partition(".")[0]
+        raise ImportError(f'{what} needs {package}. Install it with: pip install "tanlearn[frames]"') from error
 
 
 def _format_of(path: Path) -> str:
@@ -395,12 +418,9 @@ def _format_of(path: Path) -> str:
 def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:
     """Return the columns of a Parquet or Feather file, and those that pandas takes for the index."""
     require_pandas(name)
+    pa = require_pyarrow(name)
     try:
-        import pyarrow.dataset
-
-        schema = pyarrow.dataset.dataset(path, format=found).schema
-    except ImportError as error:
-        raise ImportError(f'{name} needs pyarrow. Install it with: pip install "tanlearn[frames]"') from error
+        schema = pa.dataset.dataset(path, format=found).schema
     except (OSError, ValueError) as error:
         raise ValueError(f"{name} cannot be read: {error}") from error
     index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -423,10 +443,5 @@ def _exact(frame: Any, table: Any) -> Any:
 
 def _stripped(frame: Any) -> Any:
     """Return a table without spaces around its texts."""
-    pd = require_pandas("a table")
-    texts = {
-        name: frame[name].str.strip()
-        for name in frame.columns
-        if frame[name].dtype.kind in "OU" and pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
-    }
+    texts = {name: frame[name].str.strip() for name in frame.columns if holds_texts(frame[name])}
     return frame.assign(**texts) if texts else frame

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DAMAGED", "CheckedRows", "find_separator", "open_text", "undecodable", "unmarked"]
+__all__ = ["DAMAGED", "CheckedRows", "find_separator", "holds_texts", "open_text", "undecodable", "unmarked"]
 
 #: What reading raises of files whose bytes make no sense, besides ValueError; OSError is raised for gzip and bzip2.
 DAMAGED = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
@@ -153,9 +153,25 @@ def unmarked(series: Any) -> Any:
     -------
     pandas Series
     """
+    return series.str.removeprefix(_MARK) if holds_texts(series) else series
+
+
+def holds_texts(series: Any) -> bool:
+    """Return whether a column holds texts, and nothing else but gaps.
+
+    Parameters
+    ----------
+    series : pandas Series
+        A column of any kind.
+
+    Returns
+    -------
+    bool
+        False without a value.
+    """
     from pandas.api.types import infer_dtype
 
-    return series.str.removeprefix(_MARK) if infer_dtype(series, skipna=True) == "string" else series
+    return series.dtype.kind in "OU" and infer_dtype(series, skipna=True) == "string"
 
 
 def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
