@@ -15,8 +15,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.text import CText, signed_type, unsigned_type
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
 
@@ -145,13 +144,13 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
 
     Examples
     --------
-    >>> from tanlearn import TableEncoder
+    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
     >>> from tanlearn.c_export.encoder import column_kinds
     >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 9.0], ["b", 9.0], ["a", 0.3]], [0, 1, 1, 0])
     >>> [(kind.name, kind.values) for kind in column_kinds(encoder, ["letter", "size"], "int16")]
     [('strings', [b'a', b'b']), ('cuts', [4])]
     """
-    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (MDLPDiscretizer, type(None))
+    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []
     for categories, name in zip(encoder.categories_, names, strict=True):

@@ -148,7 +148,10 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
 
 def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
     """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
-    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    if estimator.encoder is not None:
+        encoder = clone(estimator.encoder)
+    else:  # searches are no classifiers, and take the same as most
+        encoder = getattr(estimator, "_default_encoder", lambda: TableEncoder(n_jobs=estimator.n_jobs))()
     estimator.encoder_ = encoder
     names = getattr(estimator, "feature_names_in_", None)
     codes: Codes = encoder.fit_columns(columns, y, weights, names=names)

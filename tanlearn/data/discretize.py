@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.columns import read_columns
-from tanlearn.data.numbers import NumberEncoder
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.cuts import CutDiscretizer, between
 from tanlearn.data.table import Column, Table
 from tanlearn.data.validation import read_classes, read_weights
 from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys
@@ -26,7 +22,7 @@ __all__ = ["MDLPDiscretizer"]
 _LARGEST_TABLE = 4
 
 
-class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MDLPDiscretizer(CutDiscretizer):
     """Discretise every feature where that tells the classes apart (Fayyad and Irani, 1993).
 
     A feature's values are cut in two where the class entropy of the two parts, E(A, T; S), is least, and the
@@ -72,40 +68,8 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[  0,   1, 255]], dtype=uint8)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
-
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MDLPDiscretizer:
-        """Find the cuts.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Finite numbers; NaN, None and the like mean missing.
-        y : array-like of shape (n_samples,)
-            Classes, at least two.
-        sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale, as the
-            MDL principle weighs rows against a description: a set of total weight below 2 is never cut.
-
-        Returns
-        -------
-        MDLPDiscretizer
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If X is empty or infinite somewhere, y lacks a class, or the weights are negative or all zero.
-        TypeError
-            If a column does not hold numbers.
-        """
-        self._validate_params()
-        columns = read_columns(X, n_jobs=self.n_jobs)
-        validate_data(self, X, y, skip_check_array=True)
-        return self.fit_columns(columns, list(range(len(columns))), y, sample_weight)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> MDLPDiscretizer:
         """Find the cuts of some columns that are read already.
@@ -142,51 +106,12 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns, weights = (columns, weights) if rows is None else (columns.take(rows), weights[rows])
             weights = None if (weights == 1).all() else weights
         by_class = np.argsort(codes.astype(np.uint16) if len(classes) < 2**16 else codes, kind="stable")  # by digits
-        self.n_features_in_ = len(chosen)
-        self.cut_points_ = in_threads(
-            lambda number: _cut_points(columns[number], codes, weights, by_class, len(classes)), chosen, self.n_jobs
+        self.restore(
+            in_threads(
+                lambda number: _cut_points(columns[number], codes, weights, by_class, len(classes)), chosen, self.n_jobs
+            )
         )
-        self.n_states_: IntArray = np.array([len(cuts) + 1 for cuts in self.cut_points_], dtype=np.intp)
         return self
-
-    def transform(self, X: Any) -> Codes:
-        """Return the number of the interval that every value lies in.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Finite numbers; NaN, None and the like mean missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for "missing"; in Fortran order.
-
-        Raises
-        ------
-        ValueError
-            If X has other columns than in ``fit``, or is infinite somewhere.
-        TypeError
-            If a column does not hold numbers.
-        """
-        check_is_fitted(self)
-        columns = read_columns(X, n_jobs=self.n_jobs)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
-        done = NumberEncoder([None] * len(codes), self.cut_points_, codes.dtype.type).encode(
-            columns, codes, self.n_jobs
-        )
-        for i in np.flatnonzero(~done):  # of no number: an error, unless nothing is there
-            columns[i].numbers()
-            codes[i] = missing_code(codes.dtype)
-        return codes.T
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 def _cut_points(
@@ -219,7 +144,7 @@ def _cut_points(
     tabulate_xlogx(scale, units)
     is_cut = np.zeros(max(n_sets - 1, 0), np.bool_)
     mdlp_cuts(start[: n_sets + 1], classes, weights, n_classes, scale, units, is_cut)
-    return _between(last[: n_sets - 1][is_cut], first[1:n_sets][is_cut])
+    return between(last[: n_sets - 1][is_cut], first[1:n_sets][is_cut])
 
 
 def _are_whole(weight: FloatArray) -> bool:
@@ -252,10 +177,3 @@ def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArr
         x, classes, other_x, other_classes = other_x, other_classes, x, classes
         runs = runs[::2]
     return x, classes
-
-
-def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return a cut, low <= cut < high, for every pair: its midpoint, or low where rounding leaves none."""
-    # Halves first: the sum of two large numbers, or their difference, may be infinite.
-    middle = low / 2 + high / 2
-    return np.where((low <= middle) & (middle < high), middle, low)

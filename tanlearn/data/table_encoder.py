@@ -21,11 +21,15 @@ from tanlearn.data.column_kinds import find_all_categories
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.numbers import NumberEncoder
+from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table import Panel, Table
 from tanlearn.data.validation import present_rows
 from tanlearn.kernels.encode import mean_of_states
 
-__all__ = ["TableEncoder"]
+__all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
+
+#: Discretisers whose cuts are all that there is to know of them; subclasses may encode otherwise.
+CUT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
 
 # A column has something to lose if no value takes more than this share of it.
 _LARGEST_SHARE = 0.9
@@ -314,7 +318,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if continuous:
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             discretizer = clone(unfitted)
-            if type(discretizer) is MDLPDiscretizer:
+            if type(discretizer) in CUT_DISCRETIZERS:
                 discretizer.fit_columns(columns, continuous, y, sample_weight)
             else:
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
@@ -359,7 +363,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if complete:
             return codes
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
-        if continuous and type(self.discretizer_) is MDLPDiscretizer:
+        if continuous and type(self.discretizer_) in CUT_DISCRETIZERS:
             for i in continuous:  # of no number: an error, unless nothing is there
                 columns[i].numbers()
                 codes[i] = missing_code(codes.dtype)
@@ -405,7 +409,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         dtype = codes_dtype(int(self.n_states_.max()))
         self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
         cuts: list[FloatArray | None] = [None] * len(categories)
-        if type(discretizer) is MDLPDiscretizer:
+        if type(discretizer) in CUT_DISCRETIZERS:
             for i, own in zip(np.flatnonzero(~self.is_discrete_), discretizer.cut_points_, strict=True):
                 cuts[i] = own
         self._numbers = NumberEncoder(self._indexes, cuts, dtype)

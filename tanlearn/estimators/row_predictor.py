@@ -11,8 +11,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import read_columns
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 from tanlearn.kernels.scores import score_row
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
@@ -73,7 +72,7 @@ class RowPredictor:
                 self._encoders.append(known.__getitem__)
                 if not _PLAIN.issuperset(map(type, known)):
                     self._others[i] = known
-            elif type(encoder.discretizer_) is MDLPDiscretizer:
+            elif type(encoder.discretizer_) in CUT_DISCRETIZERS:
                 self._encoders.append(_counter(next(cuts).tolist(), self._missing))
             else:
                 self._encoders.append(_unknown)

@@ -29,9 +29,10 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
   - ``classes``: the classes, an array or objects (see below), at least two, sorted;
   - ``feature_names``: a list of strings, one a column, or null;
   - ``encoder``: an object with ``parameters`` (of ``TableEncoder``), ``discretizer`` (the parameters of the fitted
-    ``MDLPDiscretizer``, or null if no column has cuts) and ``columns``: for every column an object. Either it has
-    ``categories``, an array of numbers or objects: a value equal to the k-th, counted from 0, has the code k, any other
-    is missing, or an error if ``handle_unknown`` among the parameters says so. Or it has ``cut_points``, an array of
+    ``MDLPDiscretizer``, or null if no column has cuts), ``discretizer_class``, ``"QuantileDiscretizer"`` if it is one
+    and left out otherwise, and ``columns``: for every column an object. Either it has ``categories``, an array of
+    numbers or objects: a value equal to the k-th, counted from 0, has the code k, any other is missing, or an error if
+    ``handle_unknown`` among the parameters says so. Or it has ``cut_points``, an array of
     increasing float64, the code of a number being how many cuts are below it, and ``typical_values``, a float64 for
     every code that stands for it where rows are drawn or completed, or nan. So a column has
     ``max(1, number of categories)`` or ``1 + number of cuts`` states, at most 65,535;
@@ -82,12 +83,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.categories import LARGEST_N_STATES
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.cuts import CutDiscretizer
+from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack, write_file
 from tanlearn.files.values import Reader, Writer, is_registered
 
 __all__ = ["encoder_columns", "load", "restore_encoder", "save"]
+
+_QUANTILES = "QuantileDiscretizer"
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -198,6 +202,7 @@ def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         "encoder": {
             "parameters": writer.parameters(encoder, "model.encoder_"),
             "discretizer": None if discretizer is None else writer.parameters(discretizer, "encoder_.discretizer_"),
+            **({"discretizer_class": _QUANTILES} if type(discretizer) is QuantileDiscretizer else {}),
             "columns": columns,
         },
         "state": {k: writer.encode(v, "model", k) for k, v in model._get_state().items()},
@@ -230,9 +235,12 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
 
 def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     """Return the fitted encoder."""
+    kind = description.pop("discretizer_class", "MDLPDiscretizer") if type(description) is dict else None
     parameters, discretizer, columns = fields(description, "parameters", "discretizer", "columns")
     encoder: TableEncoder = reader.restore("TableEncoder", parameters)
-    unfitted = None if discretizer is None else reader.restore("MDLPDiscretizer", discretizer)
+    if kind not in ("MDLPDiscretizer", _QUANTILES):
+        raise ValueError(f"discretizer_class is {kind!r}, but may be {_QUANTILES!r} only.")
+    unfitted = None if discretizer is None else reader.restore(kind, discretizer)
     if type(columns) is not list or not columns:
         raise ValueError("columns must be a list of at least one.")
     known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
@@ -261,17 +269,17 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
     Examples
     --------
-    >>> from tanlearn import TableEncoder
+    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
     >>> from tanlearn.files.models import encoder_columns
     >>> encoder_columns(TableEncoder().fit([[0.1], [9.0], [9.0], [0.3]], [0, 1, 1, 0]))
     [{'cut_points': array([4.65]), 'typical_values': array([0.2, 9. ])}]
     """
     discretizer = encoder.discretizer_
-    for part, known in ((encoder, TableEncoder), (discretizer, MDLPDiscretizer)):
-        if part is not None and type(part) is not known:
+    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
+        if part is not None and type(part) not in known:
             raise ExplainedError(
-                f"encoder_ encodes with {type(part).__name__}, but a file holds {known.__name__} only. Fit with that, "
-                f"or pickle the model."
+                f"encoder_ encodes with {type(part).__name__}, but a file holds {known[0].__name__} only. Fit with "
+                f"that, or pickle the model."
             )
     columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
     for i, (categories, typical) in enumerate(zip(encoder.categories_, encoder.typical_values_, strict=True)):
@@ -283,7 +291,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
 
 def restore_encoder(
-    encoder: TableEncoder, discretizer: MDLPDiscretizer | None, columns: list[dict[str, Any]]
+    encoder: TableEncoder, discretizer: CutDiscretizer | None, columns: list[dict[str, Any]]
 ) -> TableEncoder:
     """Fit an encoder to columns of which everything is known.
 
@@ -291,7 +299,7 @@ def restore_encoder(
     ----------
     encoder : TableEncoder
         Not fitted, with its parameters.
-    discretizer : MDLPDiscretizer or None
+    discretizer : MDLPDiscretizer, QuantileDiscretizer or None
         Not fitted; ``None`` if no column has cuts.
     columns : list of dict
         As :func:`encoder_columns` returns them; at least one.
@@ -309,7 +317,7 @@ def restore_encoder(
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn import TableEncoder
+    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
     >>> from tanlearn.files.models import restore_encoder
     >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).encode([[7], [3]])
     array([[1, 0]], dtype=uint8)
@@ -327,9 +335,7 @@ def restore_encoder(
             cut_points.append(_check_cuts(i, cuts))
             typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
-        discretizer.cut_points_ = cut_points
-        discretizer.n_features_in_ = len(cut_points)
-        discretizer.n_states_ = np.array([len(cuts) + 1 for cuts in cut_points], np.intp)
+        discretizer.restore(cut_points)
     return encoder.restore(categories, typical_values, discretizer)
 
 

@@ -1,0 +1,116 @@
+"""Fine cuts of continuous features at quantiles, for learners that merge intervals as they like."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.data.cuts import CutDiscretizer, between
+from tanlearn.data.table import Column, Table
+from tanlearn.data.validation import read_weights
+
+__all__ = ["QuantileDiscretizer"]
+
+#: Rows that quantiles are taken of: with more, the share of rows in an interval moves by less than a tenth of it.
+_MOST_ROWS = 2**18
+
+
+class QuantileDiscretizer(CutDiscretizer):
+    """Cut every feature into intervals of about equally many rows, or between all of its values if these are few.
+
+    A cut lies midway between two neighbouring training values, and a value equal to a cut belongs to the left. Of more
+    than 262,144 rows, evenly spaced ones decide. Missing values are left out when a feature is fitted, and stay
+    missing.
+
+    Parameters
+    ----------
+    max_bins : int, default=1024
+        Most intervals of a feature, from 2 to 65,535.
+    n_jobs : int, optional
+        Threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The result does
+        not depend on it.
+
+    Attributes
+    ----------
+    cut_points_ : list of ndarray of shape (n_states_[i] - 1,), float64
+        Increasing cuts of every feature.
+    n_states_ : ndarray of shape (n_features_in_,), intp
+        Number of intervals of every feature.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the table had names.
+
+    Examples
+    --------
+    >>> from tanlearn import QuantileDiscretizer
+    >>> X = [[1.0], [2.0], [3.0], [10.0], [11.0], [12.0]]
+    >>> QuantileDiscretizer(max_bins=3).fit(X, [0, 1, 0, 1, 0, 1]).cut_points_
+    [array([ 2.5, 10.5])]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **CutDiscretizer._parameter_constraints,
+        "max_bins": [Interval(Integral, 2, 2**16 - 1, closed="both")],
+    }
+
+    def __init__(self, *, max_bins: int = 1024, n_jobs: int | None = None) -> None:
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+
+    def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:
+        """Find the cuts of some columns that are read already.
+
+        Parameters
+        ----------
+        columns : Table
+            As :func:`tanlearn.data.columns.read_columns` reads it.
+        chosen : list of int
+            Numbers of columns, which become features in this order.
+        y : array-like of shape (n_samples,)
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            Numbers of repetitions; rows of weight 0 do not count.
+
+        Returns
+        -------
+        QuantileDiscretizer
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a column is infinite somewhere, or weights are negative or all zero.
+        TypeError
+            If a column does not hold numbers.
+        """
+        weights = read_weights(sample_weight, columns.n_samples)
+        step = -(-columns.n_samples // _MOST_ROWS)
+
+        def cut(number: int) -> FloatArray:
+            return _cut_points(columns[number], weights, step, self.max_bins)
+
+        self.restore(in_threads(cut, chosen, self.n_jobs))
+        return self
+
+
+def _cut_points(column: Column, weights: AnyArray | None, step: int, max_bins: int) -> FloatArray:
+    """Return the cuts of one feature."""
+    x = np.asarray(column.numbers()[::step], np.float64)
+    weights = np.ones(len(x)) if weights is None else weights[::step].astype(np.float64)
+    counts = weights > 0
+    if column.missing is not None:
+        counts &= ~column.missing[::step]
+    values, place = np.unique(x[counts], return_inverse=True)
+    if len(values) <= max_bins:
+        return between(values[:-1], values[1:])
+    reached = np.cumsum(np.bincount(place, weights[counts]))
+    # A cut lies after the first value that reaches a quantile; one that takes several of them is cut off once.
+    after = np.unique(np.searchsorted(reached, reached[-1] * np.arange(1, max_bins) / max_bins))
+    after = after[after < len(values) - 1]
+    return between(values[after], values[after + 1])

@@ -1,0 +1,64 @@
+"""Fine cuts at quantiles."""
+
+import numpy as np
+import pytest
+
+from tanlearn import QuantileDiscretizer, TableEncoder
+from tanlearn.data import quantiles
+
+
+def test_few_values_are_all_told_apart():
+    X = [[3.0, 0.5], [1.0, 0.5], [2.0, np.nan], [3.0, 0.5]]
+    found = QuantileDiscretizer().fit(X, [0, 1, 0, 1])
+    assert [cuts.tolist() for cuts in found.cut_points_] == [[1.5, 2.5], []]
+    assert found.n_states_.tolist() == [3, 1]
+    np.testing.assert_array_equal(found.transform([[1.5, 9], [2.6, np.nan]]), [[0, 0], [2, 255]])
+
+
+def test_intervals_hold_about_equally_many_rows():
+    rng = np.random.default_rng(0)
+    x = rng.exponential(size=5000)
+    codes = QuantileDiscretizer(max_bins=10).fit(x[:, np.newaxis], x > 1).transform(x[:, np.newaxis])[:, 0]
+    np.testing.assert_allclose(np.bincount(codes), 500, atol=1)
+
+
+def test_a_value_of_many_quantiles_is_cut_off_once():
+    x = np.append(np.zeros(90), np.arange(1, 11.0))
+    cuts = QuantileDiscretizer(max_bins=5).fit(x[:, np.newaxis], x > 0).cut_points_[0]
+    assert cuts.tolist() == [0.5]
+
+
+def test_weights_are_numbers_of_repetitions():
+    x = np.arange(8.0)
+    weights = np.array([1, 0, 4, 1, 2, 1, 1, 3])
+    found = QuantileDiscretizer(max_bins=4).fit(x[:, np.newaxis], x > 3, weights)
+    repeated = np.repeat(x, weights)
+    expected = QuantileDiscretizer(max_bins=4).fit(repeated[:, np.newaxis], repeated > 3)
+    np.testing.assert_array_equal(found.cut_points_[0], expected.cut_points_[0])
+
+
+def test_of_many_rows_evenly_spaced_ones_decide(monkeypatch):
+    monkeypatch.setattr(quantiles, "_MOST_ROWS", 100)
+    x = np.random.default_rng(0).random((950, 2))
+    found = QuantileDiscretizer(max_bins=8).fit(x, x[:, 0] > 0.5)
+    expected = QuantileDiscretizer(max_bins=8).fit(x[::10], x[::10, 0] > 0.5)
+    np.testing.assert_array_equal(found.cut_points_, expected.cut_points_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_encoder_takes_it_like_its_own(n_jobs):
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.random(200), rng.integers(0, 3, 200), rng.random(200)])
+    encoder = TableEncoder(discretizer=QuantileDiscretizer(max_bins=6, n_jobs=n_jobs), n_jobs=n_jobs).fit(
+        X, X[:, 0] > 0.5
+    )
+    assert encoder.n_states_.tolist() == [6, 3, 6]
+    codes = encoder.encode(X)
+    cuts = encoder.discretizer_.cut_points_
+    np.testing.assert_array_equal(codes[0], np.searchsorted(cuts[0], X[:, 0]))
+    np.testing.assert_array_equal(codes[2], np.searchsorted(cuts[1], X[:, 2]))
+
+
+def test_too_many_bins_are_refused():
+    with pytest.raises(ValueError, match="max_bins"):
+        QuantileDiscretizer(max_bins=1).fit([[1.0], [2.0]], [0, 1])
