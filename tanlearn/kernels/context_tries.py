@@ -1,0 +1,232 @@
+"""Families of many parents: probabilities over the contexts that were seen, smoothed from level to level.
+
+A context of level j is a set of samples that agree in the first j parents of a family. Its probabilities are those of
+the context that it is part of, corrected by its own counts (hierarchical smoothing),
+
+    P_j(x | y) = (n(x, y) + m P_j-1(x | y)) / (N(y) + m),
+
+so that log P_j is a sum of gains log(P_i / P_i-1) over levels i <= j, and a class that a context has not seen gains
+nothing there. Contexts form a trie: those that a context is split into have numbers one after the other.
+"""
+# Shapes: n samples, d features, C classes; k parents of a family, N contexts of it, that without parents first, level
+# by level; S samples that have the child. codes (d, n); y (n,); weight (n,); x (n,): codes of the child
+# codes from the number of a feature's values on are missing
+# level (N,); origin (N,): the context that each is part of; the samples of context g are
+# samples[level[g], begin[g]:end[g]], samples (k + 1, S)
+# those that context g is split into are children[g]:children[g + 1], branch (N,) the values that they are split by
+# of every context: its classes at class_start, its child's values at value_start, both ascending; at cell_start its
+# cells [value][class]
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tanlearn.kernels._jit import kernel
+
+
+class Contexts(NamedTuple):
+    """The contexts of a family, or of all families of a network, and what they have seen."""
+
+    children: Any  # (N + 1,)
+    branch: Any  # (N,)
+    class_start: Any  # (N + 1,)
+    classes: Any
+    value_start: Any  # (N + 1,)
+    values: Any
+    cell_start: Any  # (N + 1,)
+
+
+class Parts(NamedTuple):
+    """Which samples contexts are of."""
+
+    samples: Any  # (k + 1, S)
+    level: Any  # (N,)
+    origin: Any  # (N,)
+    begin: Any  # (N,)
+    end: Any  # (N,)
+
+
+@kernel
+def refine_context(values, n_values, least, g, n_contexts, parts, count, branch):  # type: ignore[no-untyped-def]
+    """Split a context by one more parent; parts of fewer than ``least`` samples are left out. Return the new number.
+
+    count (n_values,) is scratch.
+    """
+    level, place = parts.level[g] + 1, parts.begin[g]
+    samples, out = parts.samples[level - 1], parts.samples[level]
+    for v in range(n_values):
+        count[v] = 0
+    for s in range(parts.begin[g], parts.end[g]):
+        v = values[samples[s]]
+        if v < n_values:
+            count[v] += 1
+    for v in range(n_values):
+        size = count[v]
+        count[v] = -1
+        if size >= least:
+            count[v] = place
+            parts.level[n_contexts], parts.origin[n_contexts] = level, g
+            parts.begin[n_contexts], parts.end[n_contexts] = place, place + size
+            branch[n_contexts] = v
+            n_contexts += 1
+            place += size
+    for s in range(parts.begin[g], parts.end[g]):
+        v = values[samples[s]]
+        if v < n_values and count[v] >= 0:
+            out[count[v]] = samples[s]
+            count[v] += 1
+    return n_contexts
+
+
+@kernel
+def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-untyped-def]
+    """Write which classes and values a context has seen, and where its cells are to lie; the first has all.
+
+    has_class (C,) and has_value (values of the child,) are False before and after.
+    """
+    samples = parts.samples[parts.level[g]]
+    for s in range(parts.begin[g], parts.end[g]):
+        has_class[y[samples[s]]] = True
+        has_value[x[samples[s]]] = True
+    n_classes, n_values = own.class_start[g], own.value_start[g]
+    for c in range(has_class.shape[0]):
+        if has_class[c] or g == 0:
+            has_class[c] = False
+            own.classes[n_classes] = c
+            n_classes += 1
+    for v in range(has_value.shape[0]):
+        if has_value[v] or g == 0:
+            has_value[v] = False
+            own.values[n_values] = v
+            n_values += 1
+    n_cells = (n_classes - own.class_start[g]) * (n_values - own.value_start[g])
+    own.class_start[g + 1], own.value_start[g + 1] = n_classes, n_values
+    own.cell_start[g + 1] = own.cell_start[g] + n_cells
+
+
+@kernel
+def grow_contexts(codes, n_states, y, child, parents, least, parts, has_class, has_value, count, own):  # type: ignore[no-untyped-def]
+    """Split the samples of a family by its parents, one after the other; return the number of contexts.
+
+    parts has the first context; has_class (C,), has_value (values of the child,), both False, and count (most values
+    of a parent,) are scratch.
+    """
+    n_contexts, g = 1, 0
+    own.class_start[0] = own.value_start[0] = own.cell_start[0] = own.branch[0] = 0
+    while g < n_contexts:
+        list_context(codes[child], y, g, parts, has_class, has_value, own)
+        own.children[g] = n_contexts
+        level = parts.level[g]
+        if level < parents.shape[0]:
+            j = parents[level]
+            n_contexts = refine_context(codes[j], n_states[j], least, g, n_contexts, parts, count, own.branch)
+        g += 1
+    own.children[n_contexts] = n_contexts
+    return n_contexts
+
+
+@kernel
+def smooth_contexts(  # type: ignore[no-untyped-def]
+    x, y, weight, m, n_contexts, parts, own, class_place, value_place, total, cells, ratio, unseen
+):
+    """Write P_j of all cells, the ratio to P_j-1, and the ratio of the values that a context has not seen.
+
+    class_place, total (C,) and value_place (values of the child,) are scratch.
+    """
+    for g in range(n_contexts):
+        classes = own.classes[own.class_start[g] : own.class_start[g + 1]]
+        values = own.values[own.value_start[g] : own.value_start[g + 1]]
+        begin, width = own.cell_start[g], classes.shape[0]
+        for i in range(width):
+            class_place[classes[i]] = i
+            total[i] = 0.0
+        for j in range(values.shape[0]):
+            value_place[values[j]] = j
+        for q in range(begin, own.cell_start[g + 1]):
+            cells[q] = 0.0
+        samples = parts.samples[parts.level[g]]
+        for s in range(parts.begin[g], parts.end[g]):
+            r = samples[s]
+            i = class_place[y[r]]
+            cells[begin + value_place[x[r]] * width + i] += weight[r]
+            total[i] += weight[r]
+        for i in range(width):
+            unseen[own.class_start[g] + i] = m / (total[i] + m)
+        if g == 0:
+            for q in range(begin, own.cell_start[1]):
+                cells[q] = (cells[q] + m / values.shape[0]) / (total[q % width] + m)
+                ratio[q] = cells[q]
+            continue
+        # What a context has seen, the one that it is part of has seen, too: two ascending lists, one within the other.
+        o = parts.origin[g]
+        place = own.class_start[o]
+        for i in range(width):
+            while own.classes[place] != classes[i]:
+                place += 1
+            class_place[i] = place - own.class_start[o]
+        width_above = own.class_start[o + 1] - own.class_start[o]
+        place = own.value_start[o]
+        for j in range(values.shape[0]):
+            while own.values[place] != values[j]:
+                place += 1
+            row = own.cell_start[o] + (place - own.value_start[o]) * width_above
+            for i in range(width):
+                q = begin + j * width + i
+                before = cells[row + class_place[i]]
+                cells[q] = (cells[q] + m * before) / (total[i] + m)
+                ratio[q] = cells[q] / before
+
+
+@kernel
+def first_from(values, first, last, value):  # type: ignore[no-untyped-def]
+    """Return where the first of ascending values[first:last] that is not below a value stands; last if none is."""
+    while first < last:
+        middle = (first + last) // 2
+        if values[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@kernel
+def add_context_scores(  # type: ignore[no-untyped-def]
+    codes, n_states, root, child, parents, known, gain, unseen, weight, slot, scores
+):
+    """Add the weighted gains of all levels of families to scores (slots, n, C).
+
+    codes (d, n) and n_states (d,): a child that is missing says nothing, and what depends on a parent that is missing,
+    or on a context that was not seen, is left out. root, child (F,) and parents (F, k), -1 for none, are of the
+    families; weight and slot (F, k + 1): of every level of every family, its weight and where its gain goes.
+    """
+    n, n_levels = codes.shape[1], parents.shape[1] + 1
+    for f in range(root.shape[0]):
+        x = codes[child[f]]
+        n_values = n_states[child[f]]
+        for r in range(n):
+            if x[r] >= n_values:
+                continue
+            node, is_seen = root[f], True
+            for level in range(n_levels):
+                if level > 0:
+                    if parents[f, level - 1] < 0:
+                        break
+                    value = codes[parents[f, level - 1], r]
+                    end = known.children[node + 1]
+                    node = first_from(known.branch, known.children[node], end, value)
+                    if node == end or known.branch[node] != value:
+                        break
+                out, w = scores[slot[f, level], r], weight[f, level]
+                first, last = known.class_start[node], known.class_start[node + 1]
+                if is_seen:
+                    end = known.value_start[node + 1]
+                    place = first_from(known.values, known.value_start[node], end, x[r])
+                    is_seen = place < end and known.values[place] == x[r]
+                    if is_seen:
+                        cell = known.cell_start[node] + (place - known.value_start[node]) * (last - first)
+                        for q in range(first, last):
+                            out[known.classes[q]] += w * gain[cell]
+                            cell += 1
+                        continue
+                for q in range(first, last):
+                    out[known.classes[q]] += w * unseen[q]

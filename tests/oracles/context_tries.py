@@ -1,0 +1,48 @@
+"""Hierarchical smoothing, context by context, from nothing but rows."""
+
+import math
+
+
+def gains(rows, y, weights, n_states, n_classes, child, parents, m, least, row):
+    """Return log P_j - log P_j-1 of a row's value, level by level, each a list over classes; none if it has no child.
+
+    ``rows`` are lists of codes, which are missing from ``n_states`` on. A level needs ``least`` rows that agree with
+    the row in the parents up to there.
+    """
+    value, found = row[child], []
+    if value >= n_states[child]:
+        return found
+    inside = [r for r in range(len(rows)) if rows[r][child] < n_states[child]]
+    before = [1.0 / n_states[child]] * n_classes
+    for level in range(len(parents) + 1):
+        if level:
+            j = parents[level - 1]
+            if row[j] >= n_states[j]:
+                break
+            inside = [r for r in inside if rows[r][j] == row[j]]
+            if len(inside) < least:
+                break
+        now = []
+        for c in range(n_classes):
+            seen = sum(weights[r] for r in inside if y[r] == c)
+            same = sum(weights[r] for r in inside if y[r] == c and rows[r][child] == value)
+            now.append((same + m * before[c]) / (seen + m))
+        found.append([math.log(a / b) if level else math.log(a) for a, b in zip(now, before, strict=True)])
+        before = now
+    return found
+
+
+def entropy_units(counts):
+    """Return n times the class entropy of counts [value][class], in nats."""
+    by_class = [sum(column) for column in zip(*counts, strict=True)]
+    total = sum(by_class)
+    return sum(-n * math.log(n / total) for n in by_class if n)
+
+
+def best_cut(counts, first, last):
+    """Return the gain of every cut of counts[first:last], by the value that it comes after."""
+    whole = entropy_units(counts[first:last])
+    return {
+        v: whole - entropy_units(counts[first : v + 1]) - entropy_units(counts[v + 1 : last])
+        for v in range(first, last - 1)
+    }
