@@ -3,7 +3,9 @@
 from tanlearn.data.categories import CategoryEncoder
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LBFGS",
+    "BayesForestClassifier",
     "BayesNetClassifier",
     "Calibration",
     "CandidateSets",
@@ -56,6 +59,7 @@ __all__ = [
     "Margin",
     "MaximumLikelihood",
     "NaiveBayesClassifier",
+    "QuantileDiscretizer",
     "SoftHybrid",
     "StochasticGradient",
     "Structure",

@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import (
+    BayesForestClassifier,
     BayesNetClassifier,
     CategoryEncoder,
     ConjugateGradient,
@@ -48,7 +49,13 @@ COUNTS = {
         "the data), and to forget the rows of fit in silence would be worse"
     ),
 }
+FOLDS = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "folds are dealt, and bootstrap samples drawn, row by row, so repeating a row changes both"
+    ),
+}
 EXPECTED = {
+    BayesForestClassifier: FOLDS,
     **dict.fromkeys((TANClassifier, TANSearchCV), GRADIENT),
     **dict.fromkeys((NaiveBayesClassifier, BayesNetClassifier, AODEClassifier), COUNTS),
 }
@@ -57,6 +64,7 @@ ESTIMATORS = [
     NaiveBayesClassifier(),
     BayesNetClassifier(structure=ChowLiu()),
     AODEClassifier(),
+    BayesForestClassifier(n_estimators=4, random_state=0),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
     TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
 ]

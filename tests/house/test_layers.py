@@ -19,7 +19,7 @@ RANKS = (
     {"data"},
     {"network"},
     {"files"},
-    {"c_export", "training"},
+    {"c_export", "forest", "training"},
     {"parameters"},
     {"estimators"},
     {"baselines", "search"},

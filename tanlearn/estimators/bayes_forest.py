@@ -1,0 +1,229 @@
+"""The forest: random k-dependence networks, counted, and weighed by rows that they have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from tanlearn._typing import Codes, FloatArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.base import Classifier
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.learning import Settings, learn_forest
+from tanlearn.forest.members import Grain
+from tanlearn.forest.state import from_state, to_state
+from tanlearn.network.structures import Structure
+
+__all__ = ["BayesForestClassifier"]
+
+
+def _is_joint(forest: Any) -> bool:
+    """Refuse what only a joint distribution has."""
+    raise AttributeError(
+        f"{type(forest).__name__} is trained for classes given features, and says nothing of how likely the features "
+        f"are. Use predict_log_proba, or a network such as NaiveBayesClassifier."
+    )
+
+
+class BayesForestClassifier(Classifier):
+    """A forest of random Bayesian networks: the first choice where a table is to be predicted, and not read.
+
+    Every member cuts numbers otherwise, draws an order of the features, and gives each up to ``max_parents`` of the
+    earlier ones as parents: of those drawn, the ones that say most about it given the class. Its probabilities are
+    counts over the combinations of parents that occur, smoothed from level to level (one parent more a level). Then
+    all is grown again without every fold, and what these twins say of rows that they have not seen decides how much
+    levels, features, and single families count, by conditional likelihood. Nothing is held out of the forest itself.
+
+    Parameters
+    ----------
+    n_estimators : int, default=32
+        Members. More are better where classes are a function of many features, and cost in proportion.
+    max_parents : int, default=6
+        Most parents of a feature, from 0.
+    max_features : float, default=0.5
+        Share of the earlier features that are drawn as candidates for parents, at most 32 of them.
+    n_cuts : tuple of int, default=(3, 15)
+        Fewest and most cuts of a continuous feature in a member; each is drawn. Half of the features are cut where
+        that takes most class entropy away in a bootstrap sample, the others anywhere.
+    smoothing : float, default=1.0
+        m of hierarchical smoothing: how many rows a level's parent is worth.
+    min_samples : int, default=5
+        Rows that a combination of parents has at least, to be counted by itself.
+    weights : {"auto", "shared"} or None, default="auto"
+        "shared" weighs levels and features; "auto" families one by one, too, where left-out rows are better off. With
+        None the members' probabilities are averaged, of the number of parents that left-out rows are best off with.
+    n_folds : int, default=5
+        Folds that are left out to find weights; there are never more than rows.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, where they are others than in training.
+    encoder : TableEncoder, optional
+        How raw columns become codes; by default one that cuts numbers finely, at up to 1,023 quantiles.
+    device : {"cpu"}, default="cpu"
+        There are no kernels for others.
+    n_jobs : int, optional
+        Threads, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Where members and folds are drawn from.
+    verbose : int, default=0
+        With 1, what left-out rows say of every set of weights is printed.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        Members and weights.
+    structures_ : list of Structure
+        Who depends on whom, of every member.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` had any.
+    n_parameters_ : int
+        Numbers that predictions are sums of.
+
+    Notes
+    -----
+    Where a column has gaps in training, "missing" is a value like others: that something was not asked may say more
+    than the answer. Where it has none, a missing child says nothing, and a missing parent ends the levels there.
+
+    References
+    ----------
+    Sahami: Learning limited dependence Bayesian classifiers. KDD 1996. Zaidi, Webb et al.: Efficient parameter learning
+    of Bayesian network classifiers. Machine Learning 106, 2017 (discriminative weights of generative parameters).
+    Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using hierarchical
+    Dirichlet processes. Machine Learning 107, 2018 (smoothing from level to level).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import BayesForestClassifier
+    >>> X = np.random.default_rng(0).integers(0, 2, (300, 4))
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features say anything
+    >>> model = BayesForestClassifier(n_estimators=16, random_state=0).fit(X[:200], y[:200])
+    >>> model.score(X[200:], y[200:])
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_parents": [Interval(Integral, 0, None, closed="left")],
+        "max_features": [Interval(Real, 0, 1, closed="both")],
+        "n_cuts": [tuple],
+        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "min_samples": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions({"auto", "shared"}), None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
+        "device": [StrOptions({"cpu"})],
+    }
+    forest_: Forest
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 32,
+        max_parents: int = 6,
+        max_features: float = 0.5,
+        n_cuts: tuple[int, int] = (3, 15),
+        smoothing: float = 1.0,
+        min_samples: int = 5,
+        weights: str | None = "auto",
+        n_folds: int = 5,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_parents = max_parents
+        self.max_features = max_features
+        self.n_cuts = n_cuts
+        self.smoothing = smoothing
+        self.min_samples = min_samples
+        self.weights = weights
+        self.n_folds = n_folds
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default_encoder(self) -> TableEncoder:
+        """Return an encoder that leaves it to the members where to cut."""
+        return TableEncoder(discretizer=QuantileDiscretizer(n_jobs=self.n_jobs), n_jobs=self.n_jobs)
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Grow the forest, and weigh it."""
+        low, high = self._read_n_cuts()
+        grain = Grain(n_cuts=(low, high), candidates=float(self.max_features), max_parents=int(self.max_parents))
+        settings = Settings(
+            n_members=int(self.n_estimators),
+            grain=grain,
+            smoothing=float(self.smoothing),
+            min_samples=int(self.min_samples),
+            weights=self.weights,
+            n_folds=min(int(self.n_folds), data.n_samples),
+        )
+        encoder = getattr(self, "encoder_", None)  # codes of unknown origin have no order
+        is_ordered = np.zeros(data.n_features, np.bool_) if encoder is None else ~encoder.is_discrete_
+        say = print if self.verbose else lambda message: None
+        self.forest_ = learn_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, say=say)
+
+    def _read_n_cuts(self) -> tuple[int, int]:
+        """Return the fewest and most cuts if they are two numbers in order."""
+        whole = len(self.n_cuts) == 2 and all(isinstance(n, Integral) for n in self.n_cuts)
+        if not whole or not 1 <= self.n_cuts[0] <= self.n_cuts[1]:
+            raise ValueError(f"n_cuts must be two numbers from 1, the fewest and the most cuts, got {self.n_cuts!r}.")
+        return int(self.n_cuts[0]), int(self.n_cuts[1])
+
+    def _log_joint(self, codes: Codes) -> FloatArray:
+        """Return logarithms of what is proportional to the probabilities of the classes."""
+        return self.forest_.log_scores(codes, n_jobs=self.n_jobs)
+
+    @available_if(_is_joint)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: Any) -> FloatArray:
+        """Not available: a forest says nothing of how likely features are."""
+        raise NotImplementedError
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Take other class probabilities in place of the frequencies in training."""
+        self.forest_ = replace(self.forest_, shift=log_prior - self.forest_.log_frequency)
+
+    @property
+    def structures_(self) -> list[Structure]:
+        """Who depends on whom, of every member."""
+        return [Structure(member.tables.parents) for member in self.forest_.members]
+
+    @property
+    def n_parameters_(self) -> int:
+        """Numbers that predictions are sums of."""
+        return sum(member.tables.gain.size + member.tables.unseen.size for member in self.forest_.members)
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        return to_state(self.forest_)
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        self.forest_ = from_state(state, self.encoder_.n_states_, len(self.classes_))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "forest_") and hasattr(self, "encoder_")

@@ -1,0 +1,129 @@
+"""A forest: its members, and how much each level of each family of each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tanlearn._threads import in_blocks
+from tanlearn._typing import AnyArray, Codes, FloatArray
+from tanlearn.forest.member import Member
+from tanlearn.kernels.mathematics import exp_all, log_all
+
+__all__ = ["Forest", "average_proba", "softmax"]
+
+#: Rows a block: their scores and codes stay in the second-level cache while all members go through them.
+_BLOCK = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Members, weighted one by one, or averaged.
+
+    Parameters
+    ----------
+    members : list of Member
+        Networks.
+    log_prior : ndarray of shape (n_classes,)
+        What is added to the scores of all rows, or of every member.
+    log_frequency : ndarray of shape (n_classes,)
+        Log-probabilities of the classes in training.
+    shift : ndarray of shape (n_classes,)
+        What is added to logarithms of probabilities: where classes are more or less frequent than in training.
+    weights : ndarray of shape (n_members, n_features, n_levels)
+        Of every level of every family.
+    doubt : float
+        Share of rows whose class is anybody's guess.
+    is_average : bool
+        Whether members make probabilities each, which are averaged; otherwise their scores are added.
+    """
+
+    members: list[Member]
+    log_prior: FloatArray
+    log_frequency: FloatArray
+    shift: FloatArray
+    weights: FloatArray
+    doubt: float
+    is_average: bool
+
+    def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the logarithms of what is proportional to the probabilities of the classes.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+            As the encoder makes them.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        n_rows, n_classes = codes.shape[1], len(self.log_prior)
+        out = np.empty((n_rows, n_classes))
+        slots = np.zeros(self.weights.shape[1:], np.intp)
+
+        def score(first: int, last: int) -> None:
+            block = np.ascontiguousarray(codes[:, first:last])
+            if self.is_average:
+                p = average_proba(self.members, block, self.weights, self.log_prior)
+            else:
+                scores = np.empty((1, last - first, n_classes))
+                scores[:] = self.log_prior
+                for member, weight in zip(self.members, self.weights, strict=True):
+                    member.add_scores(block, weight, slots, scores)
+                p = softmax(scores[0])
+            p *= 1.0 - self.doubt
+            p += self.doubt / n_classes
+            log_all(p.ravel(), p.ravel())
+            out[first:last] = p + self.shift
+
+        in_blocks(score, n_rows, _BLOCK, n_jobs)
+        return out
+
+
+def average_proba(members: Sequence[Member], codes: Codes, weights: FloatArray, log_prior: FloatArray) -> FloatArray:
+    """Return the mean of the probabilities that every member gives the classes.
+
+    Parameters
+    ----------
+    members : sequence of Member
+    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+        As the encoder makes them.
+    weights : ndarray of shape (n_members, n_features, n_levels)
+    log_prior : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+    """
+    mean = np.zeros((codes.shape[1], len(log_prior)))
+    slots = np.zeros(weights.shape[1:], np.intp)
+    for member, weight in zip(members, weights, strict=True):
+        scores = np.empty((1, *mean.shape))
+        scores[:] = log_prior
+        member.add_scores(codes, weight, slots, scores)
+        mean += softmax(scores[0])
+    return mean / len(members)
+
+
+def softmax(scores: AnyArray) -> AnyArray:
+    """Return probabilities in proportion to exponentials.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes), float64
+        Overwritten.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        The same array.
+    """
+    scores -= scores.max(axis=1, keepdims=True)
+    exp_all(scores.ravel(), scores.ravel())
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores

@@ -1,0 +1,111 @@
+"""Growing a forest, and weighing it by what it says of rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import deal_folds
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.left_out import LeftOut
+from tanlearn.forest.member import Member, grow_member
+from tanlearn.forest.members import Grain
+from tanlearn.forest.weighing import MOST_NUMBERS, doubt_of, weigh
+
+__all__ = ["Settings", "learn_forest"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a forest is grown and weighed.
+
+    Parameters
+    ----------
+    n_members : int
+    grain : Grain
+        What is drawn of every member.
+    smoothing : float
+        m on every level.
+    min_samples : int
+        Rows that a context has at least.
+    weights : {"auto", "shared", "free", None}
+        What is weighed: levels and features, families one by one, or nothing.
+    n_folds : int
+        Folds that are left out.
+    """
+
+    n_members: int = 32
+    grain: Grain = field(default_factory=Grain)
+    smoothing: float = 1.0
+    min_samples: int = 5
+    weights: str | None = "auto"
+    n_folds: int = 5
+
+
+def learn_forest(
+    data: EncodedData,
+    is_ordered: AnyArray,
+    settings: Settings,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    say: Callable[[str], None] = lambda message: None,
+) -> Forest:
+    """Grow a forest and its twins without every fold, and weigh it by these.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows.
+    is_ordered : ndarray of shape (n_features,), bool
+        Which codes have an order.
+    settings : Settings
+        How.
+    rng : numpy.random.Generator
+        Where seeds and folds are drawn from.
+    n_jobs : int, optional
+        Threads, as in joblib. The forest does not depend on it.
+    say : callable
+        What is told of progress.
+
+    Returns
+    -------
+    Forest
+    """
+    has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
+    seeds = rng.integers(2**32, size=settings.n_members).tolist()
+    fold = deal_folds(data.y, settings.n_folds, rng)
+
+    def grow(part: EncodedData, seed: int) -> Member:
+        how = {"smoothing": settings.smoothing, "min_samples": settings.min_samples}
+        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, **how)  # type: ignore[arg-type]
+
+    members = in_threads(lambda seed: grow(data, seed), seeds, n_jobs)
+    n_levels = max(member.tables.n_levels for member in members)
+    left_out = LeftOut.grow(data, fold, seeds, grow, n_levels, n_jobs)
+    prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
+    log_prior = np.log(prior / prior.sum())
+    if settings.weights is None:
+        used, doubt = _choose_levels(left_out, rng, say)
+        weights = np.zeros((settings.n_members, data.n_features, n_levels))
+        weights[:, :, :used] = 1.0
+        return Forest(members, log_prior, log_prior, np.zeros(data.n_classes), weights, doubt, True)
+    found = weigh(left_out, settings.weights, rng, say)
+    no_shift = np.zeros(data.n_classes)
+    return Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
+
+
+def _choose_levels(left_out: LeftOut, rng: np.random.Generator, say: Callable[[str], None]) -> tuple[int, float]:
+    """Return how many levels left-out rows are best off with when members are averaged, and the doubt that is left."""
+    data = left_out.data
+    rows = rng.permutation(data.n_samples)[: max(1, MOST_NUMBERS // (left_out.n_levels * data.n_classes))]
+    own = left_out.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
+    losses = np.average(-np.log(own), axis=1, weights=data.weights[rows])
+    say(f"log loss by number of parents: {losses.round(4).tolist()}")
+    best = int(losses.argmin())
+    return 1 + best, doubt_of(own[best], data.weights[rows], data.n_classes)

@@ -1,0 +1,222 @@
+"""What a forest says of rows that it has not seen: grown once more without every fold, by the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tanlearn._threads import in_blocks, in_threads
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.forest.forest import softmax
+from tanlearn.forest.member import Member
+
+__all__ = ["LeftOut"]
+
+#: Rows a block: their scores stay in the cache.
+_BLOCK = 256
+
+Grow = Callable[[EncodedData, int], Member]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Members that have not seen the rows of a fold, of every fold.
+
+    Parameters
+    ----------
+    data : EncodedData
+        All rows.
+    fold : ndarray of shape (n_samples,), intp
+        The fold of every row.
+    members : list of list of Member
+        Of every fold, the members grown from the rows of the others.
+    log_prior : ndarray of shape (n_folds, n_classes)
+        Log-probabilities of the classes in these rows.
+    n_levels : int
+        One more than the most parents.
+    n_jobs : int or None
+        Threads, as in joblib.
+    """
+
+    data: EncodedData
+    fold: IntArray
+    members: list[list[Member]]
+    log_prior: FloatArray
+    n_levels: int
+    n_jobs: int | None
+
+    @classmethod
+    def grow(
+        cls, data: EncodedData, fold: IntArray, seeds: list[int], grow: Grow, n_levels: int, n_jobs: int | None
+    ) -> LeftOut:
+        """Grow the members of every fold.
+
+        Parameters
+        ----------
+        data : EncodedData
+            All rows.
+        fold : ndarray of shape (n_samples,), intp
+            The fold of every row.
+        seeds : list of int
+            One a member.
+        grow : callable
+            Of rows and a seed.
+        n_levels : int
+            One more than the most parents.
+        n_jobs : int or None
+            Threads, as in joblib.
+
+        Returns
+        -------
+        LeftOut
+        """
+        n_folds = int(fold.max()) + 1
+        parts = [data.take(fold != f) for f in range(n_folds)]
+        prior = np.array([np.bincount(p.y, p.weights, data.n_classes) + 1.0 for p in parts])
+        tasks = [(f, seed) for f in range(n_folds) for seed in seeds]
+        grown = in_threads(lambda task: grow(parts[task[0]], task[1]), tasks, n_jobs)
+        members = [grown[f * len(seeds) : (f + 1) * len(seeds)] for f in range(n_folds)]
+        return cls(data, fold, members, np.log(prior / prior.sum(axis=1, keepdims=True)), n_levels, n_jobs)
+
+    @property
+    def n_members(self) -> int:
+        """Members of a fold."""
+        return len(self.members[0])
+
+    def base(self, rows: IntArray) -> FloatArray:
+        """Return the log-probabilities of the classes that rows are not counted in.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        return self.log_prior[self.fold[rows]]
+
+    def level_scores(self, rows: IntArray) -> FloatArray:
+        """Return the gains of every level, summed over features, the mean over members.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_levels, n_rows, n_classes)
+        """
+        weight = np.full((self.data.n_features, self.n_levels), 1.0 / self.n_members)
+        slot = np.broadcast_to(np.arange(self.n_levels), weight.shape)
+        return self._scores(rows, weight, slot, self.n_levels)
+
+    def level_probabilities(self, rows: IntArray) -> FloatArray:
+        """Return the mean of members' probabilities, of families of no parent, of up to one, and so on.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_levels, n_rows, n_classes)
+        """
+        weight = np.ones((self.data.n_features, self.n_levels))
+        slot = np.broadcast_to(np.arange(self.n_levels), weight.shape)
+        out = np.zeros((self.n_levels, len(rows), self.data.n_classes))
+
+        def score(members: list[Member], places: IntArray) -> None:
+            codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
+            base, mean = self.base(rows[places]), np.zeros((self.n_levels, len(places), self.data.n_classes))
+            for member in members:
+                scores = np.zeros(mean.shape)
+                _add(member, codes, weight, slot, scores)
+                for level, total in enumerate(np.cumsum(scores, axis=0) + base):
+                    mean[level] += softmax(total)
+            out[:, places] = mean / len(members)
+
+        self._by_blocks(rows, score)
+        return out
+
+    def feature_scores(self, rows: IntArray, level_weight: FloatArray) -> FloatArray:
+        """Return the weighted gains of every feature, the mean over members.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+        level_weight : ndarray of shape (n_levels,)
+            Weights of the levels.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_rows, n_classes)
+        """
+        d = self.data.n_features
+        weight = np.tile(level_weight / self.n_members, (d, 1))
+        slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
+        return self._scores(rows, weight, slot, d)
+
+    def family_scores(self, rows: IntArray, level_weight: FloatArray, classes: IntArray) -> AnyArray:
+        """Return the weighted gains of every family of every member, for some classes of every row.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+        level_weight : ndarray of shape (n_levels,)
+            Weights of the levels.
+        classes : ndarray of shape (n_rows, n_chosen), intp
+            Of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_members * n_features, n_rows, n_chosen), float32
+        """
+        d = self.data.n_features
+        weight = np.tile(level_weight, (d, 1))
+        slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
+        out = np.empty((self.n_members * d, *classes.shape), np.float32)
+
+        def score(members: list[Member], places: IntArray) -> None:
+            codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
+            for e, member in enumerate(members):
+                scores = np.zeros((d, len(places), self.data.n_classes))
+                _add(member, codes, weight, slot, scores)
+                out[e * d : (e + 1) * d, places] = np.take_along_axis(scores, classes[places][np.newaxis], axis=2)
+
+        self._by_blocks(rows, score)
+        return out
+
+    def _scores(self, rows: IntArray, weight: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
+        """Return sums over members."""
+        out = np.empty((n_slots, len(rows), self.data.n_classes))
+
+        def score(members: list[Member], places: IntArray) -> None:
+            codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
+            scores = np.zeros((n_slots, len(places), self.data.n_classes))
+            for member in members:
+                _add(member, codes, weight, slot, scores)
+            out[:, places] = scores
+
+        self._by_blocks(rows, score)
+        return out
+
+    def _by_blocks(self, rows: IntArray, function: Callable[[list[Member], IntArray], None]) -> None:
+        """Call a function with the members of a fold, and places in ``rows`` of some of its rows."""
+        for f, members in enumerate(self.members):
+            own = np.flatnonzero(self.fold[rows] == f)
+            in_blocks(lambda a, b, m=members, o=own: function(m, o[a:b]), len(own), _BLOCK, self.n_jobs)  # type: ignore[misc]
+
+
+def _add(member: Member, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
+    """Add scores of a member that may have fewer levels than others."""
+    n = member.tables.n_levels
+    member.add_scores(codes, np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n]), scores)

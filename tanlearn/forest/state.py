@@ -1,0 +1,180 @@
+"""A forest as arrays for a file, and back, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray, codes_dtype
+from tanlearn.files.archive import fields
+from tanlearn.files.values import check_array
+from tanlearn.forest.contexts import ContextTables
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.member import Member
+from tanlearn.forest.members import Cuts
+from tanlearn.kernels.context_tries import Contexts
+
+__all__ = ["from_state", "to_state"]
+
+#: Arrays of members' contexts, one behind the other, and the types they have.
+_LISTS = {
+    "root": np.intp,
+    "children": np.intp,
+    "branch": np.uint16,
+    "class_start": np.intp,
+    "classes": np.uint16,
+    "value_start": np.intp,
+    "values": np.uint16,
+    "cell_start": np.intp,
+    "gain": np.float32,
+    "unseen": np.float32,
+}
+
+
+def to_state(forest: Forest) -> dict[str, Any]:
+    """Return all of a forest.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Returns
+    -------
+    dict
+        Arrays: those of single members one behind the other, with their sizes.
+    """
+    lists = [_lists(member.tables) for member in forest.members]
+    n_levels = forest.weights.shape[2]
+    parents = [_padded(member.tables.parents, n_levels - 1) for member in forest.members]
+    return {
+        "log_prior": forest.log_prior,
+        "log_frequency": forest.log_frequency,
+        "shift": forest.shift,
+        "weights": forest.weights,
+        "doubt": float(forest.doubt),
+        "is_average": bool(forest.is_average),
+        "merged": np.array([np.concatenate(member.cuts.merged) for member in forest.members], np.uint16),
+        "n_states": np.array([member.cuts.n_states for member in forest.members]),
+        "parents": np.array(parents),
+        "sizes": np.array([[len(own[name]) for name in _LISTS] for own in lists]),
+        **{name: np.concatenate([own[name] for own in lists]) for name in _LISTS},
+    }
+
+
+def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
+    """Return the forest that :func:`to_state` took apart.
+
+    Parameters
+    ----------
+    state : dict
+        What a file holds.
+    n_states : ndarray of shape (n_features,), intp
+        Values of every feature of the encoder.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    ValueError
+        If something is missing, or points to where nothing is.
+    """
+    names = (
+        "log_prior",
+        "log_frequency",
+        "shift",
+        "weights",
+        "doubt",
+        "is_average",
+        "merged",
+        "n_states",
+        "parents",
+        "sizes",
+    )
+    found = fields(state, *names, *_LISTS)
+    log_prior, log_frequency, shift, weights, doubt, is_average, merged, own_states, parents, sizes, *lists = found
+    d = len(n_states)
+    n_members, n_levels = (weights.shape[0], weights.shape[2]) if np.ndim(weights) == 3 else (0, 0)
+    if n_members < 1 or n_levels < 1:
+        raise ValueError("weights must be of at least one member and level.")
+    for name, array in (("log_prior", log_prior), ("log_frequency", log_frequency), ("shift", shift)):
+        _check_finite(check_array(name, array, np.float64, (n_classes,)), name)
+    _check_finite(check_array("weights", weights, np.float64, (n_members, d, n_levels)), "weights")
+    check_array("merged", merged, np.uint16, (n_members, int((n_states + 1).sum())))
+    check_array("n_states", own_states, np.intp, (n_members, d))
+    check_array("parents", parents, np.intp, (n_members, d, n_levels - 1))
+    check_array("sizes", sizes, np.intp, (n_members, len(_LISTS)))
+    if (sizes < 0).any() or type(is_average) is not bool or type(doubt) is not float or not 0 <= doubt < 1:
+        raise ValueError("sizes must be numbers from 0, doubt a share, and is_average true or false.")
+    pieces = []
+    for (name, dtype), array, own in zip(_LISTS.items(), lists, sizes.T, strict=True):
+        check_array(name, array, dtype, (int(own.sum()),))
+        pieces.append(np.split(array, np.cumsum(own)[:-1]))
+    members = []
+    for e in range(n_members):
+        tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
+        _check_tables(tables, n_classes)
+        members.append(Member(_cuts(merged[e], n_states, own_states[e]), tables))
+    return Forest(members, log_prior, log_frequency, shift, weights, doubt, is_average)
+
+
+def _lists(tables: ContextTables) -> dict[str, AnyArray]:
+    """Return the arrays of all contexts."""
+    return {"root": tables.root, **tables.contexts._asdict(), "gain": tables.gain, "unseen": tables.unseen}
+
+
+def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -> ContextTables:
+    """Return tables of arrays."""
+    contexts = Contexts(**{name: lists[name] for name in Contexts._fields})
+    most = int((parents >= 0).sum(axis=1).max(initial=0))
+    parents = np.ascontiguousarray(parents[:, :most])
+    return ContextTables(n_states, parents, lists["root"], contexts, lists["gain"], lists["unseen"])
+
+
+def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Cuts:
+    """Return cuts, whose codes have the type that their number asks for."""
+    dtype = codes_dtype(int(own_states.max()))
+    return Cuts(tuple(np.split(merged.astype(dtype), np.cumsum(n_states + 1)[:-1])), own_states)
+
+
+def _padded(parents: IntArray, width: int) -> IntArray:
+    """Return parents with -1 up to a width."""
+    return np.pad(parents, ((0, 0), (0, width - parents.shape[1])), constant_values=-1)
+
+
+def _check_finite(array: AnyArray, name: str) -> None:
+    """Refuse what is no number."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite.")
+
+
+def _check_tables(tables: ContextTables, n_classes: int) -> None:
+    """Refuse tables in which something points to where nothing is."""
+    own, d, n_contexts = tables.contexts, len(tables.n_states), len(tables.contexts.branch)
+    starts = {
+        "children": (own.children, n_contexts),
+        "class_start": (own.class_start, len(own.classes)),
+        "value_start": (own.value_start, len(own.values)),
+        "cell_start": (own.cell_start, len(tables.gain)),
+    }
+    for name, (start, end) in starts.items():
+        is_whole = len(start) == n_contexts + 1 and start[-1] == end and (np.diff(start) >= 0).all()
+        if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
+            raise ValueError(f"{name} must increase to {end}, the end of what it divides.")
+    if (own.children[:-1] <= np.arange(n_contexts)).any():
+        raise ValueError("what a context is split into must come after it.")
+    cells = np.diff(own.class_start) * np.diff(own.value_start)
+    if (np.diff(own.cell_start) != cells).any() or len(tables.unseen) != len(own.classes):
+        raise ValueError("every context must have a cell for each of its classes and values.")
+    if (own.classes >= n_classes).any() or (tables.n_states < 1).any():
+        raise ValueError("classes must be known, and features have states.")
+    if len(tables.root) != d or (tables.root < 0).any() or (tables.root >= n_contexts).any():
+        raise ValueError("every family must have a root among the contexts.")
+    if (tables.parents < -1).any() or (tables.parents >= d).any():
+        raise ValueError("parents must be features, or -1.")
+    for name, values in (("gain", tables.gain), ("unseen", tables.unseen)):
+        _check_finite(values, name)
