@@ -1,11 +1,12 @@
 """The classic learners that gradient TAN is compared with, one a file, and the registry of all learners.
 
-In: encoded rows, random numbers. Out: structures (or a classifier of its own, AODE), and ``LEARNERS``, by which
-commands, benchmarks and tests find every learner under the name that the papers gave it.
+In: encoded rows, random numbers. Out: structures (or classifiers of their own, AODE and AnDE), and ``LEARNERS``, by
+which commands, benchmarks and tests find every learner under the name that the papers gave it.
 """
 
 from tanlearn.files.values import register
 
+from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
@@ -20,6 +21,7 @@ from .super_parent import SuperParent
 __all__ = [
     "LEARNERS",
     "AODEClassifier",
+    "AnDEClassifier",
     "ChowLiu",
     "Edge",
     "GreedySearch",

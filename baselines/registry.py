@@ -27,6 +27,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import ConditionalNLL, Hybrid, Margin
 
+from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
@@ -38,7 +39,7 @@ from .super_parent import SuperParent
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
-Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier
+Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier | AnDEClassifier
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
 
@@ -99,7 +100,7 @@ class Learner:
 
         Returns
         -------
-        NaiveBayesClassifier, BayesNetClassifier, TANClassifier or AODEClassifier
+        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier or AnDEClassifier
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
@@ -144,6 +145,7 @@ _FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
 _KEOGH = "Keogh, Pazzani 1999"
 _SAHAMI = "Sahami 1996"
 _WEBB = "Webb, Boughton, Wang 2005"
+_WEBB_2012 = "Webb, Boughton, Zheng, Ting, Salem 2012"
 _GUO = "Guo, Wilkinson, Schuurmans 2005"
 _ORDER = "Pernkopf, Bilmes 2008"
 _BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
@@ -271,6 +273,13 @@ def _aode(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: 
     return AODEClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
+def _ande(
+    n: int, random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
+) -> Classifier:
+    """Return averaged n-dependence estimators."""
+    return AnDEClassifier(n=n, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _in_two_steps(structure: str, parameters: str) -> Learner:
     """Return the entry of a structure and a way to learn its parameters."""
     what, described_by, _ = _STRUCTURES[structure]
@@ -287,6 +296,19 @@ LEARNERS: dict[str, Learner] = {
     for learner in (
         *(_in_two_steps(structure, how) for structure, ways in _COMBINATIONS.items() for how in ways),
         Learner("AODE", "average of all trees with one common parent, smoothed frequencies", _WEBB, _aode),
+        Learner(
+            "A2DE",
+            "average over all pairs of common parents, counted when asked",
+            _WEBB_2012,
+            partial(_ande, 2),
+        ),
+        Learner(
+            "A3DE",
+            "average over all triples of common parents, counted when asked",
+            _WEBB_2012,
+            partial(_ande, 3),
+            1,
+        ),
         Learner(
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",

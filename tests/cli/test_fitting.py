@@ -240,10 +240,10 @@ def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
 
 def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):
     done = run("fit", shop, "-t", "buys", "--chunk-rows", "50", "-l", "kdb-2 ml", "-o", tmp_path / "m.tan")
-    assert "Those that can: NB ML, TAN-CMI ML, KDB-1 ML, AODE." in done.stderr
+    assert "Those that can: NB ML, TAN-CMI ML, KDB-1 ML, AODE, A2DE, A3DE." in done.stderr
 
 
-@pytest.mark.parametrize("learner", ["nb ml", "tan-cmi ml", "aode"])
+@pytest.mark.parametrize("learner", ["nb ml", "tan-cmi ml", "aode", "a2de"])
 def test_chunks_of_categories_make_the_model_of_all_rows(run, tmp_path, learner):
     """Sorted rows, so that later chunks have what the first one lacks: categories, gaps, texts among numbers."""
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from tanlearn import (
     TANClassifier,
     TANSearchCV,
 )
-from tanlearn.baselines import AODEClassifier, ChowLiu
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 from tanlearn.data.class_weights import weigh_classes
 
 RNG = np.random.default_rng(0)
@@ -24,6 +24,7 @@ MODELS = [
     BayesNetClassifier(structure=ChowLiu()),
     BayesNetClassifier(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=5)),
     AODEClassifier(),
+    AnDEClassifier(),
     TANClassifier(n_epochs=3, random_state=0),
 ]
 IDS = {"ids": lambda model: repr(model)[:60]}
@@ -67,7 +68,7 @@ def test_class_prior_replaces_the_learnt_one(model):
     before, after = plain.predict_joint_log_proba(X), at_fit.predict_joint_log_proba(X)
     np.testing.assert_array_equal(after, later.predict_joint_log_proba(X))
     shift = after - before
-    if not isinstance(model, AODEClassifier):  # an average of estimators whose priors are smoothed differently
+    if not isinstance(model, AODEClassifier | AnDEClassifier):  # an average of estimators whose priors are smoothed differently
         new = log_softmax(plain.calibration_.temperature * np.log(prior))
         np.testing.assert_allclose(shift, np.broadcast_to(new - plain.tables_.log_prior, shift.shape))
     np.testing.assert_array_equal(plain.predict_joint_log_proba(X), before)
@@ -75,7 +76,7 @@ def test_class_prior_replaces_the_learnt_one(model):
 
 
 def test_a_prior_of_zero_rules_a_class_out():
-    for model in (NaiveBayesClassifier(), AODEClassifier()):
+    for model in (NaiveBayesClassifier(), AODEClassifier(), AnDEClassifier()):
         fitted = model.fit(X, Y).with_class_prior([0.5, 0.0, 0.5])
         assert (fitted.predict_proba(X)[:, 1] == 0).all()
         assert np.isfinite(fitted.predict_proba(X)).all()

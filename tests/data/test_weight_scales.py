@@ -17,7 +17,7 @@ from tanlearn import (
     StochasticGradient,
     TANClassifier,
 )
-from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 3, (200, 5))
@@ -40,6 +40,7 @@ COUNTING = [
     BayesNetClassifier(structure=KDependence(k=2)),
     BayesNetClassifier(parameters=ExpectationMaximization()),
     AODEClassifier(),
+    AnDEClassifier(),
 ]
 IDS = {"ids": lambda model: repr(model)[:70]}
 

@@ -35,7 +35,7 @@ from tanlearn import (
     TANClassifier,
     TANSearchCV,
 )
-from tanlearn.baselines import AODEClassifier, ChowLiu
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 
 #: Expected failures with their reasons; strict, so a check that starts to pass has to leave this list.
 GRADIENT = {
@@ -57,7 +57,7 @@ FOLDS = {
 EXPECTED = {
     BayesForestClassifier: FOLDS,
     **dict.fromkeys((TANClassifier, TANSearchCV), GRADIENT),
-    **dict.fromkeys((NaiveBayesClassifier, BayesNetClassifier, AODEClassifier), COUNTS),
+    **dict.fromkeys((NaiveBayesClassifier, BayesNetClassifier, AODEClassifier, AnDEClassifier), COUNTS),
 }
 
 ESTIMATORS = [
@@ -65,6 +65,7 @@ ESTIMATORS = [
     BayesNetClassifier(structure=ChowLiu()),
     AODEClassifier(),
     BayesForestClassifier(n_estimators=4, random_state=0),
+    AnDEClassifier(),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
     TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
 ]

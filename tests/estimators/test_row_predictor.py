@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer
 
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TableEncoder
-from tanlearn.baselines import AODEClassifier, ChowLiu
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 
 
 def table(n=300):
@@ -163,5 +163,6 @@ def test_an_encoder_that_refuses_what_is_unseen_refuses_it_here():
 def test_who_has_no_rows_to_predict_says_so():
     with pytest.raises(NotFittedError):
         NaiveBayesClassifier().row_predictor()
-    with pytest.raises(TypeError, match="AODEClassifier is more than one network"):
-        AODEClassifier().fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()
+    for ensemble in (AODEClassifier(), AnDEClassifier()):
+        with pytest.raises(TypeError, match=f"{type(ensemble).__name__} is more than one network"):
+            ensemble.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()

@@ -89,7 +89,7 @@ def test_loaded_classifier_is_the_one_that_was_saved(name, tmp_path):
     assert_same_encoder(again.encoder_, model.encoder_)
     for learnt in ("classes_", "n_features_in_", "feature_names_in_", "n_parameters_"):
         assert_same(getattr(again, learnt), getattr(model, learnt))
-    if name != "aode":
+    if name not in ("aode", "a2de"):
         assert_same((again.structure_, again.tables_.cells), (model.structure_, model.tables_.cells))
     if isinstance(model, TANClassifier):
         assert_same(again.structure_probabilities_, model.structure_probabilities_)

@@ -40,6 +40,7 @@ from tanlearn import (
 )
 from tanlearn._threads import in_blocks, in_threads, number_of_threads
 from tanlearn.baselines import (
+    AnDEClassifier,
     AODEClassifier,
     ChowLiu,
     GreedySearch,
@@ -55,6 +56,7 @@ CLASSIFIERS = {
     "order search": BayesNetClassifier(structure=OrderSearch()),
     "gradient TAN": TANClassifier(candidates="order-free", n_epochs=3, batch_size=50, random_state=0),
     "AODE": AODEClassifier(),
+    "A2DE": AnDEClassifier(),
 }
 #: Others that share work between threads; the last two learn from rows with gaps.
 OTHERS = {

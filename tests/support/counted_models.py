@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from tanlearn import BayesNetClassifier, MaximumLikelihood, NaiveBayesClassifier
-from tanlearn.baselines import LEARNERS, AODEClassifier, ChowLiu, KDependence, OrderSearch
+from tanlearn.baselines import LEARNERS, AnDEClassifier, AODEClassifier, ChowLiu, KDependence, OrderSearch
 
 #: Learners of the registry that count: frequencies as parameters, whatever the structure.
-COUNTING = [name for name in LEARNERS if name.endswith(" ML") or name == "AODE"]
+COUNTING = [name for name in LEARNERS if name.endswith((" ML", "DE"))]
 #: Settings that the registry has no learner for.
 OTHERS = {
     "naive Bayes, epsilon": lambda: NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0, epsilon=1e-5)),
@@ -23,6 +23,7 @@ OTHERS = {
     "KDB, threshold": lambda: BayesNetClassifier(structure=KDependence(k=2, threshold=0.01)),
     "priors": lambda: NaiveBayesClassifier(class_prior=[0.2, 0.3, 0.5]),
     "AODE, priors": lambda: AODEClassifier(class_prior=[0.2, 0.3, 0.5]),
+    "A2DE, priors": lambda: AnDEClassifier(class_prior=[0.2, 0.3, 0.5], subsumption=True),
     "OMI, likelihood": lambda: BayesNetClassifier(structure=OrderSearch(score="conditional-likelihood")),
 }
 
@@ -60,7 +61,9 @@ def describe(model: Any, X: Any) -> dict[str, Any]:
     holes = X.astype(object)
     holes[np.random.default_rng(2).random(X.shape) < 0.2] = None
     found: dict[str, Any] = {"states": model.encoder_.n_states_.tolist()}
-    if hasattr(model, "ensemble_"):
+    if isinstance(model, AnDEClassifier):
+        found["rows"] = digest(model.ensemble_.counts.codes, model.ensemble_.counts.weights)
+    elif hasattr(model, "ensemble_"):
         found["tables"] = digest(model.ensemble_.log_parent, model.ensemble_.log_child)
     else:
         found["parents"] = model.structure_.parents.tolist()

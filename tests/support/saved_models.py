@@ -17,7 +17,7 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
 )
-from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
 QUICK = {"n_epochs": 2, "batch_size": 20, "random_state": 0}
 CYCLE = Structure([1, 2, 0, -1, -1, -1], allow_cycles=True)
@@ -61,6 +61,7 @@ ESTIMATORS = {
     "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),
     "tan-lists": TANClassifier(candidates=[[], (0,), [], [1], [], []], learning_rate=np.float32(0.1), **QUICK),
     "pseudo-tan": TANClassifier(candidates="unconstrained", loss=Hybrid(), **QUICK),
+    "a2de": AnDEClassifier(subsumption=True, class_prior=[0.5, 0.25, 0.25]),
     "aode": AODEClassifier(encoder=TableEncoder(discrete_features=["town", "rooms", "owner", "grade", "key"])),
 }
 _FITTED = {}

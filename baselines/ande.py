@@ -1,0 +1,257 @@
+"""AnDE: the average of all n-dependence estimators (Webb, Boughton, Zheng, Ting and Salem 2012), A2DE and A3DE.
+
+An estimator lets every feature depend on the class and n super-parents s; averaging replaces the choice of s:
+
+    p(y, x) = 1 / |S| * sum over s in S of p(y, x_s) * product over j not in s of p(x_j | y, x_s)
+
+where S holds the sets of n features whose values were seen together often enough in training.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from tanlearn._memory import check_memory
+from tanlearn._threads import number_of_threads
+from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.files.archive import fields
+from tanlearn.files.values import check_array
+from tanlearn.kernels._lanes import padded
+from tanlearn.kernels.mathematics import exp_all
+from tanlearn.network.counts import class_information
+from tanlearn.network.tables import TableLayout
+
+from .information import round_information
+from .n_dependence import NDependenceEnsemble
+from .row_counts import RowCounts
+
+__all__ = ["AnDEClassifier"]
+
+#: Most super-parents where the user names no number: 32,640 pairs of them, or 41,664 triples.
+_MOST_SUPER_PARENTS = {2: 256, 3: 64}
+
+
+class AnDEClassifier(PartialFitMixin, Classifier):
+    """Averaged n-dependence estimators, n = 2 or 3: fewer assumptions than AODE, and nothing is searched either.
+
+    Tables of three and four features would be too many and nearly empty, so a model keeps the distinct rows that it has
+    learnt, and counts those that agree with a row on its super-parents when the row is to be predicted. Learning takes
+    no time, and a call of ``predict`` takes up to ``comb(d, n) * d`` additions for every distinct row learnt *and* for
+    every row asked about: ask for many rows at once.
+
+    Parameters
+    ----------
+    n : {2, 3}, default=2
+        Super-parents of an estimator. n = 1 is :class:`~tanlearn.baselines.AODEClassifier`, whose tables are small
+        enough to be kept: one row is predicted at once there, on a CUDA device, too.
+    m : float, default=1
+        Weight of the uniform distribution in every estimate, (count + m / n_values) / (total + m).
+    min_count : float, default=1
+        Least weight of the training rows with the values of n features for these to be super-parents. Where no n
+        features of a row qualify, n - 1 of them do, and so on down to naive Bayes. With 0, all sets of n features are
+        super-parents of all rows, and the joint sums to one.
+    subsumption : bool, default=False
+        Whether a value that another value of the row never comes without, in training rows that weigh at least 100, is
+        left out of that row's prediction (Zheng and Webb 2006).
+    max_super_parents : int or "auto", default="auto"
+        How many features may be super-parents: those that say most about the class by themselves. "auto" is 256 for
+        n = 2 and 64 for n = 3; the others remain children.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Probabilities of the classes, in sorted order, in place of those learnt.
+    encoder : TableEncoder, optional
+        How raw columns become codes; by default ``TableEncoder()``.
+    device : {"cpu"}, default="cpu"
+        Accepted like by every classifier here; there are no kernels for CUDA devices.
+    n_jobs : int, optional
+        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Accepted like by every classifier here, and not used: nothing is drawn.
+
+    Attributes
+    ----------
+    ensemble_ : NDependenceEnsemble
+        The estimators, with the rows.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` had any.
+    n_parameters_ : int
+        Free parameters that the tables of all estimators would have together; none of them is kept.
+
+    Notes
+    -----
+    A missing feature of a row to predict is no super-parent, and all estimators sum it out exactly. A missing value in
+    training leaves the row out of the counts that need it.
+
+    ``partial_fit`` adds to the distinct rows, so chunks make the model of all rows, and one that grows with them.
+
+    References
+    ----------
+    Webb, Boughton, Zheng, Ting, Salem: Learning by extrapolation from marginal to full-multivariate probability
+    distributions: decreasingly naive Bayesian classification. Machine Learning 86, 2012.
+
+    Zheng, Webb: Efficient lazy elimination for averaged one-dependence estimators. ICML 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.baselines import AnDEClassifier, AODEClassifier
+    >>> X = np.random.default_rng(0).integers(0, 2, (400, 4))
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features say anything together
+    >>> AODEClassifier().fit(X, y).score(X, y) < 0.8, AnDEClassifier().fit(X, y).score(X, y)
+    (True, 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "n": [Options(Integral, {2, 3})],
+        "m": [Interval(Real, 0, None, closed="neither")],
+        "min_count": [Interval(Real, 0, None, closed="left")],
+        "subsumption": ["boolean"],
+        "max_super_parents": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "device": [StrOptions({"cpu"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n: int = 2,
+        m: float = 1.0,
+        min_count: float = 1,
+        subsumption: bool = False,
+        max_super_parents: Any = "auto",
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n = n
+        self.m = m
+        self.min_count = min_count
+        self.subsumption = subsumption
+        self.max_super_parents = max_super_parents
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Keep the distinct rows."""
+        self._learn_counts(self._new_counts(data).update(data))
+
+    def _new_counts(self, data: EncodedData) -> RowCounts:
+        """Return counts of whole rows, if there is room for what prediction needs besides."""
+        states, n_classes = data.n_states, data.n_classes
+        n_cells = (int(states.sum()) + 1) * n_classes
+        n_threads = number_of_threads(self.n_jobs)
+        own = 8 * n_cells + 4 * (n_cells // n_classes) * padded(n_classes)
+        check_memory(
+            n_cells,
+            n_threads * own + 4 * len(states) * int(states.sum()),
+            0.0,
+            f"the count of {len(states)} features of up to {states.max()} values beside their super-parents, for each "
+            f"of {n_threads} threads,",
+            "Lower n_jobs, or merge, discretise or leave out columns with so many values",
+        )
+        return RowCounts(states, n_classes)
+
+    def _learn_counts(self, counts: RowCounts) -> None:
+        """Take the rows, and warn if nothing will be averaged."""
+        self.ensemble_ = self._ensemble(counts)
+        missing = missing_code(counts.codes.dtype)
+        for codes in counts.codes:
+            is_known = codes != missing
+            weight = np.bincount(codes[is_known], counts.weights[is_known], minlength=1)
+            if weight.max() >= self.min_count:
+                return
+        warnings.warn(
+            f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
+            f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
+            stacklevel=5,
+        )
+
+    def _ensemble(self, counts: RowCounts, prior: FloatArray | None = None) -> NDependenceEnsemble:
+        """Return the estimators over rows."""
+        return NDependenceEnsemble(
+            counts, self.n, self._super_parents(counts), self.m, self.min_count, self.subsumption, prior
+        )
+
+    def _super_parents(self, counts: RowCounts) -> IntArray:
+        """Return the features that may be super-parents, in rising order."""
+        limit = _MOST_SUPER_PARENTS[self.n] if self.max_super_parents == "auto" else self.max_super_parents
+        n_features = len(counts.n_states)
+        if n_features <= limit:
+            return np.arange(n_features)
+        layout = TableLayout.of_features(counts.n_states, counts.n_classes)
+        cells = layout.count(counts.codes, counts.y, counts.weights)
+        information = round_information(class_information(layout, cells))
+        return np.sort(np.argsort(-information, kind="stable")[:limit])
+
+    def _log_joint(self, codes: Codes) -> FloatArray:
+        """Return log p(class, features) of encoded rows."""
+        return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Take other class probabilities, for every estimator."""
+        prior = np.empty_like(log_prior)
+        exp_all(log_prior, prior)
+        self.ensemble_ = self.ensemble_.with_prior(prior)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters that the tables of all estimators would have together."""
+        return self.ensemble_.n_parameters
+
+    @property
+    def size_bits_(self) -> int:
+        """Bits of the rows that are kept, with their classes and weights."""
+        counts = self.ensemble_.counts
+        return 8 * (counts.codes.nbytes + counts.y.nbytes + counts.weights.nbytes)
+
+    @property
+    def n_operations_(self) -> int:
+        """Multiplications for a prediction, and additions to count for it, if all training rows shared its values."""
+        counts = self.ensemble_.counts
+        n_features, n_inside = len(counts.n_states), len(self.ensemble_.super_parents)
+        n = min(self.n, n_inside)
+        each = (n_features - n + 1) * counts.n_classes + n_features * len(counts.y)
+        return math.comb(n_inside, n) * each
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return what a file of the model holds beside parameters, classes and encoder."""
+        counts, prior = self.ensemble_.counts, self.ensemble_.prior
+        rows = {"codes": counts.codes, "y": counts.y.astype(np.int32), "weights": counts.weights}
+        return {**rows, "prior": np.empty(0) if prior is None else prior}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Take what a file holds; classes and encoder are there already."""
+        codes, y, weights, prior = fields(state, "codes", "y", "weights", "prior")
+        counts = RowCounts(self.encoder_.n_states_, len(self.classes_))
+        counts.restore(codes, y, weights)
+        shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
+        if (check_array("prior", prior, np.float64, shape) < 0).any():
+            raise ValueError("prior must not be negative.")
+        self.ensemble_ = self._ensemble(counts, prior if prior.size else None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_") and hasattr(self, "encoder_")

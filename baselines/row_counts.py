@@ -1,0 +1,145 @@
+"""Counts of whole rows: how much every distinct row weighs in every class, the sparsest counts that say everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.files.values import check_array
+from tanlearn.network.counts import type_with_room
+
+__all__ = ["RowCounts", "distinct_columns"]
+
+
+def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
+    """Return where every distinct column of a table stands first, and which of them every column is.
+
+    Parameters
+    ----------
+    keys : sequence of ndarray of shape (n_columns,)
+        Integers, row by row of the table.
+
+    Returns
+    -------
+    first : ndarray of shape (n_distinct,), intp
+        Columns, sorted by the last key, then by the one before, and so on.
+    inverse : ndarray of shape (n_columns,), intp
+        Positions in ``first``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.baselines.row_counts import distinct_columns
+    >>> first, inverse = distinct_columns(np.array([[5, 5, 2, 5], [1, 0, 1, 1]]))
+    >>> first.tolist(), inverse.tolist()
+    ([1, 2, 0], [2, 0, 1, 2])
+    """
+    order = np.lexsort(keys)
+    is_new = np.arange(len(order)) == 0
+    for key in keys:  # not all at once, which would take another table
+        ordered = key[order]
+        is_new[1:] |= ordered[1:] != ordered[:-1]
+    inverse = np.empty(len(order), np.intp)
+    inverse[order] = np.cumsum(is_new) - 1
+    return order[is_new], inverse
+
+
+class RowCounts:
+    """The distinct rows of a table, with their classes and weights.
+
+    Whatever is counted in the table can be counted in these. Integer weights add up exactly, so the state is the same
+    to the last bit whatever the order of the rows, and the batches that they came in. A row takes a byte or two a
+    feature.
+
+    Parameters
+    ----------
+    n_states : array-like of shape (n_features,), int
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+        Feature-major codes, as in :class:`~tanlearn.EncodedData`.
+    y : ndarray of shape (n_rows,), intp
+        Their classes. Rows are sorted by class.
+    weights : ndarray of shape (n_rows,), int64 or float64
+        Above 0.
+
+    Examples
+    --------
+    >>> from tanlearn import EncodedData
+    >>> from tanlearn.baselines.row_counts import RowCounts
+    >>> data = EncodedData.from_codes([[0, 1], [1, 0], [0, 1]], [0, 1, 0])
+    >>> counts = RowCounts(data.n_states, data.n_classes).update(data).update(data)
+    >>> counts.codes.T.tolist(), counts.y.tolist(), counts.weights.tolist()
+    ([[0, 1], [1, 0]], [0, 1], [4, 2])
+    """
+
+    def __init__(self, n_states: Any, n_classes: int) -> None:
+        self.n_states: IntArray = np.asarray(n_states, np.intp)
+        self.n_classes = int(n_classes)
+        self.codes: Codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
+        self.y: IntArray = np.empty(0, np.intp)
+        self.weights: AnyArray = np.empty(0, np.int64)
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> RowCounts:
+        """Add the rows of a batch; those of weight 0 are left out.
+
+        Parameters
+        ----------
+        data : EncodedData
+            A batch with the same features and classes.
+        n_jobs : int, optional
+            Accepted like by :class:`~tanlearn.CountState`, and not used.
+
+        Returns
+        -------
+        RowCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the sum of all integer weights would overflow.
+        """
+        dtype = type_with_room(self.weights, data.weights)
+        kept = np.flatnonzero(data.weights > 0)
+        codes = np.concatenate([self.codes, data.codes[:, kept]], axis=1)
+        y = np.append(self.y, data.y[kept])
+        weights = np.append(self.weights.astype(dtype), data.weights[kept].astype(dtype))
+        first, inverse = distinct_columns((*codes, y))
+        self.codes, self.y = np.ascontiguousarray(codes[:, first]), y[first]
+        self.weights = np.zeros(len(first), dtype)
+        np.add.at(self.weights, inverse, weights)
+        return self
+
+    def restore(self, codes: Any, y: Any, weights: Any) -> None:
+        """Take rows that a file holds.
+
+        Parameters
+        ----------
+        codes, y, weights : object
+            What should be the attributes of this name, ``y`` as int32.
+
+        Raises
+        ------
+        ValueError
+            If something is not what belongs there.
+        """
+        n_rows = np.size(weights)
+        check_array("codes", codes, self.codes.dtype, (len(self.n_states), n_rows))
+        check_array("y", y, np.int32, (n_rows,))
+        dtype = np.float64 if getattr(weights, "dtype", None) == np.float64 else np.int64
+        check_array("weights", weights, dtype, (n_rows,))
+        known = np.where(codes == missing_code(codes.dtype), 0, codes)
+        if n_rows == 0 or (known >= self.n_states[:, np.newaxis]).any():
+            raise ValueError("codes must be of at least one row, and below the number of values of their features.")
+        if y.min() < 0 or y.max() >= self.n_classes or not (weights > 0).all() or not np.isfinite(weights.sum()):
+            raise ValueError("rows must be of known classes, and of weights above 0 whose sum is finite.")
+        self.codes, self.y, self.weights = codes, y.astype(np.intp), weights
