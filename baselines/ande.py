@@ -55,14 +55,20 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         Super-parents of an estimator. n = 1 is :class:`~tanlearn.baselines.AODEClassifier`, whose tables are small
         enough to be kept: one row is predicted at once there, on a CUDA device, too.
     m : float, default=1
-        Weight of the uniform distribution in every estimate, (count + m / n_values) / (total + m).
+        Weight of the uniform distribution in every estimate, (count + m / n_values) / (total + m). Of 0.03, 0.1, 0.3, 1
+        and 3, cross-validation over 21 data sets of up to 6,000 rows prefers 1: A2DE errs 14.11 % there (others 14.15
+        to 14.26) with a log loss of 0.381 (3: 0.379, 0.1: 0.404), A3DE of 18 sets 15.60 % (others 15.71 to 15.83). On
+        21 other sets A2DE errs 16.18 % with 1 and 16.00 % with 0.1, at log losses of 0.422 and 0.432; AODE 17.72 %
+        at 0.461.
     min_count : float, default=1
-        Least weight of the training rows with the values of n features for these to be super-parents. Where no n
-        features of a row qualify, n - 1 of them do, and so on down to naive Bayes. With 0, all sets of n features are
-        super-parents of all rows, and the joint sums to one.
+        Least weight of the training rows with the values of n features for these to be super-parents. On the same sets
+        5 is as good (A2DE 14.09 %), 30 is worse (14.39 %, A3DE 16.02). Where no n features of a row qualify, n - 1
+        of them do, and so on down to naive Bayes. With 0, all sets of n features are super-parents of all rows, and
+        the joint sums to one.
     subsumption : bool, default=False
         Whether a value that another value of the row never comes without, in training rows that weigh at least 100, is
-        left out of that row's prediction (Zheng and Webb 2006).
+        left out of that row's prediction (Zheng and Webb 2006). On the same sets errors rise by 0.05 (A2DE) and 0.11
+        points (A3DE); the log loss of A2DE falls from 0.381 to 0.378.
     max_super_parents : int or "auto", default="auto"
         How many features may be super-parents: those that say most about the class by themselves. "auto" is 256 for
         n = 2 and 64 for n = 3; the others remain children.

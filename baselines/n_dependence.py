@@ -1,8 +1,9 @@
 """The average of all n-dependence estimators on encoded data, which keeps rows in place of tables.
 
-Tables of all sets of n + 1 features are many, and nearly empty: of the 473 million cells of A3DE on letter, its 13,342
-rows fill 1 of 50 at most. So nothing is tabulated. The rows are parted by super-parents when they are needed, together with those
-that are asked about, and counted part by part (:mod:`tanlearn.kernels.ande`).
+Tables of all sets of n + 1 features are many, and nearly empty: of the 298 million cells of A3DE on letter, its 13,342
+rows fill 5.7 million. So nothing is tabulated. Rows are parted by super-parents when they are needed, together with
+those that are asked about, and counted part by part (:mod:`tanlearn.kernels.ande`): 2.8 s for 6,658 rows, where sorted
+keys of what occurs take 69 MB, 2.8 s to make and 10.2 s to look up, and sets of bits 10.7 s to count.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class NDependenceEnsemble:
             prior=np.empty(0) if self.prior is None else self.prior,
             m=float(self.m),
             min_count=float(self.min_count),
-            chunk=int(_EXPONENTS / max(-math.log2(least), 1)),
+            chunk=_EXPONENTS // max(1 - math.frexp(least)[1], 1),
         )
 
     @cached_property

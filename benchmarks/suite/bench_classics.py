@@ -1,4 +1,4 @@
-"""Wrapper searches and AODE. One warm call each in ``setup``."""
+"""Wrapper searches, AODE and AnDE. One warm call each in ``setup``."""
 
 import numpy as np
 
@@ -6,6 +6,8 @@ from tanlearn import EncodedData
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, OrderSearch
 from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.baselines.class_orderings import all_parents_ordering
+from tanlearn.baselines.n_dependence import NDependenceEnsemble
+from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.baselines.wrapper import StructureScorer, single_parents
 from tanlearn.network.counts import CountState
 from tanlearn.network.structures import Structure
@@ -105,4 +107,31 @@ class OneDependence:
         self.ensemble = OneDependenceEnsemble.from_counts(self.state, alpha=0.1, min_count=1)
 
     def time_predict_1000_rows(self, shape):
+        self.ensemble.log_joint(self.codes)
+
+
+class TwoAndThreeDependence:
+    """A2DE and A3DE: fits, which keep the rows, and predictions, which count them."""
+
+    params, param_names = [["letter", "satimage"], [2, 3]], ["shape", "n"]
+    timeout = 600
+
+    def setup(self, shape, n):
+        self.data = make(shape)
+        self.codes = np.ascontiguousarray(self.data.codes[:, :1000])
+        self.time_fit(shape, n)
+        self.ensemble.log_joint(self.codes[:, :1])
+
+    def time_fit(self, shape, n):
+        counts = RowCounts(self.data.n_states, self.data.n_classes).update(self.data)
+        features = np.arange(self.data.n_features)
+        self.ensemble = NDependenceEnsemble(counts, n, features, m=1.0, min_count=1, subsumption=False)
+
+    def time_predict_1000_rows(self, shape, n):
+        self.ensemble.log_joint(self.codes)
+
+    def time_predict_one_row(self, shape, n):
+        self.ensemble.log_joint(self.codes[:, :1])
+
+    def peakmem_predict_1000_rows(self, shape, n):
         self.ensemble.log_joint(self.codes)

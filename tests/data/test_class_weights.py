@@ -68,7 +68,7 @@ def test_class_prior_replaces_the_learnt_one(model):
     before, after = plain.predict_joint_log_proba(X), at_fit.predict_joint_log_proba(X)
     np.testing.assert_array_equal(after, later.predict_joint_log_proba(X))
     shift = after - before
-    if not isinstance(model, AODEClassifier | AnDEClassifier):  # an average of estimators whose priors are smoothed differently
+    if not isinstance(model, AODEClassifier | AnDEClassifier):  # averages of estimators with priors of their own
         new = log_softmax(plain.calibration_.temperature * np.log(prior))
         np.testing.assert_allclose(shift, np.broadcast_to(new - plain.tables_.log_prior, shift.shape))
     np.testing.assert_array_equal(plain.predict_joint_log_proba(X), before)
