@@ -183,7 +183,9 @@ class AnDEClassifier(PartialFitMixin, Classifier):
 
     def _learn_counts(self, counts: RowCounts) -> None:
         """Take the rows, and warn if nothing will be averaged."""
-        self.ensemble_ = self._ensemble(counts)
+        self.ensemble_ = NDependenceEnsemble(
+            counts, self.n, self._super_parents(counts), float(self.m), float(self.min_count), bool(self.subsumption)
+        )
         missing = missing_code(counts.codes.dtype)
         for codes in counts.codes:
             is_known = codes != missing
@@ -194,12 +196,6 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
             f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
             stacklevel=5,
-        )
-
-    def _ensemble(self, counts: RowCounts, prior: FloatArray | None = None) -> NDependenceEnsemble:
-        """Return the estimators over rows."""
-        return NDependenceEnsemble(
-            counts, self.n, self._super_parents(counts), self.m, self.min_count, self.subsumption, prior
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:
@@ -245,19 +241,33 @@ class AnDEClassifier(PartialFitMixin, Classifier):
 
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
-        counts, prior = self.ensemble_.counts, self.ensemble_.prior
-        rows = {"codes": counts.codes, "y": counts.y.astype(np.int32), "weights": counts.weights}
-        return {**rows, "prior": np.empty(0) if prior is None else prior}
+        learnt, counts = self.ensemble_, self.ensemble_.counts
+        return {
+            "codes": counts.codes,
+            "y": counts.y.astype(np.int32),
+            "weights": counts.weights,
+            "super_parents": learnt.super_parents.astype(np.int32),
+            "settings": np.array([learnt.n, learnt.m, learnt.min_count, learnt.subsumption], np.float64),
+            "prior": np.empty(0) if learnt.prior is None else learnt.prior,
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
-        codes, y, weights, prior = fields(state, "codes", "y", "weights", "prior")
+        names = ("codes", "y", "weights", "super_parents", "settings", "prior")
+        codes, y, weights, super_parents, settings, prior = fields(state, *names)
         counts = RowCounts(self.encoder_.n_states_, len(self.classes_))
         counts.restore(codes, y, weights)
         shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
         if (check_array("prior", prior, np.float64, shape) < 0).any():
             raise ValueError("prior must not be negative.")
-        self.ensemble_ = self._ensemble(counts, prior if prior.size else None)
+        inside = check_array("super_parents", super_parents, np.int32, (np.size(super_parents),)).astype(np.intp)
+        if len(inside) == 0 or (np.diff(inside) < 1).any() or inside[0] < 0 or inside[-1] >= len(counts.n_states):
+            raise ValueError("super_parents must be numbers of features in rising order, at least one.")
+        n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
+        if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
+            raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")
+        given = prior if prior.size else None
+        self.ensemble_ = NDependenceEnsemble(counts, int(n), inside, m, min_count, bool(subsumption), given)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_") and hasattr(self, "encoder_")

@@ -221,6 +221,9 @@ def test_files_keep_the_rows(prior, tmp_path):
     again = tanlearn.load(tmp_path / "model.tan")
     np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
     assert again.size_bits_ == model.size_bits_
+    model.set_params(n=2, m=5, min_count=9, subsumption=True, max_super_parents=2).save(tmp_path / "model.tan")
+    again = tanlearn.load(tmp_path / "model.tan")  # what was learnt, with parameters for a later fit
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
 
 
 @pytest.mark.parametrize(
@@ -232,6 +235,15 @@ def test_files_keep_the_rows(prior, tmp_path):
         ({"y": np.array([0, 1, -1], np.int32)}, "of known classes"),
         ({"weights": np.array([1, 0, 1])}, "weights above 0"),
         ({"weights": np.array([1e308, 1e308, 1.0])}, "sum is finite"),
+        ({"super_parents": np.array([0, 4], np.int32)}, "rising order"),
+        ({"super_parents": np.array([-1, 2], np.int32)}, "rising order"),
+        ({"super_parents": np.array([1, 1], np.int32)}, "rising order"),
+        ({"super_parents": np.empty(0, np.int32)}, "at least one"),
+        *(
+            ({"settings": np.array(settings)}, "settings must be n = 2 or 3")
+            for settings in ([1.0, 1, 1, 0], [2.0, 0, 1, 0], [2.0, 1, -1, 0], [3.0, 1, 1, 2])
+        ),
+        ({"settings": np.ones(3)}, "settings must have"),
         ({"prior": np.array([0.5, 0.5])}, "prior must have"),
         ({"prior": np.array([-0.5, 1, 0.5])}, "prior must not be negative"),
     ],
