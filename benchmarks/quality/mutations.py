@@ -40,6 +40,7 @@ from benchmarks import ROOT, command_line
 KEPT = ("tanlearn.kernels", "tanlearn.kernels._jit", "tanlearn.kernels._lanes", "tanlearn.kernels._cuda")
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
+    "ande": ["ande", "class_weights", "models", "models_damage"],
     "annealing": ["annealing", "wrapper"],
     "aode": ["aode", "class_weights", "models", "models_damage"],
     "candidates": ["candidates", "structures"],
@@ -53,8 +54,10 @@ TESTS = {
     "information": ["information", "chow_liu", "k_dependence"],
     "k_dependence": ["k_dependence", "cuda_learning"],
     "_memory": ["memory"],
+    "n_dependence": ["ande", "ande_kernel"],
     "order_search": ["order_search", "wrapper"],
     "random_tree": ["random_tree", "cuda_learning"],
+    "row_counts": ["ande"],
     "structures": ["structures", "k_dependence", "order_search", "convex_relaxation"],
     "super_parent": ["super_parent", "wrapper"],
     "training": ["training", "checkpoint", "classifiers", "quantization", "cuda_training"],

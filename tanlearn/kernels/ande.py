@@ -175,7 +175,7 @@ def clear_part(rows, learnt, n_classes, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_probabilities(asked, asked_values, children, tag, learnt, space):  # type: ignore[no-untyped-def]
+def _fill_probabilities(asked, asked_values, children, tag, learnt, space):  # type: ignore[no-untyped-def]
     """Write the probabilities of every value that a part is asked about, or of all, if they are fewer."""
     missing = space.filled.shape[0] - 1
     if asked.shape[0] * children.shape[0] > missing:
@@ -242,7 +242,7 @@ def merge_sums(others, other_exponents, other_summed, total, exponents, n_summed
 
 
 @kernel
-def scale_classes(parents, learnt, scale):  # type: ignore[no-untyped-def]
+def _scale_classes(parents, learnt, scale):  # type: ignore[no-untyped-def]
     """Write 1 / (weight that knows all super-parents + m), or with a given prior p(y) / (that of the class + m / C)."""
     n_classes, everything = scale.shape[0], learnt.m
     for c in range(n_classes):
@@ -275,7 +275,7 @@ def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summe
             i = parents[level]
             codes, asked_codes = learnt.rows.codes[i], asked.codes[i]
             part_rows(codes, asked_codes, learnt.missing, learnt.weight, learnt.min_count, level, parts)
-        scale_classes(parents, learnt, space.scale)
+        _scale_classes(parents, learnt, space.scale)
         share = learnt.m / space.scale.shape[0]
         for i in parents:
             share /= learnt.n_states[i]
@@ -300,7 +300,7 @@ def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summe
 def _add_part(rows, those, children, share, tag, learnt, asked, space, total, exponents):  # type: ignore[no-untyped-def]
     """Count a part, and add the joint of its estimator to the rows that it is asked about."""
     count_part(rows, learnt, space.counts, space.known)
-    fill_probabilities(those, asked.values, children, tag, learnt, space)
+    _fill_probabilities(those, asked.values, children, tag, learnt, space)
     clear_part(rows, learnt, space.scale.shape[0], space.counts)
     for c in range(space.scale.shape[0]):
         space.base[c] = (space.known[0, c] + share) * space.scale[c]
