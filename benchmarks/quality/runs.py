@@ -51,16 +51,25 @@ def load_table(name, folder):
     return X, y
 
 
+def stratified_folds(X, y, seed):
+    """Return the numbers of training and test rows of every fold."""
+    with warnings.catch_warnings():  # two rows of lymphography are a class
+        warnings.filterwarnings("ignore", "The least populated class")
+        return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(X, y))
+
+
+def take(X, rows):
+    """Return some rows of an array or a frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def load(name, folder):
     """Return rows, classes, the numbers of the rows of every fold, and how columns are encoded."""
     if name.endswith(PUBLISHED):
         dataset = load_npz(folder / "discretized" / f"{name.removesuffix(PUBLISHED)}.npz")
         return dataset.X, dataset.y, dataset.folds, TableEncoder(discrete_features=True)
     X, y = load_table(name, folder)
-    with warnings.catch_warnings():  # two rows of lymphography are a class
-        warnings.filterwarnings("ignore", "The least populated class")
-        folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y))
-    return X, y, folds, TableEncoder(discrete_features=False) if name == "digits" else None
+    return X, y, stratified_folds(X, y, 0), TableEncoder(discrete_features=False) if name == "digits" else None
 
 
 def confidence_bins(p, right):
@@ -73,6 +82,12 @@ def calibration_error(bins):
     """Return how far mean confidence and accuracy of the bins lie apart, on average over rows."""
     n, confidence, right = bins
     return float(np.abs(confidence - right).sum() / n.sum())
+
+
+def true_class(values, classes, y, unseen):
+    """Return of a column of values a class that of every row's own; ``unseen`` if its class has none."""
+    column = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+    return np.where(classes[column] == y, values[np.arange(len(column)), column], unseen)
 
 
 def packed(flags):
@@ -100,8 +115,7 @@ def measure(model, X, y, X_test, y_test):
     seconds = time.process_time() - started
     log_p, wrong = model.predict_log_proba(X_test), model.predict(X_test) != y_test
     # A class that training has not seen has no probability; what is 0 counts as the least that is not.
-    column = np.searchsorted(model.classes_, y_test).clip(0, len(model.classes_) - 1)
-    own = np.where(model.classes_[column] == y_test, log_p[np.arange(len(column)), column], -np.inf)
+    own = true_class(log_p, model.classes_, y_test, -np.inf)
     bins = confidence_bins(np.exp(log_p.max(axis=1)), ~wrong)
     return {
         "seconds": round(seconds, 6),
@@ -119,7 +133,7 @@ def warm_up(model, X, y):
     """Have every kernel of a learner compiled, or loaded from Numba's cache, before a clock runs."""
     rows = np.concatenate([np.flatnonzero(y == c)[:WARM_ROWS] for c in np.unique(y)])
     with suppress(*FAILURES):  # the fit to all rows says why
-        clone(model).fit(X[rows], y[rows]).predict_log_proba(X[rows])
+        clone(model).fit(take(X, rows), y[rows]).predict_proba(take(X, rows))
 
 
 def run_set(path, name, models, folder, **more):

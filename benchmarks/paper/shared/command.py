@@ -16,10 +16,11 @@ COMMIT = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, captu
 VERSIONS = f"tanlearn {tanlearn.__version__} {COMMIT.stdout.strip()}, numpy {np.__version__}, numba {numba.__version__}"
 
 
-def parsers(description, spec, run, report, output=None):
+def parsers(description, spec, run, report, output=None, options=None):
     """Return a command line with ``run``, ``report`` and ``pack``, and the part of ``run``, to be filled in.
 
-    Reports are for the folder ``output``, by default that of the command.
+    Reports are for the folder ``output``, by default that of the command, and have ``options``, if any: their names,
+    and what ``add_argument`` takes.
     """
     here = Path(spec.origin).parent
     parser = command_line(description, spec)
@@ -30,6 +31,8 @@ def parsers(description, spec, run, report, output=None):
     reporting = commands.add_parser("report", help="write tables and figures of what is finished")
     reporting.set_defaults(do=report)
     reporting.add_argument("--output", type=Path, default=output or here, help="folder of the report and of figures/")
+    for name, keywords in (options or {}).items():
+        reporting.add_argument(name, **keywords)
     packing = commands.add_parser("pack", help="compress what runs have appended, to be committed")
     packing.set_defaults(do=pack_all)
     for command in (running, reporting, packing):

@@ -1,0 +1,48 @@
+"""All learners beside forests, boosting, logistic regression and support vector machines, on all raw sets.
+
+    pip install -e ".[peers]"
+    python -m benchmarks.quality.tables run                 # a day or two; goes on where it stopped
+    python -m benchmarks.quality.tables run --sets car chess --learners AODE RandomForest --seeds 0 --time-limit 600
+    python -m benchmarks.quality.tables report              # writes tables.md and its pictures from what is finished
+    python -m benchmarks.quality.tables pack
+
+What counts, and defaults of peers, go first, then trainings, then what chooses settings on folds; each on small sets
+first, and on all sets with the first seed before the second. Five stratified folds a seed, of 50,000 rows at most.
+To measure anew after a change of a learner, remove its lines from results/tables.jsonl and results/tables.jsonl.xz.
+"""
+
+from pathlib import Path
+
+from benchmarks.paper.shared.command import parsers
+from benchmarks.paper.shared.results import read
+
+from ..runs import N_FOLDS
+from .learners import FOREST, LEARNERS
+from .report import write_report
+from .run import path_of, run
+from .sets import PARTS, RAW, SEEDS
+
+
+def report(arguments):
+    """Write the report."""
+    write_report(read(path_of(arguments)), arguments.judge, arguments.output)
+
+
+def main(argv=None):
+    """Read the command line."""
+    judge = {"default": FOREST, "choices": (*LEARNERS, FOREST), "metavar": "LEARNER", "help": "whom verdicts are for"}
+    output = Path(__file__).parents[1]
+    parser, running = parsers(__doc__, __spec__, run, report, output=output, options={"--judge": judge})
+    sets, folds = (*RAW, *PARTS), range(1, 1 + N_FOLDS)
+    running.add_argument("--sets", nargs="+", choices=sets, default=sets, metavar="SET", help="by default all")
+    running.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), metavar="LEARNER")
+    running.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="of folds and learners; by default 0 1")
+    running.add_argument("--folds", type=int, nargs="+", choices=folds, default=folds, help="by default 1 2 3 4 5")
+    running.add_argument("--jobs", type=int, default=2, help="threads of a learner that can use them; by default 2")
+    running.add_argument("--time-limit", type=float, metavar="SECONDS", help="begin no fit after that")
+    arguments = parser.parse_args(argv)
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The learners of the comparison, each a line: how it is made, what it is, and on what it is run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+from tanlearn.baselines import LEARNERS as REGISTRY
+
+from . import peers
+
+TUNED = ", tuned"
+#: Names of the registry.
+OURS = (
+    *("NB ML", "AODE", "KDB-1 ML", "KDB-2 ML"),
+    *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
+)
+#: What is run one after another: counting and defaults of peers, trainings, and settings chosen on folds.
+STAGES = COUNTED, TRAINED, CHOSEN = range(3)
+#: Whom the targets are for.
+FOREST = "BayesForest"
+#: The peer whose rates of error ours are held against, and its variant that numbers categories.
+RANDOM_FOREST = "RandomForest"
+NUMBERED = f"{RANDOM_FOREST}, numbered"
+#: Training rows above which a support vector machine takes too long.
+FEW_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner of the comparison.
+
+    ``make(table, seed, jobs)`` returns it unfitted. It is not run where ``package`` is not installed, nor on more than
+    ``most_rows`` training rows; where no column is categorical it is the learner ``stand_in``, if it has one.
+    """
+
+    name: str
+    make: Callable
+    stage: int
+    is_ours: bool = False
+    package: str | None = None
+    most_rows: int | None = None
+    stand_in: str | None = None
+
+    @property
+    def is_tuned(self):
+        return self.stage == CHOSEN
+
+    @property
+    def is_installed(self):
+        return self.package is None or find_spec(self.package) is not None
+
+    def is_run_on(self, table):
+        """Return whether it is run on a set."""
+        if self.stand_in and not table.is_categorical.any():
+            return False
+        return self.most_rows is None or max(len(train) for train, _ in table.folds) <= self.most_rows
+
+
+def own(name):
+    """Return a learner of the registry."""
+    entry = REGISTRY[name]
+
+    def make(table, seed, jobs):
+        return entry.make(random_state=seed, n_jobs=jobs, encoder=table.encoder)
+
+    return Learner(name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
+
+
+def forests(name, kind):
+    """Return a forest with defaults, and tuned."""
+    return [
+        Learner(name, partial(peers.forest, kind), COUNTED),
+        Learner(f"{name}{TUNED}", partial(peers.tuned_forest, kind), CHOSEN),
+    ]
+
+
+def boosting(name, make, of_trees, fit_until, trees, package=None):
+    """Return boosting with defaults, and tuned."""
+    tuned = partial(peers.tuned_boosting, name, of_trees, fit_until, trees)
+    return [
+        Learner(name, make, COUNTED, package=package),
+        Learner(f"{name}{TUNED}", tuned, CHOSEN, package=package),
+    ]
+
+
+def numbered_forest():
+    """Return the random forest that numbers categories."""
+    make = partial(peers.forest, RandomForestClassifier, is_numbered=True)
+    return Learner(NUMBERED, make, COUNTED, stand_in=RANDOM_FOREST)
+
+
+#: All of them, by name.
+LEARNERS = {
+    learner.name: learner
+    for learner in (
+        *(own(name) for name in OURS),
+        *forests(RANDOM_FOREST, RandomForestClassifier),
+        numbered_forest(),
+        *forests("ExtraTrees", ExtraTreesClassifier),
+        *boosting(
+            "HistGradientBoosting",
+            peers.hist_gradient_boosting,
+            peers.hist_gradient_boosting_of,
+            peers.hist_until,
+            "max_iter",
+        ),
+        *boosting("LightGBM", peers.lightgbm, peers.lightgbm, peers.lightgbm_until, "n_estimators", "lightgbm"),
+        *boosting("XGBoost", peers.xgboost, peers.xgboost, peers.xgboost_until, "n_estimators", "xgboost"),
+        Learner("LogisticRegression", peers.logistic_regression, COUNTED),
+        Learner(f"LogisticRegression{TUNED}", peers.tuned_logistic_regression, CHOSEN),
+        Learner(f"SVM{TUNED}", peers.support_vector_machine, CHOSEN, most_rows=FEW_ROWS),
+    )
+}

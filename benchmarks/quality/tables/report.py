@@ -1,0 +1,250 @@
+"""The report: verdicts, mean ranks with their diagrams, duels, times and sizes, and all sets."""
+
+import numpy as np
+
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
+
+from . import peers
+from .diagram import draw
+from .learners import COUNTED, FEW_ROWS, LEARNERS, NUMBERED, RANDOM_FOREST
+from .outcomes import MEASURES, PARTS, Outcomes
+from .ranks import differences, friedman, is_clear, mean_ranks
+from .sets import HALF, MOST_ROWS, TWINS
+from .tuning import LEAST, MOST_TREES, PATIENCE
+from .verdicts import WORSE, in_words, judge, losses
+
+#: A learner takes part in ranks when it has finished this share of the sets that anyone has finished.
+SHARE = 0.8
+DIGITS = {"error": 2, "log_loss": 3, "brier": 3}
+FIGURES = {"error": "Errors in %", "log_loss": "Log losses in nats", "brier": "Brier scores"}
+
+
+def taking_part(outcomes, is_meant):
+    """Return the learners of a kind that have finished most sets."""
+    n_sets = len(outcomes.sets)
+    wanted = [name for name in outcomes.learners if is_meant(LEARNERS[name])]
+    return [name for name in wanted if len(outcomes.common([name])) >= SHARE * n_sets]
+
+
+def pools(outcomes):
+    """Return who is ranked with whom, by the name of a picture and a title."""
+    unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
+    defaults = [name for name in unlimited if not LEARNERS[name].is_tuned]
+    limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
+    found = {("tables", "All learners"): unlimited, ("tables_defaults", "Ours and peers with defaults"): defaults}
+    if limited:
+        found["tables_small", f"With {' and '.join(limited)}, on sets it is run on"] = [*unlimited, *limited]
+    known, kept = [], {}
+    for title, learners in found.items():
+        if len(learners) > 2 and learners not in known and len(outcomes.common(learners)) > 1:
+            known.append(learners)
+            kept[title] = learners
+    return kept
+
+
+def ranking(outcomes, learners):
+    """Return the table of mean ranks, the best log loss first: every measure, on all sets and either group."""
+    tables = {(m, part): outcomes.table(learners, m, part) for m in MEASURES for part in PARTS}
+    ranks = {which: mean_ranks(table) if len(table) else None for which, table in tables.items()}
+    rows = []
+    for column in ranks["log_loss", "all sets"].argsort(kind="stable"):
+        cells = []
+        for found in ranks.values():
+            text = "-" if found is None else f"{found[column]:.2f}"
+            cells.append(f"**{text}**" if found is not None and found[column] == found.min() else text)
+        rows.append([learners[column], *cells])
+    header = ["learner", *(f"{MEASURES[m]}, {part}" if part == PARTS[0] else part for m, part in tables)]
+    sizes = ", ".join(f"{len(tables['error', part])} {part}" for part in PARTS[1:])
+    chance = ", ".join(f"{friedman(tables[m, PARTS[0]]):.2g} of {MEASURES[m]}" for m in MEASURES)
+    said = f"""Of {len(tables["error", PARTS[0]])} sets, {sizes}, that all of them have finished. Friedman's test: such
+    ranks come by chance with a probability of {chance}."""
+    return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
+
+
+def duel(outcomes, own, peer, measure):
+    """Return clear wins, draws and clear losses of a learner, and on how many sets it is lower and higher."""
+    counts, lower, higher = [0, 0, 0], 0, 0
+    for name, seeds in outcomes.common([own, peer]).items():
+        if {(name, own), (name, peer)} & outcomes.failures.keys():
+            gaps, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
+        else:
+            pair = [outcomes.lines(name, one, seeds) for one in (own, peer)]
+            gaps = differences(*(np.array([line[measure] for line in lines]) for lines in pair))
+            clear = is_clear(gaps, [line["n_test"] / line["n_train"] for line in pair[0]])
+        sign = np.sign(np.round(gaps.mean(), 9))
+        lower, higher = lower + (sign < 0), higher + (sign > 0)
+        counts[1 + int(sign) if clear else 1] += 1
+    return f"{counts[0]}/{counts[1]}/{counts[2]} ({lower}:{higher})" if sum(counts) else "-"
+
+
+def duels(outcomes, measure):
+    """Return the table of ours against every peer."""
+    ours = [name for name in outcomes.learners if LEARNERS[name].is_ours]
+    others = [name for name in outcomes.learners if not LEARNERS[name].is_ours]
+    rows = [[own, *(duel(outcomes, own, peer, measure) for peer in others)] for own in ours]
+    return markdown_table(["learner", *others], rows) if ours and others else ""
+
+
+def great_losses(outcomes):
+    """Return where ours err over WORSE points more than a random forest, each group apart."""
+    items = []
+    for learner in (name for name in outcomes.learners if LEARNERS[name].is_ours):
+        for part in PARTS[1:]:
+            found, n_sets = losses(outcomes, learner, part), len(outcomes.common([learner, RANDOM_FOREST], part))
+            if n_sets:
+                items.append(paragraph(f"- {learner}, {part}: {len(found)} of {n_sets} sets. {in_words(found)}"))
+    return "\n".join(items)
+
+
+def costs(outcomes, learners):
+    """Return mean seconds, microseconds a row and sizes over sets that all have finished."""
+    common, rows = outcomes.common(learners), []
+    for learner in learners:
+        lines = [
+            line
+            for name, seeds in common.items()
+            if (name, learner) not in outcomes.failures
+            for line in outcomes.lines(name, learner, seeds)
+        ]
+        fit, wall, n_bytes = (
+            np.mean([line[what] for line in lines]) for what in ("fit_seconds", "fit_wall", "n_bytes")
+        )
+        n_rows = sum(line["n_test"] for line in lines)
+        predict, passed = (
+            1e6 * sum(line[what] for line in lines) / n_rows for what in ("predict_seconds", "predict_wall")
+        )
+        rows.append([learner, f"{fit:.2f}", f"{wall:.2f}", f"{predict:.1f}", f"{passed:.1f}", f"{n_bytes / 1e6:.2f}"])
+    return markdown_table(
+        ["learner", "fit [s]", "by the clock", "predict a row [µs]", "by the clock", "size [MB]"], rows
+    )
+
+
+def everything(outcomes, names, value, digits):
+    """Return a row a set, the lowest figure of it in bold."""
+    rows = []
+    for name in names:
+        found = {one: value(name, one) for one in outcomes.learners if outcomes.seeds(name, [one])}
+        low = f"{min(found.values()):.{digits}f}"
+        texts = {one: "fails" if np.isinf(number) else f"{number:.{digits}f}" for one, number in found.items()}
+        line = outcomes.lines(name, next(iter(found)))[0]
+        start = [
+            name,
+            {"chosen on": "c", "held out": "h"}.get(HALF.get(name), ""),
+            f"{line['n_train'] + line['n_test']:,}",
+        ]
+        cells = (texts.get(one, "-") for one in outcomes.learners)
+        rows.append([*start, *(f"**{text}**" if text == low else text for text in cells)])
+    return markdown_table(["set", "", "rows", *outcomes.learners], rows, left=(0, 1))
+
+
+def introduction(lines, outcomes):
+    """Return how figures were made, and what they mean."""
+    jobs = " or ".join(str(n) for n in sorted({line["jobs"] for line in lines}))
+    made = f"""Made by `python -m benchmarks.quality.tables run`, then `report`, with {made_with(lines)}:
+    {len(outcomes.sets)} raw sets in five stratified folds, with seeds
+    {" and ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))} (of sets of more than {MOST_ROWS:,}
+    rows a stratified random sample of so many), and {len(outcomes.published)} that papers have discretised and split,
+    or shrunk, which are in no mean and no rank. Figures of a set are means over its folds; means and ranks are of sets
+    and seeds that all who are compared have finished. A learner that fails on a set is the last there."""
+    measures = f"""Log losses are in nats, with probabilities of {LEAST:g} at least; the Brier score is the sum over
+    classes of squared differences; the calibration error is taken in ten bins of the highest probability. Seconds are
+    processor time of all threads, and seconds by the clock, on a machine that others use, too. Learners that can use
+    threads had {jobs}. Sizes are bytes of pickles, not compressed."""
+    twins = ", ".join(f"{name} with {twin}" for name, twin in TWINS.items())
+    groups = f"""Settings of ours are chosen on one group of sets, and reported on both: in alphabetical order, every
+    second set is held out, but for sets that share rows, or the law that drew them, with another, and go with it
+    ({twins})."""
+    return "\n\n".join(paragraph(text) for text in (made, measures, groups))
+
+
+def how_peers_are_run():
+    """Return how peers get a table, and which settings they choose among."""
+    plain = f"""Forests have {peers.N_TREES} trees, and get a column a category of columns of up to {peers.MOST_COLUMNS}
+    categories; "{NUMBERED}" numbers categories instead, and is the random forest itself where there are none. Boosting
+    gets categories as categories. Gaps stay, and are a category where columns are categorical; logistic regression and
+    support vector machines get medians and a column that says so, all numbers standardised."""
+    grids = {
+        "forests": f"leaves of {peers.LEAVES} rows, {peers.SHARES} of the features a split, categories as columns or "
+        f"numbered, with {peers.N_CHEAPER} trees while they choose",
+        **{
+            name: ", ".join(f"{what.removeprefix('model__')} {some}" for what, some in g.items())
+            for name, g in peers.GRIDS.items()
+        },
+    }
+    tuned = f"""Tuned ones choose by log loss on three folds of the training part: {
+        "; ".join(f"{name}: {grid}" for name, grid in grids.items())
+    }. Boosting has up to {MOST_TREES} trees a class,
+    stopped where {
+        PATIENCE
+    } more have not lowered the log loss of the fold that is left out, and then the mean number of
+    the three. The support vector machine has radial basis functions, and a logistic regression on scores of folds left
+    out makes probabilities; it is run on up to {FEW_ROWS:,} training rows."""
+    return f"{paragraph(plain)}\n\n{paragraph(tuned)}"
+
+
+def unfinished(outcomes):
+    """Return what fails, and what is not finished, in words."""
+    said = [f"{learner} fails on {name}: {why}" for (name, learner), why in sorted(outcomes.failures.items())]
+    for learner in LEARNERS:
+        n_sets = len(outcomes.common([learner]))
+        if n_sets < len(outcomes.sets) and LEARNERS[learner].most_rows is None:
+            said.append(f"{learner}: {n_sets} of {len(outcomes.sets)} sets")
+    return "\n".join(f"- {one}" for one in said)
+
+
+def sections(lines, outcomes, judged, folder):
+    """Yield the sections, and draw their pictures."""
+    yield from ("# Learners and their peers on all tables", introduction(lines, outcomes), how_peers_are_run())
+    found = pools(outcomes)
+    unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
+    verdicts = [one.row() for one in judge(outcomes, unlimited, judged)]
+    yield f"## Verdicts on {judged}"
+    yield markdown_table(["asked", "of", "found", ""], verdicts, left=range(4))
+    for (picture, title), learners in found.items():
+        yield f"## Mean ranks: {title[0].lower()}{title[1:]}"
+        yield ranking(outcomes, learners)
+        yield f"![Mean ranks]({picture}.png)"
+        draw(
+            folder / f"{picture}.png",
+            learners,
+            [LEARNERS[name].is_ours for name in learners],
+            {measure: outcomes.table(learners, measure) for measure in MEASURES},
+        )
+    if found:
+        said = """In the pictures ours are blue. A bar stands beside learners in a row of which no two are told apart by
+        Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs."""
+        yield paragraph(said)
+    yield "## Wins, draws and losses"
+    said = """Of ours in the lines against peers in the columns: sets won / neither / lost, where a difference counts
+    that a t-test corrected for overlapping training parts (Nadeau, Bengio 2003) finds at 5 %, over folds and seeds; and
+    in brackets on how many sets the mean is lower and higher."""
+    yield paragraph(said)
+    for measure, title in MEASURES.items():
+        yield f"### By {title}\n\n{duels(outcomes, measure)}"
+    yield f"## Sets on which ours err over {WORSE:g} points more than a random forest"
+    yield great_losses(outcomes)
+    for title, which in (("All learners", None), ("Counting and defaults", COUNTED)):
+        learners = [name for name in unlimited if which is None or LEARNERS[name].stage == which]
+        if learners and outcomes.common(learners):
+            yield f"## Time and size: {title.lower()}, means over {len(outcomes.common(learners))} sets"
+            yield costs(outcomes, learners)
+    for measure, title in FIGURES.items():
+        yield f"## {title}"
+        yield everything(
+            outcomes,
+            [*outcomes.sets, *outcomes.published],
+            lambda name, learner, measure=measure: outcomes.mean(name, learner, measure),
+            DIGITS[measure],
+        )
+    yield "## Calibration errors in points"
+    yield everything(outcomes, [*outcomes.sets, *outcomes.published], outcomes.calibration, 2)
+    lacking = unfinished(outcomes)
+    yield f"## Not finished\n\n{lacking}" if lacking else ""
+
+
+def write_report(lines, judged, folder):
+    """Write the report of lines on whom verdicts are for, and its pictures."""
+    outcomes = Outcomes(lines)
+    if not outcomes.sets:
+        raise SystemExit("nothing is finished: the command run does it.")
+    write_sections(folder / "tables.md", sections(lines, outcomes, judged, folder))

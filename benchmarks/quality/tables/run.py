@@ -1,0 +1,113 @@
+"""The runs: what is to be done in which order, and a line of results for every fold that is finished."""
+
+import time
+import warnings
+from importlib import import_module
+from itertools import groupby
+from operator import attrgetter, itemgetter
+
+import sklearn
+
+from benchmarks.paper.shared.command import VERSIONS, interruptible
+from benchmarks.paper.shared.results import append, reopen
+
+from ..runs import PUBLISHED, warm_up
+from .fits import measure
+from .learners import LEARNERS
+from .sets import SEEDS, cells, load_set
+
+#: What makes a line of results.
+key = itemgetter("set", "seed", "fold", "learner")
+
+
+def path_of(arguments):
+    """Return where results are."""
+    return arguments.results / "tables.jsonl"
+
+
+def versions():
+    """Return what learners are made of, in words."""
+    packages = sorted({learner.package for learner in LEARNERS.values() if learner.package and learner.is_installed})
+    own = [f"{package} {import_module(package).__version__}" for package in packages]
+    return ", ".join([VERSIONS, f"scikit-learn {sklearn.__version__}", *own])
+
+
+def plan(sets, seeds, learners, size):
+    """Return (seed, set, learners) in order: stages, seeds, and small sets first; published parts have one seed."""
+
+    def place(name):
+        return name.endswith(PUBLISHED), size.get(name.removesuffix(PUBLISHED), 0), name
+
+    stage = attrgetter("stage")
+    return [
+        (seed, name, some)
+        for some in [list(group) for _, group in groupby(sorted(learners, key=stage), stage)]
+        for seed in seeds
+        for name in sorted(sets, key=place)
+        if seed == SEEDS[0] or not name.endswith(PUBLISHED)
+    ]
+
+
+def attempt(model, table, fold, jobs):
+    """Return what is measured on a fold, or why it cannot be."""
+    train, test = table.folds[fold - 1]
+    sizes = {
+        "n_folds": len(table.folds),
+        "n_train": len(train),
+        "n_test": len(test),
+        "n_features": len(table.is_categorical),
+        "n_categorical": int(table.is_categorical.sum()),
+        "jobs": jobs,
+    }
+    try:
+        return sizes | measure(model, table, train, test, jobs)
+    except Exception as error:  # each peer raises classes of its own, and none of them may end days of work
+        return sizes | {"failure": f"{type(error).__name__}: {error}"}
+
+
+def unfinished(steps, done, folder, folds, jobs):
+    """Yield all that is left to do: how far that is, the table, the learner, and how its line begins."""
+    for place, (seed, name, some) in enumerate(steps, 1):
+        table = load_set(name, folder, seed)
+        for learner in some:
+            if not learner.is_run_on(table):
+                continue
+            starts = [
+                {"set": name, "seed": seed, "fold": fold, "learner": learner.name}
+                for fold in range(1, 1 + len(table.folds))
+                if fold in folds
+            ]
+            todo = [start for start in starts if key(start) not in done]
+            if todo and not learner.is_tuned:  # on a few rows, tuning would take longer than what it warms up
+                warm_up(learner.make(table, seed, jobs), table.X, table.y)
+            for start in todo:
+                yield f"{place}/{len(steps)}", table, learner, start
+
+
+def said(line):
+    """Return what came of a fit in words."""
+    if "failure" in line:
+        return line["failure"]
+    return f"{line['error']:.2f} %, {line['log_loss']:.3f} nats in {line['fit_seconds']:.2f} s"
+
+
+def run(arguments):
+    """Do what is not finished yet."""
+    started, path, jobs = time.monotonic(), path_of(arguments), arguments.jobs
+    done = {key(line) for line in reopen(path)}
+    wanted = [LEARNERS[name] for name in arguments.learners]
+    for learner in wanted:
+        if not learner.is_installed:
+            print(f'{learner.name} is left out: no {learner.package} here (pip install -e ".[peers]")', flush=True)
+    steps = plan(arguments.sets, arguments.seeds, [one for one in wanted if one.is_installed], cells(arguments.data))
+    made_of = versions()
+    with interruptible(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rare classes, columns of one value, and iterations that end early
+        for place, table, learner, start in unfinished(steps, done, arguments.data, arguments.folds, jobs):
+            if arguments.time_limit is not None and time.monotonic() - started > arguments.time_limit:
+                print(f"stopped after {arguments.time_limit:g} s; the same command goes on", flush=True)
+                break
+            line = start | attempt(learner.make(table, start["seed"], jobs), table, start["fold"], jobs)
+            append(path, line | {"versions": made_of})
+            where = f"{line['set']}, seed {line['seed']}, fold {line['fold']}"
+            print(f"[{place}] {where}, {line['learner']}: {said(line)}", flush=True)

@@ -1,0 +1,123 @@
+"""Peers that choose their settings by log loss on three folds of the training part."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
+from sklearn.svm import SVC
+
+from ..runs import take, true_class
+
+N_INNER = 3
+#: Probabilities below count as this one.
+LEAST = 1e-15
+#: Of boosting: the most trees a class, and how many trees may follow the best one without a lower log loss.
+MOST_TREES, PATIENCE = 500, 20
+
+
+def log_loss(p, classes, y):
+    """Return the mean log loss; a class that training has not seen has no probability."""
+    return -float(np.log(true_class(p, classes, y, 0.0).clip(LEAST)).mean())
+
+
+def score(model, X, y):
+    """Return what a search for settings maximises."""
+    return -log_loss(model.predict_proba(X), model.classes_, y)
+
+
+def inner_folds(X, y, seed):
+    """Return the folds that settings are chosen on."""
+    return StratifiedKFold(N_INNER, shuffle=True, random_state=seed).split(X, y)
+
+
+class Chosen(ClassifierMixin, BaseEstimator):
+    """What answers as the model of the settings that were chosen: ``best_estimator_``."""
+
+    def predict_proba(self, X):
+        return self.best_estimator_.predict_proba(X)
+
+
+class Tuned(Chosen):
+    """A model with the settings of a grid that folds choose; these may see a cheaper variant of it."""
+
+    def __init__(self, model, grid, cheaper=None, random_state=0):
+        self.model, self.grid, self.cheaper, self.random_state = model, grid, cheaper, random_state
+
+    def fit(self, X, y):
+        folds = StratifiedKFold(N_INNER, shuffle=True, random_state=self.random_state)
+        candidate = clone(self.model).set_params(**self.cheaper or {})
+        search = GridSearchCV(candidate, self.grid, scoring=score, cv=folds, refit=False, error_score="raise").fit(X, y)
+        self.best_params_, self.classes_ = search.best_params_, np.unique(y)
+        self.best_estimator_ = clone(self.model).set_params(**self.best_params_).fit(X, y)
+        return self
+
+
+class EarlyStopped(Chosen):
+    """Boosting with the settings, and the mean number of trees, at which folds stop with the lowest log loss.
+
+    ``fit_until(model, X, y, X_held_out, y_held_out)`` returns the best number of trees, and its log loss;
+    ``trees`` is the parameter that sets it.
+    """
+
+    def __init__(self, model, grid, fit_until, trees, random_state=0):
+        self.model, self.grid, self.fit_until, self.trees, self.random_state = (
+            *(model, grid, fit_until, trees),
+            random_state,
+        )
+
+    def fit(self, X, y):
+        folds, found = list(inner_folds(X, y, self.random_state)), []
+        for setting in ParameterGrid(self.grid):
+            model = clone(self.model).set_params(**setting, **{self.trees: MOST_TREES})
+            stops = [self._stop(clone(model), X, y, *fold) for fold in folds]
+            n_trees, loss = np.mean(stops, axis=0)
+            found.append((loss, {**setting, self.trees: max(1, round(n_trees))}))
+        self.best_params_, self.classes_ = min(found, key=lambda one: one[0])[1], np.unique(y)
+        self.best_estimator_ = clone(self.model).set_params(**self.best_params_).fit(X, y)
+        return self
+
+    def _stop(self, model, X, y, train, held_out):
+        """Stop at held-out rows; those of classes without training rows would cost all settings the same."""
+        classes, codes = np.unique(y[train], return_inverse=True)
+        held_out = held_out[np.isin(y[held_out], classes)]
+        y_held_out = np.searchsorted(classes, y[held_out])
+        return self.fit_until(model, take(X, train), codes, take(X, held_out), y_held_out)
+
+
+class CalibratedSVC(Chosen):
+    """A support vector machine, of whose scores on left-out folds a logistic regression makes probabilities.
+
+    Of the grid, those settings are taken whose scores do that best.
+    """
+
+    def __init__(self, grid, random_state=0):
+        self.grid, self.random_state = grid, random_state
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        folds, found = list(inner_folds(X, y, self.random_state)), []
+        for setting in ParameterGrid(self.grid):
+            scores = np.zeros((len(y), self._n_scores))
+            for train, left_out in folds:
+                scores[left_out] = self._scores(SVC(**setting).fit(X[train], y[train]), X[left_out])
+            calibration = LogisticRegression(max_iter=1000).fit(scores, y)
+            found.append((log_loss(calibration.predict_proba(scores), self.classes_, y), setting, calibration))
+        _, self.best_params_, self.calibration_ = min(found, key=lambda one: one[0])
+        self.best_estimator_ = SVC(**self.best_params_).fit(X, y)
+        return self
+
+    @property
+    def _n_scores(self):
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _scores(self, model, X):
+        """Return a score a class, or one of two classes; a class without training rows is the last."""
+        found = model.decision_function(X)
+        if found.ndim == 1:
+            found = np.stack([-found, found], axis=1)
+        scores = np.repeat(found.min(axis=1, keepdims=True) - 1, len(self.classes_), axis=1)
+        scores[:, np.searchsorted(self.classes_, model.classes_)] = found
+        return scores[:, -self._n_scores :]
+
+    def predict_proba(self, X):
+        return self.calibration_.predict_proba(self._scores(self.best_estimator_, X))

@@ -1,0 +1,117 @@
+"""What is asked of a learner, and by how much it misses that: counted from results, group by group."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..verdicts import marked
+from .learners import LEARNERS, NUMBERED, RANDOM_FOREST
+from .outcomes import MEASURES, PARTS
+from .ranks import mean_ranks
+
+#: Points that a default may err more than a random forest on any set.
+WORSE = 2.0
+#: Errors in % on published parts.
+BARS = {"letter, published": 3.0, "satimage, published": 7.2, "usps, published": 1.9}
+
+
+class Verdict(NamedTuple):
+    """What is asked, of which sets, what was found, and whether that misses; None if nothing is finished."""
+
+    asked: str
+    part: str
+    found: str
+    is_missed: bool | None
+
+    def row(self):
+        """Return cells of a table."""
+        word = {None: "open", True: "missed", False: "met"}[self.is_missed]
+        return [self.asked, self.part, marked(self.found, self.is_missed), marked(word, self.is_missed)]
+
+
+def is_default_peer(name):
+    """Return whether a learner is a peer with defaults."""
+    return not LEARNERS[name].is_ours and not LEARNERS[name].is_tuned
+
+
+def first_in_rank(outcomes, learners, judged, measure, part):
+    """Judge whether no learner has a lower mean rank."""
+    asked, ranks = f"first in mean rank of {MEASURES[measure]}", ranks_of(outcomes, learners, measure, part)
+    if judged not in ranks:
+        return Verdict(asked, part, "-", None)
+    own = ranks[judged]
+    ahead = sorted((rank, name) for name, rank in ranks.items() if rank < own)
+    best = f"; {len(ahead)} before it, first {ahead[0][1]} {ahead[0][0]:.2f}" if ahead else ""
+    return Verdict(asked, part, f"{own:.2f} of {len(ranks)}{best}", bool(ahead))
+
+
+def not_behind(outcomes, learners, judged, part):
+    """Judge whether no peer with defaults has a lower mean rank of error."""
+    asked, ranks = "not behind the best default peer in mean rank of error", ranks_of(outcomes, learners, "error", part)
+    peers = {name: rank for name, rank in ranks.items() if is_default_peer(name)}
+    if judged not in ranks or not peers:
+        return Verdict(asked, part, "-", None)
+    best = min(peers, key=peers.get)
+    found = f"{ranks[judged]:.2f}; {best} {peers[best]:.2f}"
+    return Verdict(asked, part, found, ranks[judged] > peers[best])
+
+
+def ranks_of(outcomes, learners, measure, part):
+    """Return mean ranks by learner, if there is a set that all have finished."""
+    table = outcomes.table(learners, measure, part)
+    return dict(zip(learners, map(float, mean_ranks(table)), strict=True)) if len(table) else {}
+
+
+def losses(outcomes, learner, part="all sets", peers=(RANDOM_FOREST, NUMBERED)):
+    """Return the sets on which a learner errs over WORSE points more than one of some peers: its error, and theirs."""
+    found = {}
+    for peer in peers:
+        if learner == peer:
+            continue
+        for name, seeds in outcomes.common([learner, peer], part).items():
+            own, other = (outcomes.mean(name, one, "error", seeds) for one in (learner, peer))
+            if own - other > WORSE and not np.isinf(other):
+                found.setdefault(name, (own, {}))[1][peer] = other
+    return found
+
+
+def in_words(found):
+    """Return sets, errors and those of peers in words, the greatest loss first."""
+    most = {name: own - min(others.values()) for name, (own, others) in found.items()}
+    return "; ".join(
+        f"{name} {own:.2f} ({', '.join(f'{peer} {other:.2f}' for peer, other in others.items())})"
+        for name, (own, others) in sorted(found.items(), key=lambda one: -most[one[0]])
+    )
+
+
+def no_great_loss(outcomes, judged, part):
+    """Judge whether a learner errs nowhere clearly more than a random forest, whichever way that has categories."""
+    asked = f"no set over {WORSE:g} points behind {RANDOM_FOREST}"
+    n_sets = len(outcomes.common([judged, RANDOM_FOREST], part))
+    if not n_sets:
+        return Verdict(asked, part, "-", None)
+    found = losses(outcomes, judged, part)
+    said = f"{len(found)} of {n_sets} sets" + (f": {in_words(found)}" if found else "")
+    return Verdict(asked, part, said, bool(found))
+
+
+def published(outcomes, judged):
+    """Judge errors on published parts."""
+    for name, bar in BARS.items():
+        asked = f"{name}: at most {bar:g} %"
+        if outcomes.seeds(name, [judged]):
+            error = outcomes.mean(name, judged, "error")
+            over = f", {error - bar:.2f} over" if error > bar else ""
+            yield Verdict(asked, "test part", f"{error:.2f} %{over}", error > bar)
+        else:
+            yield Verdict(asked, "test part", "-", None)
+
+
+def judge(outcomes, learners, judged):
+    """Return all verdicts on a learner among others."""
+    return [
+        *(first_in_rank(outcomes, learners, judged, measure, p) for measure in ("log_loss", "brier") for p in PARTS),
+        *(not_behind(outcomes, learners, judged, part) for part in PARTS),
+        *(no_great_loss(outcomes, judged, part) for part in PARTS),
+        *published(outcomes, judged),
+    ]
