@@ -6,7 +6,7 @@ from benchmarks.paper.shared.report_parts import made_with, markdown_table, para
 
 from . import peers
 from .diagram import draw
-from .learners import COUNTED, FEW_ROWS, LEARNERS, NUMBERED, RANDOM_FOREST
+from .learners import FEW_ROWS, LEARNERS, NUMBERED, RANDOM_FOREST
 from .outcomes import MEASURES, PARTS, Outcomes
 from .ranks import differences, friedman, is_clear, mean_ranks
 from .sets import HALF, MOST_ROWS, TWINS
@@ -61,10 +61,10 @@ def ranking(outcomes, learners):
     return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 
-def duel(outcomes, own, peer, measure):
+def duel(outcomes, own, peer, measure, part="all sets"):
     """Return clear wins, draws and clear losses of a learner, and on how many sets it is lower and higher."""
     counts, lower, higher = [0, 0, 0], 0, 0
-    for name, seeds in outcomes.common([own, peer]).items():
+    for name, seeds in outcomes.common([own, peer], part).items():
         if {(name, own), (name, peer)} & outcomes.failures.keys():
             gaps, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
         else:
@@ -78,11 +78,15 @@ def duel(outcomes, own, peer, measure):
 
 
 def duels(outcomes, measure):
-    """Return the table of ours against every peer."""
-    ours = [name for name in outcomes.learners if LEARNERS[name].is_ours]
+    """Return the table of ours against every peer, on all sets and either group."""
     others = [name for name in outcomes.learners if not LEARNERS[name].is_ours]
-    rows = [[own, *(duel(outcomes, own, peer, measure) for peer in others)] for own in ours]
-    return markdown_table(["learner", *others], rows) if ours and others else ""
+    rows = [
+        [own if part == PARTS[0] else part, *(duel(outcomes, own, peer, measure, part) for peer in others)]
+        for own in outcomes.learners
+        if LEARNERS[own].is_ours
+        for part in PARTS
+    ]
+    return markdown_table(["learner", *others], rows) if rows and others else ""
 
 
 def great_losses(outcomes):
@@ -113,28 +117,41 @@ def costs(outcomes, learners):
         predict, passed = (
             1e6 * sum(line[what] for line in lines) / n_rows for what in ("predict_seconds", "predict_wall")
         )
-        rows.append([learner, f"{fit:.2f}", f"{wall:.2f}", f"{predict:.1f}", f"{passed:.1f}", f"{n_bytes / 1e6:.2f}"])
+        rows.append([learner, f"{fit:.3f}", f"{wall:.3f}", f"{predict:.1f}", f"{passed:.1f}", f"{n_bytes / 1e6:.2f}"])
     return markdown_table(
         ["learner", "fit [s]", "by the clock", "predict a row [µs]", "by the clock", "size [MB]"], rows
     )
 
 
-def everything(outcomes, names, value, digits):
+def everything(outcomes, value, digits):
     """Return a row a set, the lowest figure of it in bold."""
     rows = []
-    for name in names:
+    for name in (*outcomes.sets, *outcomes.published):
         found = {one: value(name, one) for one in outcomes.learners if outcomes.seeds(name, [one])}
-        low = f"{min(found.values()):.{digits}f}"
-        texts = {one: "fails" if np.isinf(number) else f"{number:.{digits}f}" for one, number in found.items()}
-        line = outcomes.lines(name, next(iter(found)))[0]
-        start = [
-            name,
-            {"chosen on": "c", "held out": "h"}.get(HALF.get(name), ""),
-            f"{line['n_train'] + line['n_test']:,}",
-        ]
-        cells = (texts.get(one, "-") for one in outcomes.learners)
-        rows.append([*start, *(f"**{text}**" if text == low else text for text in cells)])
-    return markdown_table(["set", "", "rows", *outcomes.learners], rows, left=(0, 1))
+        line, half = outcomes.lines(name, next(iter(found)))[0], HALF.get(name, "")
+        rows.append([name, half[:1], f"{line['n_train'] + line['n_test']:,}", *figures(outcomes, found, digits)])
+    return rows
+
+
+def means(outcomes, learners, measure, digits):
+    """Return means over the sets that some learners have finished, of all and of either group, a row each."""
+    rows = []
+    for part in PARTS:
+        table = outcomes.table(learners, measure, part)
+        if len(table):
+            found = dict(zip(learners, table.mean(axis=0), strict=True))
+            rows.append(
+                [f"mean, {part}", "", f"{len(table)} set{'s' * (len(table) > 1)}", *figures(outcomes, found, digits)]
+            )
+    return rows
+
+
+def figures(outcomes, found, digits):
+    """Return a cell a learner, the lowest in bold."""
+    texts = {one: "fails" if np.isinf(number) else f"{number:.{digits}f}" for one, number in found.items()}
+    low = f"{min(found.values()):.{digits}f}"
+    cells = (texts.get(one, "-") for one in outcomes.learners)
+    return [f"**{text}**" if text == low else text for text in cells]
 
 
 def introduction(lines, outcomes):
@@ -204,12 +221,7 @@ def sections(lines, outcomes, judged, folder):
         yield f"## Mean ranks: {title[0].lower()}{title[1:]}"
         yield ranking(outcomes, learners)
         yield f"![Mean ranks]({picture}.png)"
-        draw(
-            folder / f"{picture}.png",
-            learners,
-            [LEARNERS[name].is_ours for name in learners],
-            {measure: outcomes.table(learners, measure) for measure in MEASURES},
-        )
+        draw(folder / f"{picture}.png", learners, [LEARNERS[name].is_ours for name in learners], outcomes)
     if found:
         said = """In the pictures ours are blue. A bar stands beside learners in a row of which no two are told apart by
         Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs."""
@@ -223,21 +235,18 @@ def sections(lines, outcomes, judged, folder):
         yield f"### By {title}\n\n{duels(outcomes, measure)}"
     yield f"## Sets on which ours err over {WORSE:g} points more than a random forest"
     yield great_losses(outcomes)
-    for title, which in (("All learners", None), ("Counting and defaults", COUNTED)):
-        learners = [name for name in unlimited if which is None or LEARNERS[name].stage == which]
-        if learners and outcomes.common(learners):
-            yield f"## Time and size: {title.lower()}, means over {len(outcomes.common(learners))} sets"
-            yield costs(outcomes, learners)
+    for (_, title), learners in found.items():
+        yield f"## Time and size: {title[0].lower()}{title[1:]}, means over {len(outcomes.common(learners))} sets"
+        yield costs(outcomes, learners)
+    header = ["set", "", "rows", *outcomes.learners]
     for measure, title in FIGURES.items():
-        yield f"## {title}"
-        yield everything(
-            outcomes,
-            [*outcomes.sets, *outcomes.published],
-            lambda name, learner, measure=measure: outcomes.mean(name, learner, measure),
-            DIGITS[measure],
+        rows = everything(
+            outcomes, lambda name, one, measure=measure: outcomes.mean(name, one, measure), DIGITS[measure]
         )
+        yield f"## {title}"
+        yield markdown_table(header, [*rows, *means(outcomes, unlimited, measure, DIGITS[measure])], left=(0, 1))
     yield "## Calibration errors in points"
-    yield everything(outcomes, [*outcomes.sets, *outcomes.published], outcomes.calibration, 2)
+    yield markdown_table(header, everything(outcomes, outcomes.calibration, 2), left=(0, 1))
     lacking = unfinished(outcomes)
     yield f"## Not finished\n\n{lacking}" if lacking else ""
 

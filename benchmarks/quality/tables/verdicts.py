@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..verdicts import marked
 from .learners import LEARNERS, NUMBERED, RANDOM_FOREST
 from .outcomes import MEASURES, PARTS
@@ -62,26 +60,24 @@ def ranks_of(outcomes, learners, measure, part):
     return dict(zip(learners, map(float, mean_ranks(table)), strict=True)) if len(table) else {}
 
 
-def losses(outcomes, learner, part="all sets", peers=(RANDOM_FOREST, NUMBERED)):
-    """Return the sets on which a learner errs over WORSE points more than one of some peers: its error, and theirs."""
+def losses(outcomes, learner, part="all sets"):
+    """Return by set the error of a learner, if it is over WORSE points above that of a random forest; that; and whose.
+
+    The random forest gets categories in the way in which it errs less.
+    """
     found = {}
-    for peer in peers:
-        if learner == peer:
-            continue
+    for peer in (RANDOM_FOREST, NUMBERED):
         for name, seeds in outcomes.common([learner, peer], part).items():
             own, other = (outcomes.mean(name, one, "error", seeds) for one in (learner, peer))
-            if own - other > WORSE and not np.isinf(other):
-                found.setdefault(name, (own, {}))[1][peer] = other
+            if own - other > WORSE and other < found.get(name, (own, own, peer))[1]:
+                found[name] = own, other, peer
     return found
 
 
 def in_words(found):
-    """Return sets, errors and those of peers in words, the greatest loss first."""
-    most = {name: own - min(others.values()) for name, (own, others) in found.items()}
-    return "; ".join(
-        f"{name} {own:.2f} ({', '.join(f'{peer} {other:.2f}' for peer, other in others.items())})"
-        for name, (own, others) in sorted(found.items(), key=lambda one: -most[one[0]])
-    )
+    """Return sets and errors in words, the greatest loss first."""
+    ordered = sorted(found.items(), key=lambda one: one[1][1] - one[1][0])
+    return "; ".join(f"{name} {own:.2f} ({peer} {other:.2f})" for name, (own, other, peer) in ordered)
 
 
 def no_great_loss(outcomes, judged, part):
