@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import MAX_PARENTS
 
 from .information import Information
 
@@ -29,8 +28,10 @@ class KDependence(BaseEstimator):
 
     Parameters
     ----------
-    k : {0, 1, 2}, default=1
-        Most augmenting parents of a feature. With any, rows may miss features: these are summed out in predictions.
+    k : int, default=1
+        Most augmenting parents of a feature, from 0. With any, rows may miss features: these are summed out in
+        predictions. A family of more than two calls for ``HierarchicalSmoothing()``: dense tables grow by a factor of
+        n_states a parent, and most of their cells see no row.
     threshold : float, default=0.0
         Sahami's theta: a parent whose I(X_i; X_j | C), in nats, is not larger is left out. Empirical information is
         positive even of independent features: on n rows about (values_i - 1) (values_j - 1) n_classes / (2 n).
@@ -53,7 +54,7 @@ class KDependence(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "k": [Interval(Integral, 0, MAX_PARENTS, closed="both")],
+        "k": [Interval(Integral, 0, None, closed="left")],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
     }
@@ -98,7 +99,7 @@ class KDependence(BaseEstimator):
     def _choose(self, information: Information) -> Structure:
         """Return the structure that information decides."""
         order = np.argsort(-information.of_class, kind="stable")
-        parents = np.full((len(order), MAX_PARENTS), -1)
+        parents = np.full((len(order), max(1, min(self.k, len(order) - 1))), -1)
         for first, block in information.of_pairs(order):
             for position, row in enumerate(block, first):
                 of_pairs, earlier = row[:position], order[:position]

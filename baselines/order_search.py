@@ -22,7 +22,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
 from tanlearn.network.orderings import check_ordering
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import MAX_PARENTS, TableLayout
+from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .class_orderings import all_parents_ordering, single_parent_ordering
@@ -93,7 +93,7 @@ class OrderSearch(WrapperSearch):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **WrapperSearch._parameter_constraints,
         "ordering": [StrOptions({"cmi", "cmisp", "random"}), "array-like"],
-        "max_parents": [Interval(Integral, 1, MAX_PARENTS, closed="both")],
+        "max_parents": [Interval(Integral, 1, 2, closed="both")],
     }
 
     def __init__(

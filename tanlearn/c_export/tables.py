@@ -184,12 +184,11 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
 
 
 def _strides(tables: IntegerTables) -> AnyArray:
-    """Return by how many cells a row moves with its child and its parents, shape (n_tables, 3)."""
+    """Return by how many cells a row moves with its child and its parents, shape (n_tables, 1 + width)."""
     layout = tables.layout
     widths = np.where(layout.parents >= 0, layout.n_states[layout.parents], 1)
-    strides = np.full((layout.n_tables, 3), layout.n_classes)
-    strides[:, 1] *= widths[:, 1]
-    strides[:, 0] *= widths.prod(axis=1)
+    strides = np.full((layout.n_tables, 1 + widths.shape[1]), layout.n_classes)
+    strides[:, :-1] *= widths[:, ::-1].cumprod(axis=1)[:, ::-1]  # of a column, the widths of those behind it
     return strides
 
 

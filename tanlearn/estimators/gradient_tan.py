@@ -52,7 +52,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
     parents where it has both and the feature. Where candidates have one parent, that takes little longer than on
-    complete rows; of two parents, steps are not compiled as a whole and take several times as long, on one thread.
+    complete rows; of several parents, steps are not compiled as a whole and take several times as long, on one thread.
 
     Parameters
     ----------

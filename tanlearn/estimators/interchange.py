@@ -46,7 +46,7 @@ from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import MAX_PARENTS, Tables
+from tanlearn.network.tables import Tables
 
 __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
 
@@ -139,8 +139,8 @@ def read_bif(
     path : str or path
         The file, in UTF-8.
     class_name : str, default="class"
-        Name of the variable to predict. It must have no parents; all others are features, with at most two others of
-        them as parents. A feature that does not depend on the class has the same table for every class.
+        Name of the variable to predict. It must have no parents; all others are features, which may have each other as
+        parents. A feature that does not depend on the class has the same table for every class.
     handle_unknown : {"error", "missing"}, default="error"
         What to do with values that are no states of the network: raise, or treat as missing. The states of files that
         tanlearn did not write are strings, and 1 is none of "0" and "1".
@@ -343,15 +343,10 @@ def _structure(network: Network, target: str, features: list[str]) -> Structure:
             f"turn the edges in the program that made the network."
         )
     number = {name: i for i, name in enumerate(features)}
-    table = np.full((len(features), MAX_PARENTS), -1)
-    for i, name in enumerate(features):
-        parents = [number[parent] for parent in network.definitions[name].parents if parent != target]
-        if len(parents) > MAX_PARENTS:
-            raise ValueError(
-                f"variable {name!r} has {len(parents)} parents beside the class {target!r}, but {MAX_PARENTS} at most "
-                f"are supported. Remove some, or pass another class_name."
-            )
-        table[i, : len(parents)] = parents
+    families = [[number[p] for p in network.definitions[name].parents if p != target] for name in features]
+    table = np.full((len(features), max(1, *map(len, families))), -1)
+    for row, parents in zip(table, families, strict=True):
+        row[: len(parents)] = parents
     structure = Structure(table, allow_cycles=True)
     if not structure.is_acyclic:
         raise ValueError("the parents form a cycle, so this is no Bayesian network. Remove an edge of it.")

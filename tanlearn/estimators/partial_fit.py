@@ -47,7 +47,7 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     Raises
     ------
     ValueError
-        If a feature has two augmenting parents.
+        If a feature has two augmenting parents or more.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     """
     if (structure.parents[:, 1] >= 0).any():
         raise ValueError(
-            "features with two augmenting parents need counts of three values at a time, and a stream keeps those of "
-            "pairs. Learn a forest, as with ChowLiu() or KDependence(k=1), or give the structure itself."
+            "features with several augmenting parents need counts of three values and more at a time, and a stream "
+            "keeps those of pairs. Learn a forest, as with ChowLiu() or KDependence(k=1), or give the structure itself."
         )
     layout = TableLayout.of_parents(structure.parents, state.n_states, state.n_classes)
     families = enumerate(structure.parents[:, 0].tolist())

@@ -24,7 +24,7 @@ Notes
     feature has one state, which is never observed.) Bytes are objects with ``kind``, ``"bytes"``, and ``hex``;
   - ``cut_points`` of a continuous one: the state of a number is how many cuts are below it; and ``typical_values``,
     the mean of the training values of each state, or null;
-  - ``parents``: the names of the features that it depends on beside the class, at most two;
+  - ``parents``: the names of the features that it depends on beside the class;
   - ``probabilities``: of its states given these and the class, nested lists
     ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels.
 

@@ -62,7 +62,7 @@ kind            other keys                                       meaning
                                                                  float64, str or bytes
 ``objects``     ``items``: values                                a one-dimensional array of these
 ``array``       ``member``                                       an array of numbers or strings
-``structure``   ``parents``: a member, ``cyclic``: bool          int64 of shape (n_features, 2), -1 for none, which
+``structure``   ``parents``: a member, ``cyclic``: bool          int64 of shape (n_features, k), -1 for none, which
                                                                  stands last; whether a cycle was allowed, and is there
 ``candidates``  ``parents`` and ``group``: members,              see :class:`~tanlearn.CandidateSets`; int64
                 ``arborescence``, ``allow_cycles``

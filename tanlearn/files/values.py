@@ -18,7 +18,7 @@ from tanlearn.files.archive import ExplainedError, fields
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import FixedPoint, IntegerTables
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import MAX_PARENTS, TableLayout, Tables
+from tanlearn.network.tables import TableLayout, Tables
 
 __all__ = [
     "Reader",
@@ -456,7 +456,7 @@ class Reader:
         parents, group, flags = self._indices(names[0], 2), self._indices(names[1], 1), names[2:]
         sets = CandidateSets(parents, group, *flags)
         proper = len(group) > 1 and group[0] == 0 and (np.diff(group) > 0).all() and group[-1] == len(parents)
-        if not proper or parents.shape[1] != MAX_PARENTS or not set(map(type, flags)) <= {bool}:
+        if not proper or parents.shape[1] < 2 or not set(map(type, flags)) <= {bool}:
             raise ValueError("candidate sets must have one table and more for every feature, and two flags.")
         if ((parents < -1) | (parents >= sets.n_features) | (parents == sets.child[:, np.newaxis])).any():
             raise ValueError(f"candidate parents must be other features (0..{sets.n_features - 1}), or -1 for none.")

@@ -2,14 +2,14 @@
 
 The families of a sample that miss something are factors over what they miss. Eliminating a feature adds up the factors
 that hold it and sums their exponentials over its values, which leaves a factor over the others (bucket elimination,
-Dechter 1999). On a tree that is the upward pass; two augmenting parents make larger factors. The way back spreads the
+Dechter 1999). On a tree that is the upward pass; more augmenting parents make larger factors. The way back spreads the
 posterior of the last factor over those that it was made of, which gives the expected cells of a sample; or values are
 drawn on it. With maxima in place of sums it finds the most probable completion.
 
 All factors are logarithms. A missing feature may have a thousand children: as probabilities, products of so many would
 underflow, or a value that trails at first and wins in the end would have been lost on the way.
 """
-# Shapes: d features, C classes, M cells, F = 2 d factors, W the most features that a factor may have.
+# Shapes: d features, P the most parents, C classes, M cells, F = 2 d factors, W the most features of a factor
 # codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,); uniform (n, d); drawn (d, n, C)
 # cells (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
 
@@ -28,7 +28,7 @@ OBSERVED, ELIMINATED, BARREN = 0, 1, 2
 class Network(NamedTuple):
     """Families, and in which order to eliminate their features."""
 
-    parents: Any  # (d, 2), -1 for none
+    parents: Any  # (d, P), -1 for none
     n_states: Any  # (d,)
     offset: Any  # (d + 1,)
     order: Any  # (d,): features as they are eliminated
@@ -65,7 +65,7 @@ def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-unty
     """Return the scratch of a thread."""
     d = network.parents.shape[0]
     n_factors = 2 * d
-    width = max(max_width, 3)  # the features of a family
+    width = max(max_width, network.parents.shape[1] + 1)  # the features of a family
     n_space = network.belief[d] + capacity
     return Workspace(
         state=np.empty(d, np.intp),
@@ -186,7 +186,7 @@ def _open(codes, n, cells, network, is_normalized, missing, work, row):  # type:
             work.state[i] = ELIMINATED
             work.head[i] = -1
             work.space[network.belief[i] : network.belief[i + 1]] = 0.0
-        for p in range(2):
+        for p in range(network.parents.shape[1]):
             if network.parents[i, p] >= 0:
                 work.is_needed[network.parents[i, p]] = True
     row[:] = cells[:n_classes]
@@ -216,8 +216,9 @@ def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untype
     first = network.offset[i]
     stride = n_classes
     width = 0
-    for axis in range(3):  # parents first: the last of them varies fastest, the child slowest
-        j = i if axis == 2 else network.parents[i, 1 - axis]
+    n_parents = network.parents.shape[1]
+    for axis in range(n_parents + 1):  # parents first: the last of them varies fastest, the child slowest
+        j = i if axis == n_parents else network.parents[i, n_parents - 1 - axis]
         if j >= 0:
             if work.state[j] == OBSERVED:
                 first += codes[j, n] * stride

@@ -4,7 +4,7 @@ The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chose
 (differentiable TAN, eq. 4 and 9). Its gradient is therefore the transpose of the same gather.
 """
 # Shapes: n samples, d features, C classes, T tables, M cells.
-# codes (d, n_all), read from sample `first` on; child (T,); parents (T, 2), -1 for none; n_states (d,)
+# codes (d, n_all), read from sample `first` on; child (T,); parents (T, P), -1 for none; n_states (d,)
 # offset (T + 1,): table t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)], C wide
 # cells (M,): the class prior is cells[:C]; selected (S,): the tables in use; rows (n,): scratch
 
@@ -28,7 +28,7 @@ class Families(NamedTuple):
 def family_rows(codes, first, child, parents, n_states, missing, rows):  # type: ignore[no-untyped-def]
     """Write the table row that every sample picks: child value, then parent values; -1 if one is missing.
 
-    One path serves none, one and two parents: the branches are outside the loops over samples.
+    One path serves any number of parents: the branches are outside the loops over samples.
     """
     n = rows.shape[0]
     x = codes[child][first : first + n]

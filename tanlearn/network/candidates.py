@@ -15,7 +15,7 @@ import numpy as np
 from tanlearn._typing import IntArray
 from tanlearn.network.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import MAX_PARENTS, TableLayout
+from tanlearn.network.tables import TableLayout
 
 __all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
 
@@ -38,7 +38,7 @@ class CandidateSets:
 
     Parameters
     ----------
-    parents : ndarray of shape (n_tables, 2)
+    parents : ndarray of shape (n_tables, width)
         The parents of every candidate table, -1 for none; tables of the same child stand together.
     group : ndarray of shape (n_features + 1,)
         The tables of feature ``i`` are ``group[i]:group[i + 1]``.
@@ -93,7 +93,7 @@ class CandidateSets:
                 )
             rows += [-1, *parents]
             group.append(len(rows))
-        table = np.full((len(rows), MAX_PARENTS), -1, dtype=np.intp)
+        table = np.full((len(rows), 2), -1, dtype=np.intp)
         table[:, 0] = rows
         acyclic = allow_cycles or _union_is_acyclic(lists)
         return cls(table, np.array(group, dtype=np.intp), arborescence=not acyclic, allow_cycles=allow_cycles)
@@ -134,7 +134,7 @@ class CandidateSets:
 
     @property
     def has_one_parent(self) -> bool:
-        """Whether no table has two augmenting parents, so that what is drawn are forests, or cycles."""
+        """Whether no table has two augmenting parents or more, so that what is drawn are forests, or cycles."""
         return not (self.parents[:, 1] >= 0).any()
 
     @property

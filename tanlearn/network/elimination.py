@@ -32,7 +32,7 @@ class Eliminator:
     Parameters
     ----------
     structure : Structure
-        A network; with one augmenting parent a feature missing ones cost O(n_states^2), with two as much as the
+        A network; with one augmenting parent a feature missing ones cost O(n_states^2), with more as much as the
         elimination takes.
     layout : TableLayout
         Its tables.
@@ -215,9 +215,9 @@ class Eliminator:
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())
             raise ValueError(
-                f"row {row} misses {n_missing} features that depend on each other through two parents, so that doing "
-                f"without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a structure "
-                f"with one augmenting parent."
+                f"row {row} misses {n_missing} features that depend on each other through two parents or more, so that "
+                f"doing without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a "
+                f"structure with one augmenting parent."
             )
 
 
@@ -235,7 +235,7 @@ def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int
     # (Integers of Python: products of many numbers of states do not overflow, and are the same on every CPU.)
     states = n_states.tolist()
     cost = {i: math.prod(states[j] for j in near) for i, near in enumerate(neighbours)}
-    order, width, size = [], 3, max(states)
+    order, width, size = [], 1 + structure.parents.shape[1], max(states)
     while cost:
         v = min(cost, key=cost.__getitem__)
         size += cost.pop(v)

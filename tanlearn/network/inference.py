@@ -35,7 +35,7 @@ def log_joint(
     """Return log p(class, observed features) of every row.
 
     Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
-    elimination where features have two augmenting parents. Only rows that miss something pay for it.
+    elimination where features have two augmenting parents or more. Only rows that miss something pay for it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def log_joint(
     ValueError
         If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
         many ways that summing them out would take more than 4 million numbers; or, on a device, if a feature has two
-        augmenting parents.
+        augmenting parents, or more than two in complete rows.
     ImportError, RuntimeError
         If the device is not there.
 
@@ -87,15 +87,15 @@ def log_joint(
             f"{place}, and this structure has a cycle, so it cannot be summed out. Impute it, or use a structure that "
             f"is a tree."
         )
-    two_parents = np.flatnonzero(structure.parents[:, 1] >= 0)
-    if two_parents.size and device != "cpu":
+    several = np.flatnonzero(structure.parents[:, 1] >= 0)
+    if several.size and device != "cpu":
         raise ValueError(
-            f"{place}, and feature {two_parents[0]} has two augmenting parents: device={device!r} sums out of forests "
-            f"only. Use device='cpu', impute it, or use a structure that is a tree."
+            f"{place}, and feature {several[0]} has several augmenting parents: device={device!r} sums out of "
+            f"forests only. Use device='cpu', impute it, or use a structure that is a tree."
         )
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
-    if two_parents.size:
+    if several.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
         scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
     else:
@@ -123,6 +123,7 @@ def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
     """Return the log joint of complete rows; where the tables hold integers, by adding these."""
+    tables.layout.check_device(device)
     scores = np.empty((codes.shape[1], tables.layout.n_classes), tables.sum_dtype)
     arrays, missing = (tables.scoring_cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
 

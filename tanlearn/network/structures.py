@@ -9,32 +9,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tanlearn._typing import IntArray
-from tanlearn.network.tables import MAX_PARENTS
 
 if TYPE_CHECKING:
     import networkx
 
 __all__ = ["Structure", "check_structure"]
 
+#: Columns of ``parents`` that all structures have, filled or not: of those before any number was allowed.
+_LEAST_WIDTH = 2
+
 
 class Structure:
-    """Every feature has the class as its parent, and up to two other features beside it.
+    """Every feature has the class as its parent, and any number of other features beside it.
 
     Naive Bayes has no augmenting parents; a tree-augmented naive Bayes (TAN) has at most one a feature, which
-    together form a forest.
+    together form a forest; a k-dependence network has at most k.
 
     Parameters
     ----------
-    parent : array-like of shape (n_features,) or (n_features, 2)
-        Numbers of the augmenting parents, -1 for none.
+    parent : array-like of shape (n_features,) or (n_features, k)
+        Numbers of the augmenting parents, -1 for none. Their order is that of the axes of tables, and where tables back
+        off to fewer parents, the last is left out first.
     allow_cycles : bool, default=False
         Accept parents that form a cycle. The result is a scorer (the pseudo-TAN of differentiable TAN, section
         4.5) and no Bayesian network: its scores are no log joint of anything.
 
     Attributes
     ----------
-    parents : ndarray of shape (n_features, 2)
-        The augmenting parents, -1 for none, absent ones last.
+    parents : ndarray of shape (n_features, width)
+        The augmenting parents, -1 for none, absent ones last. As wide as the feature with most parents needs, and 2 at
+        least.
 
     Raises
     ------
@@ -55,22 +59,20 @@ class Structure:
         parents = np.asarray(parent)
         if parents.ndim == 1:
             parents = parents[:, np.newaxis]
-        if parents.ndim != 2 or parents.shape[0] == 0 or not 1 <= parents.shape[1] <= MAX_PARENTS:
-            raise ValueError(
-                f"parent must have shape (n_features,) or (n_features, {MAX_PARENTS}), got {np.shape(parent)}."
-            )
+        if parents.ndim != 2 or 0 in parents.shape:
+            raise ValueError(f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}.")
         if parents.dtype.kind not in "iu":
             raise ValueError(f"parent must hold feature numbers, got dtype {parents.dtype}.")
         n_features = parents.shape[0]
-        table = np.full((n_features, MAX_PARENTS), -1, dtype=np.intp)
-        table[:, : parents.shape[1]] = parents
-        for i, row in enumerate(table.tolist()):
+        width = max(_LEAST_WIDTH, int((parents != -1).sum(axis=1).max()))
+        table = np.full((n_features, width), -1, dtype=np.intp)
+        for i, row in enumerate(parents.tolist()):
             given = [j for j in row if j != -1]
             if any(not 0 <= j < n_features for j in given) or i in given or len(set(given)) < len(given):
                 raise ValueError(
                     f"parent[{i}] must be different other features (0..{n_features - 1}), or -1 for none; got {given}."
                 )
-            table[i] = given + [-1] * (MAX_PARENTS - len(given))
+            table[i, : len(given)] = given
         self.parents: IntArray = table
         self._order = _topological_order(table)
         if self._order is None and not allow_cycles:
@@ -111,10 +113,10 @@ class Structure:
         Raises
         ------
         AttributeError
-            If a feature has two; use ``parents`` then.
+            If a feature has two or more; use ``parents`` then.
         """
         if (self.parents[:, 1] >= 0).any():
-            raise AttributeError("this structure has features with two augmenting parents: use .parents")
+            raise AttributeError("this structure has features with two or more augmenting parents: use .parents")
         return self.parents[:, 0]
 
     @property

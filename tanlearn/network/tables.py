@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from tanlearn.kernels._backends import backend_of
 
 __all__ = ["TableLayout", "Tables"]
 
-MAX_PARENTS = 2
+#: Cells that 64 bits number, with room for the rounding of their estimate.
+_MOST_CELLS = 2.0**62
+#: Augmenting parents that kernels on devices know of.
+_DEVICE_PARENTS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class TableLayout:
     ----------
     child : ndarray of shape (n_tables,), intp
         The feature whose table it is.
-    parents : ndarray of shape (n_tables, 2), intp
+    parents : ndarray of shape (n_tables, width), intp
         Its augmenting parents besides the class, -1 for none.
     n_states : ndarray of shape (n_features,), intp
         Number of values of every feature.
@@ -50,13 +54,24 @@ class TableLayout:
     parents: IntArray
     n_states: IntArray
     n_classes: int
-    offset: IntArray = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def offset(self) -> IntArray:
+        """Where every table begins, and where the last one ends, shape (n_tables + 1,).
+
+        Raises
+        ------
+        TableMemoryError
+            If the cells are too many to number.
+        """
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
-        sizes = self.n_states[self.child] * widths.prod(axis=1) * self.n_classes
-        offset = np.concatenate(([self.n_classes], self.n_classes + np.cumsum(sizes)))
-        object.__setattr__(self, "offset", offset.astype(np.intp))
+        rows = self.n_states[self.child]
+        # (With two parents there are fewer than 2**62; looking costs a third more.)
+        if widths.shape[1] > 2 and (rows * widths.prod(axis=1, dtype=np.float64)).sum() * self.n_classes > _MOST_CELLS:
+            self.check_memory(None)
+        sizes = rows * widths.prod(axis=1) * self.n_classes
+        offset: IntArray = np.concatenate(([self.n_classes], self.n_classes + np.cumsum(sizes))).astype(np.intp)
+        return offset
 
     @classmethod
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
@@ -64,7 +79,7 @@ class TableLayout:
 
         Parameters
         ----------
-        parents : ndarray of shape (n_features, 2), intp
+        parents : ndarray of shape (n_features, width), intp
             The augmenting parents of every feature, -1 for none.
         n_states : ndarray of shape (n_features,), intp
             Number of values of every feature.
@@ -93,7 +108,7 @@ class TableLayout:
         -------
         TableLayout
         """
-        return cls.of_parents(np.full((len(n_states), MAX_PARENTS), -1, np.intp), n_states, n_classes)
+        return cls.of_parents(np.full((len(n_states), 2), -1, np.intp), n_states, n_classes)
 
     @property
     def n_tables(self) -> int:
@@ -116,7 +131,7 @@ class TableLayout:
         Returns
         -------
         tuple of int
-            Child values, parent values (none, one or two numbers), classes.
+            Child values, parent values (as many numbers as there are parents), classes.
         """
         parents = self.parents[table]
         widths = (int(self.n_states[j]) for j in parents[parents >= 0])
@@ -235,6 +250,7 @@ class TableLayout:
         ndarray of shape (n_cells,)
             Of the type of ``weights``.
         """
+        self.check_device(device)
         backend = backend_of(device)
         arrays = codes, y, weights, np.zeros(self.n_cells, weights.dtype), *self.arrays()
         codes, y, weights, counts, *families = backend.put(*arrays)
@@ -258,16 +274,41 @@ class TableLayout:
         """
         if not self.n_tables:
             return
-        t = int(np.diff(self.offset).argmax())
+        # In floating numbers, which do not overflow; exact up to 2**53.
+        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
+        sizes = self.n_states[self.child] * widths * self.n_classes
+        n_cells = self.n_classes + int(sizes.sum())
+        t = int(sizes.argmax())
         given = " and ".join(str(j) for j in self.parents[t] if j >= 0)
         check_memory(
-            self.n_cells,
-            16 * self.n_cells,
-            self.n_cells / self.n_tables / n_samples if n_samples else 0.0,
+            n_cells,
+            16 * n_cells,
+            n_cells / self.n_tables / n_samples if n_samples else 0.0,
             f"a model whose largest table is that of feature {self.child[t]}{f' given {given}' if given else ''} "
             f"({' x '.join(map(str, self.shape(t)))} values and classes)",
             "Take fewer parents, or merge, discretise or leave out columns with so many values",
         )
+
+    def check_device(self, device: str) -> None:
+        """Refuse more parents than the kernels of a device know of.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda"}
+            Where something is to be done with the tables.
+
+        Raises
+        ------
+        ValueError
+            If a table has more than two augmenting parents, and the device is not the CPU.
+        """
+        if device != "cpu" and self.parents.shape[1] > _DEVICE_PARENTS:
+            n_parents = (self.parents >= 0).sum(axis=1)
+            t = int(n_parents.argmax())
+            raise ValueError(
+                f"device={device!r} works with {_DEVICE_PARENTS} augmenting parents a feature at most, but feature "
+                f"{self.child[t]} has {n_parents[t]}. Use device='cpu', or learn a structure with fewer."
+            )
 
     def arrays(self) -> scores.Families:
         """Return what every kernel needs to know of the layout.

@@ -201,8 +201,8 @@ def renormalize(structure: Structure, tables: Tables) -> Tables:
     Raises
     ------
     ValueError
-        If the structure has a cycle, or gives a feature two parents neither of which is a parent of the other: no
-        table depends on both then (the moral graph has an edge more; Wettig et al. 2003).
+        If the structure has a cycle, or gives a feature parents none of which depends on all others of them: no table
+        depends on all then (the moral graph has an edge more; Wettig et al. 2003).
 
     Examples
     --------
@@ -264,9 +264,9 @@ def _hosts(structure: Structure) -> list[int]:
         able = [j for j in given if set(given) <= {j, *_given(structure, j)}]
         if given and not able:
             raise ValueError(
-                f"feature {i} has the parents {given[0]} and {given[1]}, neither of which is a parent of the other, so "
-                f"its table cannot be re-normalised without a change of the posteriors. Add that edge, or learn with "
-                f"ConjugateGradient(loss=Margin())."
+                f"feature {i} has the parents {' and '.join(map(str, given))}, none of which has the others as its "
+                f"parents, so its table cannot be re-normalised without a change of the posteriors. Add such edges, or "
+                f"learn with ConjugateGradient(loss=Margin())."
             )
         hosts.append(able[0] if able else -1)
     return hosts

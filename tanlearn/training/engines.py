@@ -175,7 +175,7 @@ class _Parameters(NamedTuple):
 class UnfusedEngine(Engine):
     """One kernel an equation, on the CPU or on CUDA, as the data say: of the fused engines of both, the oracle.
 
-    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features, up to two
+    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features, several
     augmenting parents too: of these the scores, and the gradient of the drawn tables, are those with missing features
     summed out under the drawn structure. Between candidates they decide only where both families are observed.
 

@@ -40,7 +40,7 @@ class Objective:
     ------
     ValueError
         If a parameter of the loss is out of range, or there is one class only. For "cuda", if the loss is the user's
-        own, or a value is missing: both are for ``device="cpu"``.
+        own, a value is missing, or a table has more than two augmenting parents: all are for ``device="cpu"``.
 
     Examples
     --------
@@ -58,6 +58,7 @@ class Objective:
     def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
         if data.device == "cuda":
             _refuse_what_only_the_cpu_does(data, loss)
+            layout.check_device(data.device)
         self._layout, self._loss = layout, loss
         self._backend = backend = backend_of(data.device)
         self._parametrization = Normalized(layout, backend=backend)

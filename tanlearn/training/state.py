@@ -136,6 +136,7 @@ class State:
         self.fixed_point = fixed_point
         self.layout = candidates.layout(data.n_states, data.n_classes)
         self.layout.check_memory(data.n_samples)
+        self.layout.check_device(data.device)
         if init == "maximum-likelihood":
             # As in the loss, weights are relative to their mean; ones stay integers, which are counted faster.
             weights = data.weights

@@ -11,10 +11,12 @@ from sklearn.base import clone
 
 from tanlearn import (
     BayesNetClassifier,
+    ConjugateGradient,
     EncodedData,
     ExpectationMaximization,
     MaximumLikelihood,
     NaiveBayesClassifier,
+    StochasticGradient,
     Structure,
     TableEncoder,
     TANClassifier,
@@ -180,10 +182,25 @@ def test_a_product_of_many_messages_does_not_underflow(backend):
 
 def test_two_parents_and_gaps_are_refused(backend):
     model = fitted("two parents").set_params(device="cuda")
-    rule = r"row 1 misses feature 2 .* feature 2 has two .* device='cuda' sums out of forests only\. Use device='cpu'"
+    rule = (
+        r"row 1 misses feature 2 .* feature 2 has several .* device='cuda' sums out of forests only\. Use device='cpu'"
+    )
     with pytest.raises(ValueError, match=rule):
         model.predict([[0, 0, 0, 0], [0, 0, np.nan, 0]])
     assert model.set_params(device="cpu").predict([[0, 0, np.nan, 0]]).shape == (1,)
+
+
+def test_more_than_two_parents_are_refused(backend):
+    structure = Structure([[-1] * 3, [0, -1, -1], [1, 0, -1], [2, 1, 0]])
+    model, (X, y) = BayesNetClassifier(structure=structure, **CODES), random_table()
+    rule = r"device='cuda' works with 2 augmenting parents .* feature 3 has 3\. Use device='cpu'"
+    with pytest.raises(ValueError, match=rule):
+        clone(model).set_params(device="cuda").fit(X, y)
+    for parameters in (ConjugateGradient(max_iter=1), StochasticGradient(n_epochs=1)):
+        with pytest.raises(ValueError, match=rule):
+            clone(model).set_params(device="cuda", parameters=parameters).fit(X, y)
+    with pytest.raises(ValueError, match=rule):
+        model.fit(X, y).set_params(device="cuda").predict(X)
 
 
 @every_estimator

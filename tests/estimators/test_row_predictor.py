@@ -35,6 +35,7 @@ MODELS = {
     "naive Bayes": NaiveBayesClassifier(),
     "tree": BayesNetClassifier(structure=ChowLiu()),
     "two parents": BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1], [1, 2]])),
+    "three parents": BayesNetClassifier(structure=Structure([[-1] * 3, [0, -1, -1], [0, 1, -1], [1, 2, 0]])),
     "other cuts": NaiveBayesClassifier(encoder=TableEncoder(discrete_features=[0, 1, 2])),
 }
 

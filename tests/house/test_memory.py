@@ -10,6 +10,7 @@ from sklearn.base import clone
 from tanlearn import BayesNetClassifier, CountState, EncodedData, Structure, TANClassifier, _memory
 from tanlearn._memory import TableMemoryError, check_memory
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, KDependence, OrderSearch
+from tanlearn.network.tables import TableLayout
 
 RNG = np.random.default_rng(0)
 GIB = 2**30
@@ -96,6 +97,13 @@ def test_two_parents_of_three_hundred_values_are_refused_at_once():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**28  # dense tables would be 8 GiB
+
+
+def test_tables_of_more_cells_than_64_bits_number_are_refused():
+    structure = Structure([[-1] * 6] * 6 + [[0, 1, 2, 3, 4, 5]])
+    layout = TableLayout.of_parents(structure.parents, np.full(7, 5000), 2)
+    with pytest.raises(TableMemoryError, match=r"feature 6 given 0 and 1 .* 5000 x 5000 .* cells"):
+        _ = layout.n_cells
 
 
 def test_a_tree_over_wide_columns_takes_little_more_than_its_tables():

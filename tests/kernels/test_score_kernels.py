@@ -12,10 +12,10 @@ N_CLASSES = 3
 
 
 def random_problem(seed, n=7, n_classes=N_CLASSES):
-    """Seven tables over four features, with none, one and two parents."""
+    """Seven tables over four features, with none to three parents."""
     rng = np.random.default_rng(seed)
     child = np.array([0, 0, 1, 1, 2, 3, 3])
-    parents = np.array([[-1, -1], [1, -1], [-1, -1], [2, 0], [3, -1], [-1, -1], [0, 1]])
+    parents = np.array([[-1, -1, -1], [1, -1, -1], [-1, -1, -1], [2, 0, -1], [3, -1, -1], [-1, -1, -1], [0, 2, 1]])
     X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
     offset = np.array(naive.offsets(child, parents, N_STATES, n_classes))
     return rng, child, parents, X, np.ascontiguousarray(X.T.astype(np.uint8)), offset

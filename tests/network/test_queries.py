@@ -22,8 +22,10 @@ MISSING = 255
 NONE = [-1, -1, -1, -1, -1]
 TREE = [3, 0, 3, -1, 1]
 TWO = [[1, 3], [3, -1], [0, 4], [-1, -1], [0, 1]]
+THREE = [[1, 3, 4], [3, -1, -1], [0, 4, 1], [-1, -1, -1], [1, 3, -1]]
 CYCLE = [1, 0, -1, -1, -1]
 STRUCTURES = [pytest.param(NONE, id="naive Bayes"), pytest.param(TREE, id="tree"), pytest.param(TWO, id="two parents")]
+STRUCTURES += [pytest.param(THREE, id="three parents")]
 
 
 def model(parent, *, n_states=N_STATES, zeros=0.0, seed=0, allow_cycles=False):
@@ -62,10 +64,10 @@ def oracle_arguments(tables, structure):
 
 @st.composite
 def models(draw):
-    """Draw tables of a structure of at most none, one or two parents a feature, in a random order."""
-    most, n = draw(st.integers(0, 2)), len(N_STATES)
+    """Draw tables of a structure of at most none to four parents a feature, in a random order."""
+    most, n = draw(st.integers(0, 4)), len(N_STATES)
     order = draw(st.permutations(range(n)))
-    parents = np.full((n, 2), -1)
+    parents = np.full((n, 4), -1)
     for place, i in enumerate(order):
         if place:
             chosen = draw(st.lists(st.sampled_from(order[:place]), max_size=most, unique=True))

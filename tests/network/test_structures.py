@@ -51,6 +51,19 @@ def test_two_parents():
     assert Structure([[-1, -1], [-1, 0]]).parents.tolist() == [[-1, -1], [0, -1]]
 
 
+def test_any_number_of_parents():
+    structure = Structure([[-1, -1, -1, -1], [0, -1, -1, -1], [1, -1, 0, -1], [-1, 2, 0, 1]])
+    assert structure.parents.tolist() == [[-1, -1, -1], [0, -1, -1], [1, 0, -1], [2, 0, 1]]
+    assert structure.n_edges == 6
+    assert structure.order.tolist() == [0, 1, 2, 3]
+    assert structure != Structure([[-1, -1, -1], [0, -1, -1], [1, 0, -1], [0, 2, 1]])  # in another order
+    assert Structure([[-1, -1, -1, 1], [-1] * 4]) == Structure([1, -1])  # as wide as need be
+    with pytest.raises(ValueError, match=r"parent\[1\] must be different .* got \[0, 2, 0\]"):
+        Structure([[-1] * 3, [0, 2, 0], [-1] * 3])
+    with pytest.raises(ValueError, match="forms a cycle"):
+        Structure([[1, 2, 3], [-1] * 3, [0, 1, -1], [-1] * 3])
+
+
 def test_graph_has_the_class_above_everything():
     graph = Structure([-1, 0, 0]).to_networkx(["a", "b", "c"])
     assert networkx.is_directed_acyclic_graph(graph)

@@ -29,6 +29,7 @@ STRUCTURES = {
     "chain upwards": [1, 2, 3, -1],
     "fork": [-1, 0, 0, 2],
     "two parents": [[-1, -1], [0, -1], [0, 1], [2, 1]],
+    "three parents": [[-1] * 3, [0, -1, -1], [1, 0, -1], [0, 2, 1]],
     "two parents, numbered backwards": [[2, 3], [3, -1], [1, 3], [-1, -1]],
 }
 
@@ -65,7 +66,7 @@ def test_posteriors_are_those_before_renormalisation(name):
 @pytest.mark.parametrize(
     ("structure", "message"),
     [
-        (Structure([[-1, -1], [-1, -1], [0, 1]]), "feature 2 has the parents 0 and 1, neither of which"),
+        (Structure([[-1, -1], [-1, -1], [0, 1]]), "feature 2 has the parents 0 and 1, none of which"),
         (Structure([1, 0, -1], allow_cycles=True), "has a cycle"),
     ],
 )

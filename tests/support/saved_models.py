@@ -56,6 +56,7 @@ ESTIMATORS = {
     ),
     "chow-liu": BayesNetClassifier(structure=ChowLiu(), class_prior=[0.5, 0.25, 0.25], n_jobs=1),
     "two-parents": BayesNetClassifier(structure=KDependence(k=2), class_weight={"low": 2, "high": 0.5}),
+    "four-parents": BayesNetClassifier(structure=KDependence(k=4), parameters=MaximumLikelihood(alpha=0.5)),
     "cyclic": BayesNetClassifier(structure=CYCLE, parameters=StochasticGradient(n_epochs=1)),
     "tan": TANClassifier(loss=Hybrid(trade_off=5), temperature=(1, 0.5), ordering=np.arange(6)[::-1], **QUICK),
     "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),

@@ -13,6 +13,8 @@ TREE = [[-1, -1], [0, -1], [1, -1], [1, -1], [0, -1]]
 CHAIN_OF_TWO = [[-1, -1], [0, -1], [1, 0], [2, 1], [3, 2]]
 #: Two parents that are not joined, and a loop: in some orders, eliminating a feature leaves a factor of three.
 LOOP = [[-1, -1], [-1, -1], [0, 1], [1, 0], [2, 3]]
+#: Three parents, of which one is not joined to the others: eliminating it leaves a factor of four.
+THREE = [[-1, -1, -1], [0, -1, -1], [-1, -1, -1], [2, 0, 1], [3, 1, 0]]
 #: With the roots first, this leaves factors of three features and 2 * 2 * 2 cells.
 WIDE_LOOP = [[-1, -1], [0, -1], [0, 1], [0, -1], [0, 3]]
 #: Parents, and an order of elimination.
@@ -24,6 +26,8 @@ CASES = [
     pytest.param(CHAIN_OF_TWO, [2, 0, 4, 1, 3], id="2-tree, mixed"),
     pytest.param(LOOP, [4, 2, 3, 0, 1], id="loop"),
     pytest.param(LOOP, [1, 0, 2, 3, 4], id="loop, roots first"),
+    pytest.param(THREE, [4, 3, 2, 1, 0], id="three parents"),
+    pytest.param(THREE, [0, 2, 4, 1, 3], id="three parents, mixed"),
 ]
 
 
