@@ -16,6 +16,7 @@ from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
 from .registry import LEARNERS, Learner, find_learner
+from .selective_k_dependence import SelectiveKDependenceClassifier
 from .super_parent import SuperParent
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Learner",
     "OrderSearch",
     "RandomTree",
+    "SelectiveKDependenceClassifier",
     "SimulatedAnnealing",
     "SuperParent",
     "find_learner",

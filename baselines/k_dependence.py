@@ -79,7 +79,7 @@ class KDependence(BaseEstimator):
         Structure
         """
         self._validate_params()
-        return self._choose(Information.of_rows(data, n_jobs=self.n_jobs))
+        return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState) -> Structure:
         """Return the structure of counts that are at hand already.
@@ -94,10 +94,22 @@ class KDependence(BaseEstimator):
         Structure
         """
         self._validate_params()
-        return self._choose(Information.of_counts(state, n_jobs=self.n_jobs))
+        return self.from_information(Information.of_counts(state, n_jobs=self.n_jobs))
 
-    def _choose(self, information: Information) -> Structure:
-        """Return the structure that information decides."""
+    def from_information(self, information: Information) -> Structure:
+        """Return the structure that information decides.
+
+        Parameters
+        ----------
+        information : Information
+            Of features and pairs.
+
+        Returns
+        -------
+        Structure
+            The parents of a feature stand with the most informative first, so that those for a smaller ``k`` are the
+            first ones of those for a larger.
+        """
         order = np.argsort(-information.of_class, kind="stable")
         parents = np.full((len(order), max(1, min(self.k, len(order) - 1))), -1)
         for first, block in information.of_pairs(order):

@@ -22,6 +22,8 @@ from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hierarchical import HierarchicalSmoothing
+from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -50,6 +52,8 @@ __all__ = [
     "ExpectationMaximization",
     "ExtendedBaumWelch",
     "FixedPoint",
+    "HierarchicalDirichlet",
+    "HierarchicalSmoothing",
     "HingeMargin",
     "Hybrid",
     "HybridCV",

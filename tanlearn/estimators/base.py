@@ -19,6 +19,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.archive import fields
+from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
@@ -331,8 +332,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
         calibration = Calibration(**state.pop("calibration", {}))
+        back_off = state.pop("back_off", None)
         structure, cells = fields(state, "structure", "cells")
-        self.tables_ = restore_tables(structure, self.encoder_.n_states_, len(self.classes_), cells, fixed_point)
+        table = structure, self.encoder_.n_states_, len(self.classes_), cells
+        if back_off is None:
+            self.tables_ = restore_tables(*table, fixed_point)
+        else:
+            self.tables_ = restore_back_off(*table, back_off)
         self.structure_, self.calibration_ = structure, calibration
 
     def __sklearn_is_fitted__(self) -> bool:

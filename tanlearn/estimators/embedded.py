@@ -38,7 +38,7 @@ class EmbeddedMixin:
     @property
     def size_bits_(self) -> int:
         """Bits of all numbers of the tables: as many as they were rounded to, or 32 each, as [RE] counts."""
-        return self.tables_.layout.n_cells * self.tables_.bits_per_cell
+        return self.tables_.n_cells * self.tables_.bits_per_cell
 
     @property
     def n_operations_(self) -> int:

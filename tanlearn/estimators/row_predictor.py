@@ -13,6 +13,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missin
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 from tanlearn.kernels.scores import score_row
+from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -61,8 +62,10 @@ class RowPredictor:
         layout = tables.layout
         self._dtype = codes_dtype(int(layout.n_states.max()))
         self._missing = missing_code(self._dtype)
-        self._arrays = tables.scoring_cells, layout.parents, layout.n_states, layout.offset, self._missing
         self._is_plain = type(tables) is Tables
+        self._backs_off = isinstance(tables, BackOffTables)
+        if not self._backs_off:
+            self._arrays = tables.scoring_cells, layout.parents, layout.n_states, layout.offset, self._missing
         self._encoders: list[Callable[[Any], int]] = []
         self._others: dict[int, _Codes] = {}
         cuts = iter(getattr(encoder.discretizer_, "cut_points_", ()))
@@ -154,7 +157,11 @@ class RowPredictor:
     def _class_of(self, row: IntArray) -> Any:
         """Return the class of a row of codes."""
         scores: FloatArray = np.empty(len(self._classes), self._tables.sum_dtype)
-        best = score_row(row, *self._arrays, scores)
+        if self._backs_off:
+            wrong = (row != self._missing) & ((row < 0) | (row >= self._tables.layout.n_states))
+            best = -2 if wrong.any() else -1
+        else:
+            best = score_row(row, *self._arrays, scores)
         if best == -2:
             wrong = (row != self._missing) & ((row < 0) | (row >= self._tables.layout.n_states))
             i = int(wrong.argmax())

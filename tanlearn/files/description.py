@@ -26,7 +26,12 @@ Notes
     the mean of the training values of each state, or null;
   - ``parents``: the names of the features that it depends on beside the class;
   - ``probabilities``: of its states given these and the class, nested lists
-    ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels.
+    ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels. Null
+    of tables that back off, whose features have instead
+  - ``back_off``: a list of objects, of no parent, of the first, of the first two, and so on, with ``m`` and ``counts``,
+    lists ``[state of 1st parent, ..., state, class, n]`` of what rows have shown, classes counted from 0. With n and N,
+    the sum of n over the states, the probability is (n + m q) / (N + m), of which q is that with one parent less, of no
+    parent 1 / number of states; where N is 0, it is q.
 
 The joint probability of a class and a row is that of the class times those of all features, each looked up at its own
 state and those of its parents. (Not of a pseudo-TAN, whose parents form a cycle, nor where ``normalized`` is false: the
@@ -44,6 +49,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn.files.models import encoder_columns
 from tanlearn.files.values import Writer
+from tanlearn.network.back_off import BackOffTables
+from tanlearn.network.tables import Tables
 
 __all__ = ["describe", "feature_names"]
 
@@ -87,7 +94,7 @@ def describe(model: Any) -> dict[str, Any]:
                 "kind": "categorical" if "categories" in column else "continuous",
                 **learnt,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
-                "probabilities": tables.probabilities(i).tolist(),
+                **_told(tables, i),
             }
         )
     return {
@@ -139,6 +146,18 @@ def feature_names(model: Any, class_name: str | None = None) -> list[str]:
             f"class_name must be a string that is not empty and no name of a feature, got {class_name!r}. Pass another."
         )
     return names
+
+
+def _told(tables: Tables, i: int) -> dict[str, Any]:
+    """Return the probabilities of a feature, or the counts that they follow from."""
+    if not isinstance(tables, BackOffTables):
+        return {"probabilities": tables.probabilities(i).tolist()}
+    back_off = []
+    for level in range(len(tables.families[i].bounds) - 1):
+        values, counts = tables.families[i].entries(level)
+        entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
+        back_off.append({"m": float(tables.concentrations[level]), "counts": entries})
+    return {"probabilities": None, "back_off": back_off}
 
 
 def _plain(values: Any, name: str) -> Any:

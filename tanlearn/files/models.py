@@ -39,9 +39,15 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
   - ``state``: an object of values: of classes with tables ``structure`` and ``cells``, a float64 array of
     log-probabilities. First come those of the classes; then, feature by feature, those of its state given the states
     of its parents and the class, a table [state][state of 1st parent][state of 2nd parent][class] whose last index runs
-    fastest; a feature with fewer parents lacks these indices. ``calibration``, a dict of ``temperature``, ``power``
-    and ``pivot``: sums of them become probabilities of the classes as :class:`~tanlearn.Calibration` says.
-    ``TANClassifier`` has ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to
+    fastest; a feature with fewer parents lacks these indices. Tables that back off to fewer parents are kept as
+    counts: ``cells`` are then those of the classes alone, and ``back_off`` is a dict of arrays. ``n_entries``, int64,
+    says for every feature how many combinations of parents, state and class rows have shown; ``values``, uint16, are
+    these, feature by feature and sorted, the number of states standing for a missing parent and all behind it, and
+    ``counts`` how often (int64 or float64); ``class_counts`` are those of the classes, ``concentrations`` the m of the
+    levels, from no parent on. ``level_counts`` is None, or float64, of the entries of all levels, feature by
+    feature: numbers in place of the sums of ``counts`` over longer contexts. ``calibration``, a dict of
+    ``temperature``, ``power`` and ``pivot``: sums of them become probabilities of the classes as
+    :class:`~tanlearn.Calibration` says. ``TANClassifier`` has ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to
     probabilities; and ``loss``, an object: what it was trained with. ``AODEClassifier`` has other keys. With the
     states of all features numbered through, and that of a constant feature at the end (V in all): ``is_parent``, bool
     of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log joint of state and class; ``log_child``,

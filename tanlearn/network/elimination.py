@@ -39,6 +39,11 @@ class Eliminator:
     is_normalized : bool, default=True
         Whether every distribution sums to one; then missing features without observed ones below are left out.
 
+    Attributes
+    ----------
+    capacity : int
+        Numbers that the factors of a sample may take, one more than they need if they fit.
+
     Raises
     ------
     ValueError
@@ -65,7 +70,7 @@ class Eliminator:
             )
         self._layout = layout
         self._is_normalized = is_normalized
-        order, self._max_width, self._capacity = _plan(structure, layout)
+        order, self._max_width, self.capacity = _plan(structure, layout)
         self._network = kernels.Network(
             parents=structure.parents,
             n_states=layout.n_states,
@@ -210,7 +215,7 @@ class Eliminator:
     ) -> None:
         """Run a kernel; raise if a sample was too large for it."""
         missing = missing_code(codes.dtype)
-        n_done = kernel(codes, samples, *tables, missing, self._max_width, self._capacity, *arrays)
+        n_done = kernel(codes, samples, *tables, missing, self._max_width, self.capacity, *arrays)
         if n_done < len(samples):
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())

@@ -9,12 +9,13 @@ import numpy as np
 
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.kernels import scores as kernels
 from tanlearn.kernels import upward as forests
 from tanlearn.kernels._cuda import check_device, cupy, to_device
 from tanlearn.kernels.cuda import twins
 from tanlearn.kernels.mathematics import exp_all, log
+from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
+from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
@@ -87,6 +88,7 @@ def log_joint(
             f"{place}, and this structure has a cycle, so it cannot be summed out. Impute it, or use a structure that "
             f"is a tree."
         )
+    tables.check_device(device)
     several = np.flatnonzero(structure.parents[:, 1] >= 0)
     if several.size and device != "cpu":
         raise ValueError(
@@ -95,7 +97,9 @@ def log_joint(
         )
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
-    if several.size:
+    if isinstance(tables, BackOffTables):
+        scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, n_jobs=n_jobs)
+    elif several.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
         scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
     else:
@@ -123,16 +127,13 @@ def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
     """Return the log joint of complete rows; where the tables hold integers, by adding these."""
-    tables.layout.check_device(device)
-    scores = np.empty((codes.shape[1], tables.layout.n_classes), tables.sum_dtype)
-    arrays, missing = (tables.scoring_cells, *tables.layout.arrays(), np.arange(len(tables))), missing_code(codes.dtype)
-
-    def score(first: int, last: int) -> None:
-        kernels.log_joint(codes, first, *arrays, missing, np.empty(last - first, np.intp), scores[first:last])
-
+    tables.check_device(device)
+    scores, missing = np.empty((codes.shape[1], tables.layout.n_classes), tables.sum_dtype), missing_code(codes.dtype)
     if device == "cpu":
-        _share(score, len(scores), n_jobs)
+        score = tables.scorer(missing)
+        _share(lambda first, last: score(codes, first, scores[first:last]), len(scores), n_jobs)
     else:
+        arrays = tables.scoring_cells, *tables.layout.arrays(), np.arange(len(tables))
         _hand_over(twins.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
     return tables.decode(scores)
 

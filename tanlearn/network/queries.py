@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.kernels.scores import family_rows
+from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.inference import log_joint
+from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
@@ -95,11 +96,7 @@ def sample(
         classes = _read_classes(y, n_samples, layout.n_classes)
     codes: Codes = np.empty((len(tables), n_samples), codes_dtype(int(layout.n_states.max())))
     for i in structure.order.tolist():
-        column = np.zeros(n_samples, np.intp)
-        for j in structure.parents[i][structure.parents[i] >= 0]:
-            column = column * layout.n_states[j] + codes[j]
-        table = tables[i].reshape(layout.n_states[i], -1)
-        codes[i] = _draw(table, column * layout.n_classes + classes, rng)
+        codes[i] = _draw(*tables.conditional(i, codes, classes), rng)
     return codes, classes
 
 
@@ -204,7 +201,10 @@ def most_probable_completion(
     if not incomplete.any():
         return codes.copy(), classes
     _refuse_cycle(structure, "completed by")
-    eliminator, samples = Eliminator(structure, tables.layout), np.flatnonzero(incomplete)
+    samples = np.flatnonzero(incomplete)
+    if isinstance(tables, BackOffTables):
+        return LocalNetworks(tables, structure).complete(codes, samples, classes, n_jobs=n_jobs), classes
+    eliminator = Eliminator(structure, tables.layout)
     completed = eliminator.complete(codes, samples, tables.cells, classes, n_jobs=n_jobs)
     return completed, classes
 
@@ -260,15 +260,20 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     contributions = np.zeros((n_samples, n_features + 1, layout.n_classes))
     contributions[:, -1] = tables.log_prior
     lacks_parent = np.zeros((n_samples, n_features), np.bool_)
-    family = np.empty(n_samples, np.intp)
+    is_hidden = codes == missing
+    backs_off: AnyArray = np.zeros(n_samples, np.bool_)
+    if isinstance(tables, BackOffTables):
+        backs_off = ~LocalNetworks(tables, structure).is_exact(codes, np.arange(n_samples))
+        for i in range(n_features):
+            contributions[backs_off, i] = tables.of_rows(i, codes[:, backs_off])
     for i in range(n_features):
-        family_rows(codes, 0, i, layout.parents[i], layout.n_states, missing, family)
-        known = family >= 0
-        contributions[known, i] = tables[i].reshape(-1, layout.n_classes)[family[known]]
-        lacks_parent[:, i] = ~known & (codes[i] != missing)
-    if not tables.is_normalized and (codes == missing).any():
+        family = [i, *layout.parents[i][layout.parents[i] >= 0].tolist()]
+        known = ~is_hidden[family].any(axis=0) & ~backs_off
+        contributions[known, i] = tables.of_rows(i, codes)[known]
+        lacks_parent[:, i] = ~known & ~is_hidden[i] & ~backs_off
+    if not tables.is_normalized and is_hidden.any():
         raise ValueError(
-            f"row {np.flatnonzero((codes == missing).any(axis=0))[0]} misses a feature, and rounded tables explain "
+            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and rounded tables explain "
             f"complete rows only: without normalised probabilities no feature's share is its own. Impute it, or "
             f"explain the model before it is rounded."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -64,14 +65,24 @@ class TableLayout:
         TableMemoryError
             If the cells are too many to number.
         """
-        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
-        rows = self.n_states[self.child]
         # (With two parents there are fewer than 2**62; looking costs a third more.)
-        if widths.shape[1] > 2 and (rows * widths.prod(axis=1, dtype=np.float64)).sum() * self.n_classes > _MOST_CELLS:
+        if self.parents.shape[1] > 2 and self.sizes().sum() > _MOST_CELLS:
             self.check_memory(None)
-        sizes = rows * widths.prod(axis=1) * self.n_classes
+        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
+        sizes = self.n_states[self.child] * widths.prod(axis=1) * self.n_classes
         offset: IntArray = np.concatenate(([self.n_classes], self.n_classes + np.cumsum(sizes))).astype(np.intp)
         return offset
+
+    def sizes(self) -> FloatArray:
+        """Return the cells of every table in floating numbers, which do not overflow; exact up to 2**53.
+
+        Returns
+        -------
+        ndarray of shape (n_tables,)
+        """
+        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
+        sizes: FloatArray = self.n_states[self.child] * widths * self.n_classes
+        return sizes
 
     @classmethod
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
@@ -274,9 +285,7 @@ class TableLayout:
         """
         if not self.n_tables:
             return
-        # In floating numbers, which do not overflow; exact up to 2**53.
-        widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
-        sizes = self.n_states[self.child] * widths * self.n_classes
+        sizes = self.sizes()
         n_cells = self.n_classes + int(sizes.sum())
         t = int(sizes.argmax())
         given = " and ".join(str(j) for j in self.parents[t] if j >= 0)
@@ -395,6 +404,90 @@ class Tables:
             If there is no such feature.
         """
         return np.exp(self[feature])
+
+    def of_rows(self, feature: int, codes: Codes) -> FloatArray:
+        """Return what a feature adds to the log joint of rows.
+
+        Parameters
+        ----------
+        feature : int
+            Its number.
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes. What is returned of rows that miss the feature or a parent is of no use.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        rows = np.empty(codes.shape[1], np.intp)
+        family = self.layout.child[feature], self.layout.parents[feature], self.layout.n_states
+        scores.family_rows(codes, 0, *family, missing_code(codes.dtype), rows)
+        return self[feature].reshape(-1, self.layout.n_classes)[rows]
+
+    def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
+        """Return what adds up :attr:`scoring_cells` of a block of complete rows.
+
+        Parameters
+        ----------
+        missing : int
+            The code of what is missing.
+
+        Returns
+        -------
+        callable
+            ``score(codes, first, sums)`` writes the sums of as many rows, from row ``first`` on.
+        """
+        arrays = self.scoring_cells, *self.layout.arrays(), np.arange(len(self))
+
+        def score(codes: Codes, first: int, sums: AnyArray) -> None:
+            scores.log_joint(codes, first, *arrays, missing, np.empty(len(sums), np.intp), sums)
+
+        return score
+
+    def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return the distributions of a feature, and which of them each row has.
+
+        Parameters
+        ----------
+        feature : int
+            Its number.
+        codes : ndarray of shape (n_features, n_samples)
+            Codes of its parents.
+        y : ndarray of shape (n_samples,)
+            Class codes.
+
+        Returns
+        -------
+        table : ndarray of shape (n_values, n_distributions)
+            Log-probabilities.
+        column : ndarray of shape (n_samples,)
+            The column of every row.
+        """
+        column = np.zeros(codes.shape[1], np.intp)
+        for j in self.layout.parents[feature][self.layout.parents[feature] >= 0]:
+            column = column * self.layout.n_states[j] + codes[j]
+        table = self[feature].reshape(self.layout.n_states[feature], -1)
+        return table, column * self.layout.n_classes + y
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that has no kernels for these tables.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda"}
+            Where something is to be done with them.
+
+        Raises
+        ------
+        ValueError
+            If it has none.
+        """
+        self.layout.check_device(device)
+
+    @property
+    def n_cells(self) -> int:
+        """How many numbers the tables hold, the class prior included."""
+        return self.layout.n_cells
 
     @property
     def is_normalized(self) -> bool:

@@ -9,6 +9,8 @@ from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hierarchical import HierarchicalSmoothing
+from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -22,6 +24,8 @@ __all__ = [
     "CrossTuned",
     "ExpectationMaximization",
     "ExtendedBaumWelch",
+    "HierarchicalDirichlet",
+    "HierarchicalSmoothing",
     "HybridCV",
     "MaximumLikelihood",
     "ParameterLearner",

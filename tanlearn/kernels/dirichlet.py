@@ -1,0 +1,70 @@
+"""Hierarchical Dirichlet smoothing: how many tables the rows of a context sit at, in expectation.
+
+In the Chinese restaurants of a hierarchical Dirichlet process, n rows of a value of probability p above sit at about
+``c p (psi(c p + n) - psi(c p))`` tables of their context, c its concentration, and the context above counts tables in
+place of rows: a value that is frequent in one context alone says little about others.
+"""
+# Shapes: levels (kernels/contexts.py) of K contexts, R classes of contexts, L entries; k parents
+# own (L,): rows that end at an entry, as they miss the next parent or there is none; counts, tables, p (L,)
+# totals (R,): sums of counts; bounds (k + 2, 3): where levels begin; c (k + 1,): concentrations; sums (k + 1, 2)
+
+from __future__ import annotations
+
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.mathematics import log
+
+
+@kernel
+def digamma_rise(a, n):  # type: ignore[no-untyped-def]
+    """Return psi(a + n) - psi(a) for positive a and n, to 1e-12 of itself."""
+    total = 0.0
+    while n >= 1.0 and a < 8.0:  # psi(a + 1) - psi(a) = 1 / a
+        total += 1.0 / a
+        a += 1.0
+        n -= 1.0
+    if n <= 0.0:
+        return total
+    b = a + n
+    while a < 8.0:
+        total += 1.0 / a - 1.0 / b
+        a += 1.0
+        b += 1.0
+    return total + _asymptotic(b) - _asymptotic(a)
+
+
+@kernel
+def _asymptotic(x):  # type: ignore[no-untyped-def]
+    """Return psi(x) of a number from 8."""
+    r = 1.0 / (x * x)
+    series = r * (1.0 / 12.0 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r * (1.0 / 240.0 - r * (1.0 / 132.0)))))
+    return log(x) - 0.5 / x - series
+
+
+@kernel
+def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # type: ignore[no-untyped-def]
+    """Write counts, their totals and tables from the longest contexts up; add up what concentrations follow from.
+
+    With ``sums[j]`` the tables of level j, and the sum over its contexts and classes of psi(N + c) - psi(c), the
+    concentration of level j that makes its tables most probable is their ratio.
+    """
+    counts[:] = own
+    totals[:] = 0.0
+    for level in range(c.shape[0] - 1, -1, -1):
+        for e in range(bounds[level, 2], bounds[level + 1, 2]):
+            a = c[level] * (p[levels.above[e]] if level > 0 else 1.0 / n_states)
+            tables[e] = min(counts[e], a * digamma_rise(a, counts[e]))
+            totals[levels.run[e]] += counts[e]
+            sums[level, 0] += tables[e]
+            if level > 0:
+                counts[levels.above[e]] += tables[e]
+        for r in range(bounds[level, 1], bounds[level + 1, 1]):
+            sums[level, 1] += digamma_rise(c[level], totals[r])
+
+
+@kernel
+def predict(levels, bounds, c, n_states, counts, totals, p):  # type: ignore[no-untyped-def]
+    """Write the probabilities of all entries, from no parent down."""
+    for level in range(c.shape[0]):
+        for e in range(bounds[level, 2], bounds[level + 1, 2]):
+            above = p[levels.above[e]] if level > 0 else 1.0 / n_states
+            p[e] = (counts[e] + c[level] * above) / (totals[levels.run[e]] + c[level])

@@ -1,0 +1,372 @@
+"""Counts of families over the contexts that rows show: exact, and they add up over any partition of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, Codes, IntArray, missing_code
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels import contexts as kernels
+from tanlearn.kernels.counts import count_classes
+from tanlearn.network.counts import type_with_room
+from tanlearn.network.packing import worth_threads
+
+__all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyColumns:
+    """What rows say of one family: values of its parents, of its child, and the class.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_parents + 2, n_columns), uint16
+        Values of the parents, the child and the class. A missing parent, and every parent behind it, has the value
+        ``n_states``; rows without the child have no column.
+    n_values : ndarray of shape (n_parents + 2,), intp
+        Numbers of states, and of classes.
+    rows : ndarray of shape (n_columns,), intp
+        Numbers of the rows.
+    """
+
+    values: AnyArray
+    n_values: IntArray
+    rows: IntArray
+
+    @classmethod
+    def of_rows(
+        cls, codes: Codes, y: IntArray, child: int, parents: IntArray, n_states: IntArray, n_classes: int
+    ) -> FamilyColumns:
+        """Return the columns of encoded rows.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes.
+        y : ndarray of shape (n_samples,)
+            Class codes.
+        child : int
+            The feature.
+        parents : ndarray of shape (n_parents,)
+            Its parents, that which is left out last first.
+        n_states : ndarray of shape (n_features,)
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        FamilyColumns
+        """
+        values = np.empty((len(parents) + 2, len(y)), np.uint16)
+        rows = np.empty(len(y), np.intp)
+        n = kernels.family_columns(codes, y, child, parents, n_states, missing_code(codes.dtype), rows, values)
+        n_values = np.array([*n_states[parents], n_states[child], n_classes], np.intp)
+        return cls(values if n == len(y) else np.ascontiguousarray(values[:, :n]), n_values, rows[:n])
+
+    def sort(self) -> SortedFamily:
+        """Sort the columns.
+
+        Returns
+        -------
+        SortedFamily
+        """
+        n = self.values.shape[1]
+        order, buffer, shared = np.empty(n, np.intp), np.empty(n, np.intp), np.empty(n, np.uint16)
+        kernels.sort_columns(self.values, self.n_values, order, buffer, np.empty(self.n_values.max() + 2, np.intp))
+        kernels.mark_shared(self.values, order, shared)
+        return SortedFamily(self, order, shared)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedFamily:
+    """Columns of a family in the order of their values, so that those of a context stand together at every level.
+
+    Parameters
+    ----------
+    columns : FamilyColumns
+        In the order of the rows.
+    order : ndarray of shape (n_columns,), intp
+        Their numbers, sorted: by the first parent, then the second, and so on, then child and class.
+    shared : ndarray of shape (n_columns,), uint16
+        By how many first values one equals the one before it in the order.
+    """
+
+    columns: FamilyColumns
+    order: IntArray
+    shared: AnyArray
+
+    def sum(self, weights: AnyArray) -> tuple[AnyArray, AnyArray]:
+        """Return every different column once, with the sum of its weights, without those of weight 0.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_columns,)
+            Integers are added exactly.
+
+        Returns
+        -------
+        values : ndarray of shape (n_parents + 2, n_entries), uint16
+            Sorted.
+        counts : ndarray of shape (n_entries,)
+            Of the type of ``weights``.
+        """
+        values, counts = np.empty_like(self.columns.values), np.empty(len(self.order), weights.dtype)
+        n = kernels.sum_equal(self.columns.values, self.order, self.shared, weights, values, counts)
+        kept = np.flatnonzero(counts[:n])
+        return np.ascontiguousarray(values[:, kept]), counts[kept]
+
+
+class ContextCounts:
+    """Counts of every family of a structure, of the combinations of values that rows show, and of no others.
+
+    A row counts for a feature that it does not miss, with as many of its first parents as it has before one that it
+    misses. Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows, and
+    the order in which states are merged, the state is the same to the last bit.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_features, width), intp
+        Parents of every feature, -1 for none, absent ones last.
+    n_states : ndarray of shape (n_features,), intp
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+
+    Attributes
+    ----------
+    class_counts : ndarray of shape (n_classes,)
+        Weight of every class, int64, or float64 once a batch had real weights.
+    families : list of (values, counts)
+        For every feature an array of shape (n_parents + 2, n_entries), uint16, of the values of the parents, the
+        feature and the class, sorted by the first, then the second, and so on; and their counts, all positive. The
+        value of a missing parent, and of all parents behind it, is its number of states.
+
+    Examples
+    --------
+    >>> from tanlearn import EncodedData, Structure
+    >>> from tanlearn.network.contexts import ContextCounts
+    >>> data = EncodedData.from_codes([[0, 1], [1, 2], [1, 2], [-1, 0]], [0, 1, 1, 0])
+    >>> state = ContextCounts(Structure([-1, 0]).parents, data.n_states, data.n_classes).update(data)
+    >>> values, counts = state.families[1]
+    >>> values.T.tolist(), counts.tolist()  # parent, child and class; the parent of the last one is missing
+    ([[0, 1, 0], [1, 2, 1], [2, 0, 0]], [1, 2, 1])
+    """
+
+    def __init__(self, parents: IntArray, n_states: IntArray, n_classes: int) -> None:
+        self.parents, self.n_states, self.n_classes = parents, n_states, n_classes
+        self.class_counts: AnyArray = np.zeros(n_classes, np.int64)
+        nothing = np.empty(0, np.int64)
+        self.families: list[tuple[AnyArray, AnyArray]] = [
+            (np.empty((2 + int((row >= 0).sum()), 0), np.uint16), nothing) for row in parents
+        ]
+
+    def family(self, feature: int) -> tuple[IntArray, IntArray]:
+        """Return the parents of a feature, and the numbers of values of these, the feature and the class.
+
+        Parameters
+        ----------
+        feature : int
+            Its number.
+
+        Returns
+        -------
+        parents : ndarray of shape (n_parents,)
+        n_values : ndarray of shape (n_parents + 2,)
+        """
+        given = self.parents[feature][self.parents[feature] >= 0]
+        return given, np.array([*self.n_states[given], self.n_states[feature], self.n_classes], np.intp)
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ContextCounts:
+        """Add the counts of a batch.
+
+        Parameters
+        ----------
+        data : EncodedData
+            A batch with the same features and classes.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ContextCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the batch has other features or classes, or the sum of all integer weights would overflow; nothing is
+            changed then.
+        """
+        if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
+            raise ValueError(
+                f"counts add up only over one and the same table: this state has {self.n_classes} classes and n_states "
+                f"{self.n_states.tolist()}, the batch {data.n_classes} and {data.n_states.tolist()}."
+            )
+        weights = data.weights.astype(type_with_room(self.class_counts, data.weights), copy=False)
+
+        def count(i: int) -> tuple[AnyArray, AnyArray]:
+            given, _ = self.family(i)
+            columns = FamilyColumns.of_rows(data.codes, data.y, i, given, self.n_states, self.n_classes)
+            return columns.sort().sum(weights[columns.rows])
+
+        batch = ContextCounts(self.parents, self.n_states, self.n_classes)
+        batch.class_counts = np.zeros(self.n_classes, weights.dtype)
+        count_classes(data.y, weights, batch.class_counts)
+        threads = worth_threads(data.n_samples * self.parents.size * 16, n_jobs)
+        batch.families = in_threads(count, range(len(self.parents)), threads)
+        return self.merge(batch)
+
+    def merge(self, other: ContextCounts) -> ContextCounts:
+        """Add the counts of another state of the same families.
+
+        Parameters
+        ----------
+        other : ContextCounts
+            Left as it is.
+
+        Returns
+        -------
+        ContextCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the other state is of other families, or the sum of all integer weights would overflow; nothing is
+            changed then.
+        """
+        self._check_same(other)
+        dtype = type_with_room(self.class_counts, other.class_counts)
+        self.families = self._sums(other, dtype, 1)
+        self.class_counts = self.class_counts.astype(dtype) + other.class_counts
+        return self
+
+    def subtract(self, other: ContextCounts) -> ContextCounts:
+        """Take away the counts of rows that are part of this state: total minus fold.
+
+        Parameters
+        ----------
+        other : ContextCounts
+            Counts of a part of the rows; left as it is.
+
+        Returns
+        -------
+        ContextCounts
+            Itself. Of real weights, counts that rounding leaves of what was all taken away (a billionth of the
+            total) go.
+
+        Raises
+        ------
+        ValueError
+            If the other state is of other families, or holds rows that this one does not; nothing is changed then.
+        """
+        self._check_same(other)
+        dtype = np.result_type(self.class_counts, other.class_counts)
+        rounding = 1e-9 * float(self.class_counts.sum()) if dtype.kind == "f" else 0.0
+        families, class_counts = self._sums(other, dtype, -1), self.class_counts - other.class_counts
+        if min(float(counts.min(initial=0)) for _, counts in [*families, ((), class_counts)]) < -rounding:
+            raise ValueError("subtract would leave negative counts: the other state holds rows that this one does not.")
+        self.families = [
+            (np.ascontiguousarray(values[:, counts > rounding]), counts[counts > rounding])
+            for values, counts in families
+        ]
+        self.class_counts = np.maximum(class_counts, 0)
+        return self
+
+    def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
+        """Return the families with those of another state added, or taken away."""
+        found = []
+        for i, (one, two) in enumerate(zip(self.families, other.families, strict=True)):
+            values = np.concatenate([one[0], two[0]], axis=1)
+            counts = np.concatenate([one[1].astype(dtype), sign * two[1].astype(dtype)])
+            columns = FamilyColumns(values, self.family(i)[1], np.arange(len(counts)))
+            found.append(columns.sort().sum(counts) if len(one[1]) else (two[0], counts))
+        return found
+
+    def _check_same(self, other: ContextCounts) -> None:
+        """Refuse counts of other families."""
+        for name in ("parents", "n_states", "n_classes"):
+            if not np.array_equal(getattr(self, name), getattr(other, name)):
+                raise ValueError(f"counts add up only over the same families, but the two states differ in {name}.")
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ContextCounts)
+            and np.array_equal(self.parents, other.parents)
+            and np.array_equal(self.n_states, other.n_states)
+            and np.array_equal(self.class_counts, other.class_counts)
+            and all(
+                np.array_equal(one, two)
+                for pair in zip(self.families, other.families, strict=True)
+                for one, two in zip(*pair, strict=True)
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n_entries = sum(len(counts) for _, counts in self.families)
+        return f"ContextCounts(n_features={len(self.parents)}, n_classes={self.n_classes}, n_entries={n_entries})"
+
+
+def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:
+    """Return the contexts of a family, level by level.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_parents + 2, n_entries), uint16
+        Sorted, as :class:`ContextCounts` keeps them.
+    counts : ndarray of shape (n_entries,)
+        Of these.
+    n_values : ndarray of shape (n_parents + 2,)
+        Numbers of values of parents, child and class.
+
+    Returns
+    -------
+    levels : Levels
+        See :mod:`tanlearn.kernels.contexts`.
+    bounds : ndarray of shape (n_parents + 2, 3), intp
+        Where the contexts, classes and entries of every level begin, and where the last ones end.
+    """
+    k, n_entries = len(values) - 2, values.shape[1]
+    n_classes, n_keys = int(n_values[-1]), int(n_values[-2] * n_values[-1])
+    shared = np.empty(n_entries, np.uint16)
+    kernels.mark_shared(values, np.arange(n_entries), shared)
+    most = 1 + sum(int((shared < level).sum()) for level in range(1, k + 1))
+    least_index = np.int32 if (k + 1) * n_entries < 2**31 else np.int64
+    # A level has at most the entries of the last one, and its contexts at most as many.
+    n = (k + 1) * n_entries
+    levels = kernels.Levels(
+        digit=np.zeros(most, np.uint16),
+        child_start=np.empty(most + 1, least_index),
+        class_start=np.empty(most + 1, least_index),
+        class_id=np.empty(n, np.uint16),
+        class_total=np.empty(n, counts.dtype),
+        entry_start=np.empty(most + 1, least_index),
+        entry_value=np.empty(n, np.uint16),
+        entry_class=np.empty(n, np.uint16),
+        entry_count=np.empty(n, counts.dtype),
+        above=np.empty(n, least_index),
+        run=np.empty(n, least_index),
+    )
+    scratch = kernels.Scratch(
+        begin=np.empty(most, np.intp),
+        end=np.empty(most, np.intp),
+        cells=np.zeros(n_keys, counts.dtype),
+        totals=np.zeros(n_classes, counts.dtype),
+        runs=np.empty(n_classes, np.intp),
+        where=np.empty(n_keys, np.intp),
+        touched=np.empty(n_keys, np.intp),
+    )
+    bounds = np.zeros((k + 2, 3), np.intp)
+    kernels.build_levels(values, shared, counts, n_values, scratch, levels, bounds[1:])
+    n_contexts, n_runs, n_kept = bounds[-1].tolist()
+    ends = {"class_id": n_runs, "class_total": n_runs, "digit": n_contexts}
+    ends |= dict.fromkeys(("child_start", "class_start", "entry_start"), n_contexts + 1)
+    trimmed = [array[: ends.get(name, n_kept)].copy() for name, array in levels._asdict().items()]
+    return kernels.Levels(*trimmed), bounds

@@ -1,0 +1,214 @@
+"""What rows would be judged like had they not been counted: exactly, by taking each out of its own counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.kernels import back_off as kernels
+from tanlearn.network.contexts import FamilyColumns, SortedFamily
+
+__all__ = ["LeaveOneOut"]
+
+#: Numbers that the scores of all judged rows may take, 16 MB in each part, and as much for products.
+_NUMBERS = 2**21
+#: Probabilities that are multiplied before a logarithm is taken; of six levels and 10**8 rows they are above 1e-55.
+_FACTORS = 4
+#: Sums of as many families' scores are added up side by side, whatever the number of threads.
+_PARTS = 4
+
+
+class _Family(NamedTuple):
+    """The rows of a family in order, and what the kernels work with."""
+
+    sorted: SortedFamily
+    weights: FloatArray
+    slot: IntArray
+
+
+class LeaveOneOut:
+    """The classes of rows, each judged by the counts of all others, in networks that back off to fewer parents.
+
+    Every row is left out exactly: of a row that counts w > 1 times, one time; of w < 1, all of it. Where there are very
+    many rows, an evenly spaced part of them is judged; all are counted.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows.
+    parents : ndarray of shape (n_features, width), intp
+        Parents of every feature, -1 for none, absent ones last.
+    n_alternatives : int
+        How many sets of scores there will be side by side; the more, the fewer rows are judged.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Attributes
+    ----------
+    n_levels : int
+        One more than the most parents of a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import EncodedData, Structure
+    >>> from tanlearn.network.leave_one_out import LeaveOneOut
+    >>> data = EncodedData.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 0, 1, 1, 0])
+    >>> m, (nats, errors) = LeaveOneOut(data, Structure([-1]).parents, 2).choose([0.1, 1.0])
+    >>> m.tolist(), round(nats, 3), round(errors, 3)  # without themselves, the last three rows are errors
+    ([1.0], 0.621, 0.5)
+    """
+
+    def __init__(self, data: EncodedData, parents: IntArray, n_alternatives: int, *, n_jobs: int | None = None) -> None:
+        self._data, self._parents, self._n_jobs = data, parents, n_jobs
+        n_judged = min(data.n_samples, max(1, _NUMBERS // (data.n_classes * n_alternatives)))
+        self._judged = np.arange(n_judged) * data.n_samples // n_judged
+        self._slot = np.full(data.n_samples, -1, np.intp)
+        self._slot[self._judged] = np.arange(n_judged)
+        self._y = data.y[self._judged]
+        self._weights = data.weights.astype(np.float64)
+        self._depth = (parents >= 0).sum(axis=1)
+        self.n_levels = 1 + int(self._depth.max())
+
+    def choose(self, grid: Sequence[float]) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the concentration of every level with which the classes are most probable.
+
+        Level by level, from no parent: each in the network of as many parents, with those of the levels before.
+
+        Parameters
+        ----------
+        grid : sequence of float
+            What to choose from, positive; of equals the first.
+
+        Returns
+        -------
+        m : ndarray of shape (n_levels,)
+            One a level.
+        losses : tuple of (float, float)
+            Mean -log P(class | features) and share of errors with these.
+        """
+        candidates = np.array(grid, np.float64)
+        m, losses = np.ones(self.n_levels), np.empty((len(candidates), 2))
+        base, best = self._prior(), 0
+        for level in range(self.n_levels):
+            deeper = np.flatnonzero(self._depth >= level)
+            scores = base + self._sum(deeper, level, m, candidates)
+            kernels.class_losses(scores, self._y, self._weights[self._judged], losses)
+            best = int(losses[:, 0].argmin())
+            m[level] = candidates[best]
+            ended = np.flatnonzero(self._depth == level)
+            base += self._sum(ended, level, m, m[level : level + 1])[0]
+        total = float(self._weights[self._judged].sum())
+        return m, (float(losses[best, 0]) / total, float(losses[best, 1]) / total)
+
+    def prefixes(self, order: IntArray, m: FloatArray) -> FloatArray:
+        """Return the losses of networks of the first features of an order, with the first parents of each.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_features,)
+            The features as they enter.
+        m : ndarray of shape (n_levels,)
+            Concentrations.
+
+        Returns
+        -------
+        ndarray of shape (n_features + 1, n_levels, 2)
+            Mean -log P(class | features) and share of errors, by how many features there are, and how many parents
+            each may have.
+        """
+        scores = np.repeat(self._prior()[np.newaxis], self.n_levels, axis=0)
+        losses = np.empty((len(order) + 1, self.n_levels, 2))
+        weights = self._weights[self._judged]
+        kernels.class_losses(scores, self._y, weights, losses[0])
+
+        def judge(i: int) -> FloatArray:
+            added = np.zeros_like(scores)
+            family = self._family(i)
+            chances = self._start(family, i)
+            for level in range(self.n_levels):
+                if level <= self._depth[i]:
+                    self._leave_out(family, level, m[level], chances)
+                kernels.add_logs(chances, added[level])
+            return added
+
+        for first in range(0, len(order), _PARTS):
+            block = order[first : first + _PARTS]
+            for place, added in enumerate(in_threads(judge, block.tolist(), self._n_jobs), first + 1):
+                scores += added
+                kernels.class_losses(scores, self._y, weights, losses[place])
+        return losses / weights.sum()
+
+    def _prior(self) -> FloatArray:
+        """Return the log-probabilities of the classes, with a count of one added to each."""
+        counts = np.bincount(self._data.y, self._weights, self._data.n_classes)
+        own = np.minimum(self._weights[self._judged], 1.0)
+        left = np.tile(counts, (len(own), 1))
+        left[np.arange(len(own)), self._y] -= own
+        chances = (left + 1.0) / (left + 1.0).sum(axis=1, keepdims=True)
+        scores = np.zeros_like(chances)
+        kernels.add_logs(chances, scores)
+        return scores
+
+    def _sum(self, features: IntArray, level: int, m: FloatArray, candidates: FloatArray) -> FloatArray:
+        """Return what features add to the scores with each candidate for a level, those before it as they are in m."""
+        shape = len(candidates), len(self._judged), self._data.n_classes
+
+        def add(part: int) -> FloatArray:
+            scores, products = np.zeros(shape), np.ones(shape)
+            for n_done, i in enumerate(features[part::_PARTS].tolist(), 1):
+                family = self._family(i)
+                chances = self._start(family, i)
+                for above in range(level):
+                    self._leave_out(family, above, m[above], chances)
+                cells, totals = self._counts(i)
+                arrays = family.weights, family.slot, candidates, cells, totals, chances, products
+                kernels.multiply_left_out(*self._columns(family, level), *arrays)
+                if n_done % _FACTORS == 0:
+                    self._take_logs(products, scores)
+            self._take_logs(products, scores)
+            return scores
+
+        total = np.zeros(shape)
+        for scores in in_threads(add, range(min(_PARTS, len(features))), self._n_jobs):
+            total += scores
+        return total
+
+    def _take_logs(self, products: FloatArray, scores: FloatArray) -> None:
+        """Add the logarithms of products, and begin new ones."""
+        for one, other in zip(products, scores, strict=True):
+            kernels.add_logs(one, other)
+        products[:] = 1.0
+
+    def _family(self, i: int) -> _Family:
+        """Return the sorted rows of a feature."""
+        data, given = self._data, self._parents[i][self._parents[i] >= 0]
+        columns = FamilyColumns.of_rows(data.codes, data.y, i, given, data.n_states, data.n_classes)
+        return _Family(columns.sort(), self._weights[columns.rows], self._slot[columns.rows])
+
+    def _start(self, family: _Family, i: int) -> FloatArray:
+        """Return the probabilities of judged rows without any count."""
+        chances = np.empty((len(self._judged), self._data.n_classes))
+        kernels.start_chances(family.sorted.columns.values, int(self._data.n_states[i]), family.slot, chances)
+        return chances
+
+    def _leave_out(self, family: _Family, level: int, m: float, chances: FloatArray) -> None:
+        """Go one level down."""
+        cells, totals = self._counts(int(family.sorted.columns.n_values[-2]), is_size=True)
+        kernels.leave_out(*self._columns(family, level), family.weights, family.slot, m, cells, totals, chances)
+
+    def _counts(self, i: int, *, is_size: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return zeros for the counts of a context."""
+        n_states = i if is_size else int(self._data.n_states[i])
+        return np.zeros((n_states, self._data.n_classes)), np.zeros(self._data.n_classes)
+
+    def _columns(self, family: _Family, level: int) -> tuple[AnyArray, IntArray, AnyArray, int, int]:
+        """Return what kernels take of a family at a level."""
+        columns = family.sorted.columns
+        absent = int(columns.n_values[level - 1]) if level > 0 else 0
+        return columns.values, family.sorted.order, family.sorted.shared, level, absent
