@@ -3,14 +3,18 @@
 import numpy as np
 
 from tanlearn import EncodedData
-from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, OrderSearch
+from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, OrderSearch, SelectiveKDependenceClassifier
 from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.baselines.class_orderings import all_parents_ordering
 from tanlearn.baselines.n_dependence import NDependenceEnsemble
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.baselines.wrapper import StructureScorer, single_parents
+from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
+from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
+from tanlearn.parameters.hierarchical import HierarchicalSmoothing
+from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .shapes import make, make_wide
@@ -38,6 +42,44 @@ class Families:
 
     def time_try_families(self, shape, score):
         self.scorer.try_families(self.families)
+
+
+class ManyParents:
+    """KDB-5: counts of seen contexts, the ways to smooth them, scores of complete rows, and of rows with gaps."""
+
+    timeout = 300
+
+    def setup(self):
+        self.data = make("letter")
+        self.structure = KDependence(k=5).learn(self.data, np.random.default_rng(0))
+        self.tables = HierarchicalSmoothing(m=3.0).fit(self.structure, self.data, np.random.default_rng(0))
+        self.gaps = self.data.codes[:, :500].copy()
+        self.gaps[np.random.default_rng(0).random(self.gaps.shape) < 0.05] = 255
+        self.time_smooth(), self.time_dirichlet(), self.time_score(), self.time_score_gaps(), self.time_selective()
+
+    def time_count(self):
+        ContextCounts(self.structure.parents, self.data.n_states, self.data.n_classes).update(self.data)
+
+    def time_smooth(self):
+        HierarchicalSmoothing().fit(self.structure, self.data, np.random.default_rng(0))
+
+    def time_dirichlet(self):
+        HierarchicalDirichlet().fit(self.structure, self.data, np.random.default_rng(0))
+
+    def time_selective(self):
+        SelectiveKDependenceClassifier().fit_encoded(self.data)
+
+    def time_score(self):
+        log_joint(self.tables, self.structure, self.data.codes)
+
+    def time_score_gaps(self):
+        log_joint(self.tables, self.structure, self.gaps)
+
+    def peakmem_smooth(self):
+        self.time_smooth()
+
+    def peakmem_dirichlet(self):
+        self.time_dirichlet()
 
 
 class WideTrees:

@@ -47,11 +47,12 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
     levels, from no parent on. ``level_counts`` is None, or float64, of the entries of all levels, feature by
     feature: numbers in place of the sums of ``counts`` over longer contexts. ``calibration``, a dict of
     ``temperature``, ``power`` and ``pivot``: sums of them become probabilities of the classes as
-    :class:`~tanlearn.Calibration` says. ``TANClassifier`` has ``structure_probabilities`` too: for every feature a dict from parents, -1 for none, to
-    probabilities; and ``loss``, an object: what it was trained with. ``AODEClassifier`` has other keys. With the
-    states of all features numbered through, and that of a constant feature at the end (V in all): ``is_parent``, bool
-    of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log joint of state and class; ``log_child``,
-    float32 of shape (V * V * n_classes,), indexed [parent][child][class], the log-probability of the child given both.
+    :class:`~tanlearn.Calibration` says. ``TANClassifier`` has ``structure_probabilities`` too: for every feature a
+    dict from parents, -1 for none, to probabilities; and ``loss``, an object: what it was trained with.
+    ``AODEClassifier`` has other keys. With the states of all features numbered through, and that of a constant feature
+    at the end (V in all): ``is_parent``, bool of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log
+    joint of state and class; ``log_child``, float32 of shape (V * V * n_classes,), indexed [parent][child][class], the
+    log-probability of the child given both.
 
 A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and as
 many digits as tell it from all others), a list of values, or an object, whose ``kind`` says what it is and which other
