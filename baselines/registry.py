@@ -21,6 +21,8 @@ from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.parameters.batch import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.hierarchical import HierarchicalSmoothing
+from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -35,11 +37,15 @@ from .greedy import GreedySearch
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
+from .selective_k_dependence import SelectiveKDependenceClassifier
 from .super_parent import SuperParent
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
 Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier | AnDEClassifier
+Classifier: TypeAlias = (
+    NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier | SelectiveKDependenceClassifier
+)
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
 
@@ -101,6 +107,7 @@ class Learner:
         Returns
         -------
         NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier or AnDEClassifier
+        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier or SelectiveKDependenceClassifier
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
@@ -147,6 +154,8 @@ _SAHAMI = "Sahami 1996"
 _WEBB = "Webb, Boughton, Wang 2005"
 _WEBB_2012 = "Webb, Boughton, Zheng, Ting, Salem 2012"
 _GUO = "Guo, Wilkinson, Schuurmans 2005"
+_DIRICHLET = "Petitjean et al. 2018"
+_SELECTIVE = "Martinez, Webb, Chen, Zaidi 2016"
 _ORDER = "Pernkopf, Bilmes 2008"
 _BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
 _MARGIN = "Pernkopf, Wohlmayr, Tschiatschek 2012"
@@ -197,6 +206,11 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         _SAHAMI,
         lambda n_jobs: KDependence(k=2, n_jobs=n_jobs),
     ),
+    "KDB-5": (
+        "five most informative earlier features as parents",
+        _SAHAMI,
+        lambda n_jobs: KDependence(k=5, n_jobs=n_jobs),
+    ),
 }
 
 
@@ -208,6 +222,8 @@ def _hybrid(n_epochs: int | None) -> ParameterLearner:
 #: What learns parameters: its description, where it is described, and the learner, given the number of epochs.
 _PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLearner]]] = {
     "ML": ("smoothed frequencies", None, lambda n_epochs: MaximumLikelihood()),
+    "HS": ("hierarchical smoothing by leave-one-out", None, lambda n_epochs: HierarchicalSmoothing()),
+    "HDP": ("hierarchical Dirichlet smoothing", _DIRICHLET, lambda n_epochs: HierarchicalDirichlet()),
     "CG-CL": ("conditional likelihood", _MARGIN, lambda n_epochs: ConjugateGradient(loss=ConditionalNLL())),
     "EBW-CL": ("conditional likelihood by extended Baum-Welch", _BAUM_WELCH, lambda n_epochs: ExtendedBaumWelch()),
     "CG-MM": ("margin", _MARGIN, lambda n_epochs: ConjugateGradient(loss=Margin())),
@@ -221,6 +237,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "TAN-CMI": ("ML", "CG-CL", "EBW-CL", "CG-MM", "HYB"),
     "KDB-1": ("ML",),
     "KDB-2": ("ML",),
+    "KDB-5": ("HS", "HDP"),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
     "TAN-OMISP-CR": ("ML",),
@@ -278,6 +295,9 @@ def _ande(
 ) -> Classifier:
     """Return averaged n-dependence estimators."""
     return AnDEClassifier(n=n, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+def _selective(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return selective KDB."""
+    return SelectiveKDependenceClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _in_two_steps(structure: str, parameters: str) -> Learner:
@@ -307,6 +327,10 @@ LEARNERS: dict[str, Learner] = {
             "average over all triples of common parents, counted when asked",
             _WEBB_2012,
             partial(_ande, 3),
+            "SKDB",
+            "parents and features by leave-one-out, hierarchical smoothing",
+            _SELECTIVE,
+            _selective,
             1,
         ),
         Learner(
