@@ -80,7 +80,7 @@ class HierarchicalDirichlet(BaseEstimator):
     and then the probabilities, from no parent down. Petitjean et al. sample tables and concentrations; expectations are
     the same for any seed, and need some dozen rounds in place of thousands. What was counted often in
     one context says less about others than by plain frequencies, and concentrations follow from the counts, without a
-    pass over classes: which is likely, and not which separates the classes best. With KDB-5 error and log loss are 8.0 %
+    pass over classes: what is likely, and not what separates the classes best. With KDB-5 error and log loss are 8.0 %
     and .30 in place of 8.6 % and .38 of :class:`~tanlearn.HierarchicalSmoothing` on letter, 4.0 % and .17 in place of
     4.2 % and .26 on segment, but 30.2 % and .69 in place of 25.1 % and .54 on the noisy german.
 
