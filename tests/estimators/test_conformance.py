@@ -36,6 +36,7 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
+from tanlearn.baselines import AODEClassifier, ChowLiu, SelectiveKDependenceClassifier
 
 #: Expected failures with their reasons; strict, so a check that starts to pass has to leave this list.
 GRADIENT = {
@@ -66,6 +67,7 @@ ESTIMATORS = [
     AODEClassifier(),
     BayesForestClassifier(n_estimators=4, random_state=0),
     AnDEClassifier(),
+    SelectiveKDependenceClassifier(sparse=True),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
     TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
 ]
