@@ -42,9 +42,13 @@ from .super_parent import SuperParent
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
-Classifier: TypeAlias = NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier | AnDEClassifier
 Classifier: TypeAlias = (
-    NaiveBayesClassifier | BayesNetClassifier | TANClassifier | AODEClassifier | SelectiveKDependenceClassifier
+    NaiveBayesClassifier
+    | BayesNetClassifier
+    | TANClassifier
+    | AODEClassifier
+    | AnDEClassifier
+    | SelectiveKDependenceClassifier
 )
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
@@ -106,8 +110,7 @@ class Learner:
 
         Returns
         -------
-        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier or AnDEClassifier
-        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier or SelectiveKDependenceClassifier
+        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier, AnDEClassifier or SelectiveKDependenceClassifier
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
@@ -295,6 +298,8 @@ def _ande(
 ) -> Classifier:
     """Return averaged n-dependence estimators."""
     return AnDEClassifier(n=n, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _selective(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
     """Return selective KDB."""
     return SelectiveKDependenceClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
@@ -327,6 +332,9 @@ LEARNERS: dict[str, Learner] = {
             "average over all triples of common parents, counted when asked",
             _WEBB_2012,
             partial(_ande, 3),
+            1,
+        ),
+        Learner(
             "SKDB",
             "parents and features by leave-one-out, hierarchical smoothing",
             _SELECTIVE,

@@ -35,8 +35,7 @@ from tanlearn import (
     TANClassifier,
     TANSearchCV,
 )
-from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
-from tanlearn.baselines import AODEClassifier, ChowLiu, SelectiveKDependenceClassifier
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, SelectiveKDependenceClassifier
 
 #: Expected failures with their reasons; strict, so a check that starts to pass has to leave this list.
 GRADIENT = {
