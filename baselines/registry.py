@@ -110,7 +110,8 @@ class Learner:
 
         Returns
         -------
-        NaiveBayesClassifier, BayesNetClassifier, TANClassifier, AODEClassifier, AnDEClassifier or SelectiveKDependenceClassifier
+        object
+            One of the classifiers of :mod:`tanlearn` and :mod:`tanlearn.baselines`.
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
