@@ -144,7 +144,7 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
 
     Examples
     --------
-    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
+    >>> from tanlearn import TableEncoder
     >>> from tanlearn.c_export.encoder import column_kinds
     >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 9.0], ["b", 9.0], ["a", 0.3]], [0, 1, 1, 0])
     >>> [(kind.name, kind.values) for kind in column_kinds(encoder, ["letter", "size"], "int16")]

@@ -276,7 +276,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
     Examples
     --------
-    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
+    >>> from tanlearn import TableEncoder
     >>> from tanlearn.files.models import encoder_columns
     >>> encoder_columns(TableEncoder().fit([[0.1], [9.0], [9.0], [0.3]], [0, 1, 1, 0]))
     [{'cut_points': array([4.65]), 'typical_values': array([0.2, 9. ])}]
@@ -324,7 +324,7 @@ def restore_encoder(
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn import CUT_DISCRETIZERS, TableEncoder
+    >>> from tanlearn import TableEncoder
     >>> from tanlearn.files.models import restore_encoder
     >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).encode([[7], [3]])
     array([[1, 0]], dtype=uint8)

@@ -9,7 +9,7 @@ from tanlearn.kernels.mathematics import tabulated_xlogx
 
 
 @kernel
-def best_cut(counts, first, last, scale, units, left, right):  # type: ignore[no-untyped-def]
+def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[no-untyped-def]
     """Return after which of values[first:last] a cut takes most entropy away, and how much; the lowest of equals."""
     n_classes = counts.shape[1]
     n_left = n_right = 0
@@ -48,7 +48,7 @@ def best_cut(counts, first, last, scale, units, left, right):  # type: ignore[no
 def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, gain, is_cut):  # type: ignore[no-untyped-def]
     """Write up to so many cuts, each where it takes most entropy away, whatever interval that is in."""
     first[0], last[0] = 0, counts.shape[0]
-    place[0], gain[0] = best_cut(counts, first[0], last[0], scale, units, left, right)
+    place[0], gain[0] = purest_cut(counts, first[0], last[0], scale, units, left, right)
     for n in range(1, n_cuts + 1):
         most = 0
         for i in range(1, n):
@@ -60,4 +60,4 @@ def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, 
         first[n], last[n] = place[most] + 1, last[most]
         last[most] = first[n]
         for i in (most, n):
-            place[i], gain[i] = best_cut(counts, first[i], last[i], scale, units, left, right)
+            place[i], gain[i] = purest_cut(counts, first[i], last[i], scale, units, left, right)

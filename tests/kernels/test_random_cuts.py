@@ -5,7 +5,7 @@ import pytest
 from oracles import context_tries as oracle
 
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
-from tanlearn.kernels.random_cuts import best_cut, entropy_cuts
+from tanlearn.kernels.random_cuts import entropy_cuts, purest_cut
 
 
 def prepare(counts):
@@ -21,7 +21,7 @@ def test_best_cut_takes_most_entropy_away(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 5, (int(rng.integers(2, 9)), 3)) * (rng.random((1, 3)) < 0.8)
     scale, units = prepare(counts)
-    place, gain = best_cut(counts, 0, len(counts), scale, units, *np.zeros((2, 3), np.int64))
+    place, gain = purest_cut(counts, 0, len(counts), scale, units, *np.zeros((2, 3), np.int64))
     gains = oracle.best_cut(counts.tolist(), 0, len(counts))
     most = max(gains.values())
     assert gain / scale == pytest.approx(max(most, 0), abs=1e-9)
