@@ -70,9 +70,10 @@ def test_gains_are_those_of_the_oracle(seed):
     asked = np.concatenate([codes, others], axis=1)
     scores = np.zeros((n_levels, asked.shape[1], n_classes))
     rng = np.random.default_rng(seed)
-    weight = rng.normal(size=(1, n_levels + 1))
-    slot = np.append(rng.permutation(n_levels), 0)[np.newaxis]
-    table = np.append(parents, -1)[np.newaxis]  # another family may have one more
+    n_more = seed % 2  # parents that another family may have
+    weight = rng.normal(size=(1, n_levels + n_more))
+    slot = np.append(rng.permutation(n_levels), np.zeros(n_more, np.intp))[np.newaxis]
+    table = np.append(parents, np.full(n_more, -1))[np.newaxis]
     families = np.array([0]), np.array([child]), table
     logs = np.log(ratio), np.log(unseen)
     add_context_scores(asked, n_states, *families, own, *logs, weight, slot, scores)
