@@ -181,9 +181,9 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     for position in range(d):
         n = min(int(np.ceil(position * grain.candidates)), grain.max_candidates)
         candidates.append(rng.permutation(order[:position])[:n])
-    most = int(n_states.max())
-    counts = np.empty(most * most * n_classes, data.weights.dtype)
-    margins = np.empty((2 * most + 1) * n_classes, data.weights.dtype)
+    pairs = [n_states[child] * n_states[others].max(initial=0) for child, others in zip(order, candidates, strict=True)]
+    counts = np.empty(max(pairs) * n_classes, data.weights.dtype)
+    margins = np.empty((2 * int(n_states.max()) + 1) * n_classes, data.weights.dtype)
     missing = missing_code(codes.dtype)
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
     for child, others in zip(order, candidates, strict=True):

@@ -101,12 +101,16 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
     n_members, n_levels = (weights.shape[0], weights.shape[2]) if np.ndim(weights) == 3 else (0, 0)
     if n_members < 1 or n_levels < 1:
         raise ValueError("weights must be of at least one member and level.")
-    for name, array in (("log_prior", log_prior), ("log_frequency", log_frequency), ("shift", shift)):
+    for name, array in (("log_prior", log_prior), ("log_frequency", log_frequency)):
         _check_finite(check_array(name, array, np.float64, (n_classes,)), name)
+    if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # of a prior of 0 it is -inf
+        raise ValueError("shift must leave a class that is possible.")
     _check_finite(check_array("weights", weights, np.float64, (n_members, d, n_levels)), "weights")
     check_array("merged", merged, np.uint16, (n_members, int((n_states + 1).sum())))
     check_array("n_states", own_states, np.intp, (n_members, d))
     check_array("parents", parents, np.intp, (n_members, d, n_levels - 1))
+    if ((parents < -1) | (parents >= d)).any():
+        raise ValueError("parents must be features, or -1.")
     check_array("sizes", sizes, np.intp, (n_members, len(_LISTS)))
     if (sizes < 0).any() or type(is_average) is not bool or type(doubt) is not float or not 0 <= doubt < 1:
         raise ValueError("sizes must be numbers from 0, doubt a share, and is_average true or false.")
@@ -162,7 +166,7 @@ def _check_tables(tables: ContextTables, n_classes: int) -> None:
         "cell_start": (own.cell_start, len(tables.gain)),
     }
     for name, (start, end) in starts.items():
-        is_whole = len(start) == n_contexts + 1 and start[-1] == end and (np.diff(start) >= 0).all()
+        is_whole = len(start) == n_contexts + 1 and start[-1] == end and (start[1:] >= start[:-1]).all()
         if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
             raise ValueError(f"{name} must increase to {end}, the end of what it divides.")
     if (own.children[:-1] <= np.arange(n_contexts)).any():
@@ -174,7 +178,5 @@ def _check_tables(tables: ContextTables, n_classes: int) -> None:
         raise ValueError("classes must be known, and features have states.")
     if len(tables.root) != d or (tables.root < 0).any() or (tables.root >= n_contexts).any():
         raise ValueError("every family must have a root among the contexts.")
-    if (tables.parents < -1).any() or (tables.parents >= d).any():
-        raise ValueError("parents must be features, or -1.")
     for name, values in (("gain", tables.gain), ("unseen", tables.unseen)):
         _check_finite(values, name)

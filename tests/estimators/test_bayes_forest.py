@@ -47,6 +47,9 @@ def test_files_hold_all_of_it(table, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert type(again.encoder_.discretizer_) is QuantileDiscretizer
     assert again.get_params(deep=False)["n_estimators"] == 4
+    sure = small(class_prior=[0, 1]).fit(X, y)
+    sure.save(tmp_path / "sure.tan")
+    assert set(load(tmp_path / "sure.tan").predict(X)) == {"yes"}
     other = small(encoder=TableEncoder(discretizer=MDLPDiscretizer())).fit(X, y)
     other.save(tmp_path / "other.tan")
     assert type(load(tmp_path / "other.tan").encoder_.discretizer_) is MDLPDiscretizer

@@ -15,7 +15,7 @@ from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import grow_member
 from tanlearn.forest.members import Grain, draw_cuts, draw_parents
-from tanlearn.forest.state import from_state, to_state
+from tanlearn.forest.state import _LISTS, from_state, to_state
 from tanlearn.forest.weighing import DOUBTS, doubt_of
 from tanlearn.forest.weights import fit_weights
 
@@ -223,7 +223,9 @@ def test_state_is_the_forest():
         ("weights", lambda a: a[0], "at least one member"),
         ("doubt", lambda a: 1.5, "doubt a share"),
         ("log_prior", lambda a: a[:-1], "log_prior must have"),
-        ("shift", lambda a: a - np.inf, "shift must be finite"),
+        ("shift", lambda a: a - np.inf, "a class that is possible"),
+        ("log_prior", lambda a: a - np.inf, "log_prior must be finite"),
+        ("parents", lambda a: a - 5, "parents must be features"),
         ("sizes", lambda a: -a, "sizes must be numbers from 0"),
         ("parents", lambda a: a + 9, "parents must be features"),
         ("root", lambda a: a + 10**6, "root among the contexts"),
@@ -241,6 +243,25 @@ def test_state_that_points_nowhere_is_refused(name, change, message):
     state[name] = change(state[name])
     with pytest.raises(ValueError, match=message):
         from_state(state, data.n_states, 3)
+
+
+def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
+    data = make(60)
+    state = to_state(learn(data, n_members=1))
+    n, end = len(state["branch"]), len(state["values"])
+    state["value_start"] = np.r_[0, 2**63 - 1, -(2**63), -(2**62), 0, np.full(n - 4, end)]
+    for name in ("classes", "unseen", "gain"):
+        state["sizes"][0, list(_LISTS).index(name)] = 0
+        state[name] = state[name][:0]
+    state["class_start"], state["cell_start"] = 0 * state["class_start"], 0 * state["cell_start"]
+    with pytest.raises(ValueError, match="value_start must increase"):
+        from_state(state, data.n_states, 3)
+
+
+def test_columns_of_many_values_take_no_table_of_their_square():
+    data = EncodedData.from_codes([[0, 0], [59_999, 1], [5, 1], [6, 0]], [0, 1, 1, 0], n_states=[60_000, 2])
+    forest = learn(data, n_folds=2)
+    assert np.isfinite(forest.log_scores(data.codes)).all()
 
 
 def test_forest_of_one_feature_and_of_few_rows():
