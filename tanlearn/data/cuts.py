@@ -43,8 +43,8 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Classes, at least two.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale, as the
-            MDL principle weighs rows against a description: a set of total weight below 2 is never cut.
+            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale for the MDL
+            principle, which weighs rows against a description: it never cuts a set of total weight below 2.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from tanlearn.forest.forest import Forest
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import Member, grow_member
 from tanlearn.forest.members import Grain
-from tanlearn.forest.weighing import MOST_NUMBERS, doubt_of, weigh
+from tanlearn.forest.weighing import doubt_of, first_rows, weigh
 
 __all__ = ["Settings", "learn_forest"]
 
@@ -33,8 +33,8 @@ class Settings:
         m on every level.
     min_samples : int
         Rows that a context has at least.
-    weights : {"auto", "shared", "free", None}
-        What is weighed: levels and features, families one by one, or nothing.
+    weights : {"auto", "shared", None}
+        What is weighed: levels, features and families, all but families, or nothing.
     n_folds : int
         Folds that are left out.
     """
@@ -82,8 +82,8 @@ def learn_forest(
     fold = deal_folds(data.y, settings.n_folds, rng)
 
     def grow(part: EncodedData, seed: int) -> Member:
-        how = {"smoothing": settings.smoothing, "min_samples": settings.min_samples}
-        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, **how)  # type: ignore[arg-type]
+        smoothing, least = settings.smoothing, settings.min_samples
+        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, smoothing=smoothing, min_samples=least)
 
     members = in_threads(lambda seed: grow(data, seed), seeds, n_jobs)
     n_levels = max(member.tables.n_levels for member in members)
@@ -103,7 +103,7 @@ def learn_forest(
 def _choose_levels(left_out: LeftOut, rng: np.random.Generator, say: Callable[[str], None]) -> tuple[int, float]:
     """Return how many levels left-out rows are best off with when members are averaged, and the doubt that is left."""
     data = left_out.data
-    rows = rng.permutation(data.n_samples)[: max(1, MOST_NUMBERS // (left_out.n_levels * data.n_classes))]
+    rows = first_rows(rng.permutation(data.n_samples), left_out.n_levels * data.n_classes)
     own = left_out.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
     losses = np.average(-np.log(own), axis=1, weights=data.weights[rows])
     say(f"log loss by number of parents: {losses.round(4).tolist()}")

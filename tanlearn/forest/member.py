@@ -81,6 +81,6 @@ def grow_member(
     cuts = draw_cuts(data, is_ordered, has_gaps, grain, of_cuts)
     codes = cuts.encode(data.codes)
     parents = draw_parents(codes, cuts.n_states, data, grain, of_parents)
-    how = {"smoothing": smoothing, "min_samples": min_samples}
     rows = data.y, data.weights, data.n_classes
-    return Member(cuts, ContextTables.grow(codes, cuts.n_states, *rows, parents, **how))  # type: ignore[arg-type]
+    tables = ContextTables.grow(codes, cuts.n_states, *rows, parents, smoothing=smoothing, min_samples=min_samples)
+    return Member(cuts, tables)

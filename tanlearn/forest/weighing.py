@@ -11,7 +11,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.weights import Fitted, fit_weights
 
-__all__ = ["MOST_NUMBERS", "Weighed", "doubt_of", "weigh"]
+__all__ = ["Weighed", "doubt_of", "first_rows", "weigh"]
 
 #: Pulls on a weight of a feature away from 1, and of a family from its feature's share, from strong to weak.
 FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
@@ -64,7 +64,7 @@ def weigh(left_out: LeftOut, kind: str, rng: np.random.Generator, say: Callable[
     """
     data, fold, n_members, d = left_out.data, left_out.fold, left_out.n_members, left_out.data.n_features
     order = rng.permutation(data.n_samples)
-    rows = _first(order, left_out.n_levels * data.n_classes)
+    rows = first_rows(order, left_out.n_levels * data.n_classes)
     levels = np.concatenate([left_out.level_scores(rows), left_out.base(rows)[np.newaxis]])
     start = np.full(len(levels), 0.5)
     start[[0, -1]] = 1.0
@@ -73,7 +73,7 @@ def weigh(left_out: LeftOut, kind: str, rng: np.random.Generator, say: Callable[
     level_weight, of_prior = found.weights[:-1], float(found.weights[-1])
     say(f"weights of levels {found.weights.round(3).tolist()}: log loss {found.log_loss:.4f}")
 
-    rows = _first(order, d * data.n_classes)
+    rows = first_rows(order, d * data.n_classes)
     base: AnyArray = of_prior * left_out.base(rows)
     scores: AnyArray = left_out.feature_scores(rows, level_weight).astype(np.float32)
     shared = fit_weights(scores, base, data.y[rows], data.weights[rows], np.ones(d), FEATURE_RIDGES, fold[rows])
@@ -82,7 +82,7 @@ def weigh(left_out: LeftOut, kind: str, rng: np.random.Generator, say: Callable[
     losses = shared.losses
     if kind != "shared":
         n_rivals = min(N_RIVALS, data.n_classes)
-        rows = _first(rows, n_members * d * n_rivals)
+        rows = first_rows(rows, n_members * d * n_rivals)
         total = np.tensordot(shared.weights, scores[:, : len(rows)], 1) + base[: len(rows)]
         weights, losses = _weigh_families(left_out, rows, base[: len(rows)], total, level_weight, shared, n_rivals, say)
     doubt = doubt_of(np.exp(-losses), data.weights[rows], data.n_classes)
@@ -122,8 +122,21 @@ def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
     return float(DOUBTS[(own + np.log(DOUBTS * (1.0 - DOUBTS))).argmax()])
 
 
-def _first(rows: IntArray, width: int) -> IntArray:
-    """Return as many of the rows as there is room for numbers of each."""
+def first_rows(rows: IntArray, width: int) -> IntArray:
+    """Return as many of the rows as there is room for numbers of each.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows,), intp
+        Row numbers, in random order.
+    width : int
+        Numbers a row.
+
+    Returns
+    -------
+    ndarray of shape (n_first,), intp
+        At least one.
+    """
     return rows[: max(1, MOST_NUMBERS // width)]
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.back_off import find
 
 
 class Contexts(NamedTuple):
@@ -178,18 +179,6 @@ def smooth_contexts(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_from(values, first, last, value):  # type: ignore[no-untyped-def]
-    """Return where the first of ascending values[first:last] that is not below a value stands; last if none is."""
-    while first < last:
-        middle = (first + last) // 2
-        if values[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@kernel
 def add_context_scores(  # type: ignore[no-untyped-def]
     codes, n_states, root, child, parents, known, gain, unseen, weight, slot, scores
 ):
@@ -213,14 +202,14 @@ def add_context_scores(  # type: ignore[no-untyped-def]
                         break
                     value = codes[parents[f, level - 1], r]
                     end = known.children[node + 1]
-                    node = first_from(known.branch, known.children[node], end, value)
+                    node = find(known.branch, known.children[node], end, value)
                     if node == end or known.branch[node] != value:
                         break
                 out, w = scores[slot[f, level], r], weight[f, level]
                 first, last = known.class_start[node], known.class_start[node + 1]
                 if is_seen:
                     end = known.value_start[node + 1]
-                    place = first_from(known.values, known.value_start[node], end, x[r])
+                    place = find(known.values, known.value_start[node], end, x[r])
                     is_seen = place < end and known.values[place] == x[r]
                     if is_seen:
                         cell = known.cell_start[node] + (place - known.value_start[node]) * (last - first)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from oracles import context_tries as oracle
 
+from tanlearn.kernels.back_off import find
 from tanlearn.kernels.context_tries import (
     Contexts,
     Parts,
     add_context_scores,
-    first_from,
     grow_contexts,
     list_context,
     refine_context,
@@ -128,5 +128,5 @@ def test_list_context_lists_all_of_the_first_and_what_is_seen_of_others():
 
 
 @pytest.mark.parametrize(("value", "place"), [(0, 2), (3, 2), (4, 3), (7, 4), (8, 5)])
-def test_first_from_finds_the_first_that_is_not_below(value, place):
-    assert first_from(np.array([9, 9, 3, 5, 7, 0]), 2, 5, value) == place
+def test_find_finds_the_first_that_is_not_below(value, place):
+    assert find(np.array([9, 9, 3, 5, 7, 0]), 2, 5, value) == place
