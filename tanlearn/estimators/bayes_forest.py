@@ -15,9 +15,9 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
+from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
-from tanlearn.forest.members import Grain
 from tanlearn.forest.state import from_state, to_state
 from tanlearn.network.structures import Structure
 
@@ -173,7 +173,7 @@ class BayesForestClassifier(Classifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the forest, and weigh it."""
         low, high = self._read_n_cuts()
-        grain = Grain(n_cuts=(low, high), candidates=float(self.max_features), max_parents=int(self.max_parents))
+        grain = Grain(n_cuts=(low, high), max_features=float(self.max_features), max_parents=int(self.max_parents))
         settings = Settings(
             n_members=int(self.n_estimators),
             grain=grain,

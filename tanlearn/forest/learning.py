@@ -10,11 +10,10 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import deal_folds
+from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import Member, grow_member
-from tanlearn.forest.members import Grain
+from tanlearn.forest.views import Views, grow_views
 from tanlearn.forest.weighing import doubt_of, first_rows, weigh
 
 __all__ = ["Settings", "learn_forest"]
@@ -34,7 +33,9 @@ class Settings:
     min_samples : int
         Rows that a context has at least.
     weights : {"auto", "shared", None}
-        What is weighed: levels, features and families, all but families, or nothing.
+        What is weighed: levels, features and families, all but families, or nothing, and members are averaged.
+    ridge : float or None
+        How hard weights are pulled to where they start; None lets left-out rows choose.
     n_folds : int
         Folds that are left out.
     """
@@ -44,6 +45,7 @@ class Settings:
     smoothing: float = 1.0
     min_samples: int = 5
     weights: str | None = "auto"
+    ridge: float | None = None
     n_folds: int = 5
 
 
@@ -79,7 +81,6 @@ def learn_forest(
     """
     has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
-    fold = deal_folds(data.y, settings.n_folds, rng)
 
     def grow(part: EncodedData, seed: int) -> Member:
         smoothing, least = settings.smoothing, settings.min_samples
@@ -87,24 +88,26 @@ def learn_forest(
 
     members = in_threads(lambda seed: grow(data, seed), seeds, n_jobs)
     n_levels = max(member.tables.n_levels for member in members)
-    left_out = LeftOut.grow(data, fold, seeds, grow, n_levels, n_jobs)
+    is_weighed = settings.weights is not None
+    folds = {"n_folds": settings.n_folds, "n_levels": n_levels, "is_nested": is_weighed}
+    views = grow_views(data, seeds, grow, **folds, rng=rng, n_jobs=n_jobs)
     prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
     log_prior = np.log(prior / prior.sum())
     if settings.weights is None:
-        used, doubt = _choose_levels(left_out, rng, say)
+        used, doubt = _choose_levels(views, say)
         weights = np.zeros((settings.n_members, data.n_features, n_levels))
         weights[:, :, :used] = 1.0
         return Forest(members, log_prior, log_prior, np.zeros(data.n_classes), weights, doubt, True)
-    found = weigh(left_out, settings.weights, rng, say)
+    found = weigh(views, settings.weights, settings.ridge, say)
     no_shift = np.zeros(data.n_classes)
     return Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
 
 
-def _choose_levels(left_out: LeftOut, rng: np.random.Generator, say: Callable[[str], None]) -> tuple[int, float]:
+def _choose_levels(views: Views, say: Callable[[str], None]) -> tuple[int, float]:
     """Return how many levels left-out rows are best off with when members are averaged, and the doubt that is left."""
-    data = left_out.data
-    rows = first_rows(rng.permutation(data.n_samples), left_out.n_levels * data.n_classes)
-    own = left_out.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
+    data = views.outer.data
+    rows = first_rows(views.rows, views.outer.n_levels * data.n_classes)
+    own = views.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
     losses = np.average(-np.log(own), axis=1, weights=data.weights[rows])
     say(f"log loss by number of parents: {losses.round(4).tolist()}")
     best = int(losses.argmin())

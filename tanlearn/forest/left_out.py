@@ -1,4 +1,4 @@
-"""What a forest says of rows that it has not seen: grown once more without every fold, by the same seeds."""
+"""What twins of a forest, grown by the same seeds without some rows, say of these."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tanlearn._threads import in_blocks, in_threads
+from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.forest import softmax
@@ -17,8 +17,6 @@ __all__ = ["LeftOut"]
 
 #: Rows a block: their scores stay in the cache.
 _BLOCK = 256
-
-Grow = Callable[[EncodedData, int], Member]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class LeftOut:
     fold : ndarray of shape (n_samples,), intp
         The fold of every row.
     members : list of list of Member
-        Of every fold, the members grown from the rows of the others.
+        Of every fold, members that have not seen its rows; folds behind these have none.
     log_prior : ndarray of shape (n_folds, n_classes)
         Log-probabilities of the classes in these rows.
     n_levels : int
@@ -47,39 +45,6 @@ class LeftOut:
     log_prior: FloatArray
     n_levels: int
     n_jobs: int | None
-
-    @classmethod
-    def grow(
-        cls, data: EncodedData, fold: IntArray, seeds: list[int], grow: Grow, n_levels: int, n_jobs: int | None
-    ) -> LeftOut:
-        """Grow the members of every fold.
-
-        Parameters
-        ----------
-        data : EncodedData
-            All rows.
-        fold : ndarray of shape (n_samples,), intp
-            The fold of every row.
-        seeds : list of int
-            One a member.
-        grow : callable
-            Of rows and a seed.
-        n_levels : int
-            One more than the most parents.
-        n_jobs : int or None
-            Threads, as in joblib.
-
-        Returns
-        -------
-        LeftOut
-        """
-        n_folds = int(fold.max()) + 1
-        parts = [data.take(fold != f) for f in range(n_folds)]
-        prior = np.array([np.bincount(p.y, p.weights, data.n_classes) + 1.0 for p in parts])
-        tasks = [(f, seed) for f in range(n_folds) for seed in seeds]
-        grown = in_threads(lambda task: grow(parts[task[0]], task[1]), tasks, n_jobs)
-        members = [grown[f * len(seeds) : (f + 1) * len(seeds)] for f in range(n_folds)]
-        return cls(data, fold, members, np.log(prior / prior.sum(axis=1, keepdims=True)), n_levels, n_jobs)
 
     @property
     def n_members(self) -> int:

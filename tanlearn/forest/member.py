@@ -9,7 +9,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.members import Cuts, Grain, draw_cuts, draw_parents
+from tanlearn.forest.drawing import Cuts, Grain, draw_cuts, draw_parents
 
 __all__ = ["Member", "grow_member"]
 

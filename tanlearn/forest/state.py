@@ -10,9 +10,9 @@ from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.files.archive import fields
 from tanlearn.files.values import check_array
 from tanlearn.forest.contexts import ContextTables
+from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
-from tanlearn.forest.members import Cuts
 from tanlearn.kernels.context_tries import Contexts
 
 __all__ = ["from_state", "to_state"]
@@ -54,7 +54,7 @@ def to_state(forest: Forest) -> dict[str, Any]:
         "weights": forest.weights,
         "doubt": float(forest.doubt),
         "is_average": bool(forest.is_average),
-        "merged": np.array([np.concatenate(member.cuts.merged) for member in forest.members], np.uint16),
+        "merged": np.array([member.cuts.merged for member in forest.members], np.uint16),
         "n_states": np.array([member.cuts.n_states for member in forest.members]),
         "parents": np.array(parents),
         "sizes": np.array([[len(own[name]) for name in _LISTS] for own in lists]),
@@ -142,7 +142,7 @@ def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -
 def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Cuts:
     """Return cuts, whose codes have the type that their number asks for."""
     dtype = codes_dtype(int(own_states.max()))
-    return Cuts(tuple(np.split(merged.astype(dtype), np.cumsum(n_states + 1)[:-1])), own_states)
+    return Cuts(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
 
 
 def _padded(parents: IntArray, width: int) -> IntArray:

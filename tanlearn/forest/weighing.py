@@ -9,14 +9,18 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.forest.left_out import LeftOut
-from tanlearn.forest.weights import Fitted, fit_weights
+from tanlearn.forest.ridge import Fitted, Problem, fit_weights
+from tanlearn.forest.views import Views
 
 __all__ = ["Weighed", "doubt_of", "first_rows", "weigh"]
 
-#: Pulls on a weight of a feature away from 1, and of a family from its feature's share, from strong to weak.
+#: Pulls on a weight of a level and of a feature away from where it starts, and of a family from its feature's share,
+#: from strong to weak.
+LEVEL_RIDGES = (1.0, 0.03, 1e-3)
 FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
 FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
-LEVEL_RIDGE = 1e-3
+#: Rows at most that weights of levels are learnt from.
+LEVEL_ROWS = 2048
 #: Classes of a row that families are weighed by: its own, and the likeliest others.
 N_RIVALS = 4
 #: Numbers at most that one set of weights is learnt from: of more rows, some are drawn.
@@ -44,17 +48,17 @@ class Weighed:
     doubt: float
 
 
-def weigh(left_out: LeftOut, kind: str, rng: np.random.Generator, say: Callable[[str], None]) -> Weighed:
+def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], None]) -> Weighed:
     """Weigh levels, then features, then families, each set pulled to what the one before has found.
 
     Parameters
     ----------
-    left_out : LeftOut
+    views : Views
         Twins of the forest.
     kind : {"auto", "shared"}
         Whether families are weighed.
-    rng : numpy.random.Generator
-        Draws rows, where there are many.
+    ridge : float or None
+        The ridge of features and families; None lets left-out rows choose.
     say : callable
         What is told of progress.
 
@@ -62,32 +66,72 @@ def weigh(left_out: LeftOut, kind: str, rng: np.random.Generator, say: Callable[
     -------
     Weighed
     """
-    data, fold, n_members, d = left_out.data, left_out.fold, left_out.n_members, left_out.data.n_features
-    order = rng.permutation(data.n_samples)
-    rows = first_rows(order, left_out.n_levels * data.n_classes)
-    levels = np.concatenate([left_out.level_scores(rows), left_out.base(rows)[np.newaxis]])
-    start = np.full(len(levels), 0.5)
-    start[[0, -1]] = 1.0
-    nothing = np.zeros(levels.shape[1:])
-    found = fit_weights(levels, nothing, data.y[rows], data.weights[rows], start, [LEVEL_RIDGE], fold[rows])
-    level_weight, of_prior = found.weights[:-1], float(found.weights[-1])
-    say(f"weights of levels {found.weights.round(3).tolist()}: log loss {found.log_loss:.4f}")
+    left_out, data = views.outer, views.outer.data
+    n_members, d, n_classes = left_out.n_members, data.n_features, data.n_classes
 
-    rows = first_rows(order, d * data.n_classes)
-    base: AnyArray = of_prior * left_out.base(rows)
-    scores: AnyArray = left_out.feature_scores(rows, level_weight).astype(np.float32)
-    shared = fit_weights(scores, base, data.y[rows], data.weights[rows], np.ones(d), FEATURE_RIDGES, fold[rows])
-    say(f"weights of features, ridge {shared.ridge:g}: log loss {shared.log_loss:.4f}")
-    weights: AnyArray = np.tile(shared.weights / n_members, n_members)
-    losses = shared.losses
+    def of_levels(view: LeftOut, _: int, own: IntArray) -> Problem:
+        scores: AnyArray = np.concatenate([view.level_scores(own), view.base(own)[np.newaxis]])
+        return Problem(scores.astype(np.float32), np.zeros(scores.shape[1:]), data.y[own], data.weights[own])
+
+    start = np.full(left_out.n_levels + 1, 0.5)
+    start[[0, -1]] = 1.0
+    rows = first_rows(views.rows[:LEVEL_ROWS], left_out.n_levels * n_classes)
+    whole, parts = views.problems(of_levels, rows)
+    levels = fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
+    say(_told("levels", levels))
+    level_of = [*levels.of_parts, levels.weights]
+
+    def of_features(view: LeftOut, part: int, own: IntArray) -> Problem:
+        weight = level_of[part]
+        scores: AnyArray = view.feature_scores(own, weight[:-1]).astype(np.float32)
+        return Problem(scores, weight[-1] * view.base(own), data.y[own], data.weights[own])
+
+    rows = first_rows(views.rows, d * n_classes)
+    whole, parts = views.problems(of_features, rows)
+    ridges = FEATURE_RIDGES if ridge is None else (ridge,)
+    found = features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
+    say(_told("features", features))
+    weights: AnyArray = np.tile(features.weights / n_members, n_members)
     if kind != "shared":
-        n_rivals = min(N_RIVALS, data.n_classes)
-        rows = first_rows(rows, n_members * d * n_rivals)
-        total = np.tensordot(shared.weights, scores[:, : len(rows)], 1) + base[: len(rows)]
-        weights, losses = _weigh_families(left_out, rows, base[: len(rows)], total, level_weight, shared, n_rivals, say)
-    doubt = doubt_of(np.exp(-losses), data.weights[rows], data.n_classes)
+        rows = first_rows(rows, n_members * d * min(N_RIVALS, n_classes))
+        rivals = _rivals(whole, features.weights, rows, data.n_samples)
+
+        def of_families(view: LeftOut, part: int, own: IntArray) -> Problem:
+            weight = level_of[part]
+            scores = view.family_scores(own, weight[:-1], rivals[own])
+            base = np.take_along_axis(weight[-1] * view.base(own), rivals[own], axis=1)
+            return Problem(scores, base, np.zeros(len(own), np.intp), data.weights[own])
+
+        of_families_whole, of_parts = views.problems(of_families, rows)
+        ridges = FAMILY_RIDGES if ridge is None else (ridge,)
+        starts = [np.tile(own / n_members, n_members) for own in features.of_parts]
+        families = fit_weights(of_families_whole, of_parts, weights, starts, ridges)
+        say(_told("families", families))
+        if np.isfinite(families.ridge):
+            weights, parts, found = families.weights, of_parts, families
+    doubt = _doubt([outside for _, outside in parts], found.log_p, n_classes)
     say(f"doubt {doubt:.2g}")
-    return Weighed(weights.reshape(n_members, d, 1) * level_weight, of_prior, doubt)
+    return Weighed(weights.reshape(n_members, d, 1) * levels.weights[:-1], float(levels.weights[-1]), doubt)
+
+
+def _rivals(problem: Problem, weights: FloatArray, rows: IntArray, n_samples: int) -> IntArray:
+    """Return the class of some rows and those that are likeliest besides; ``rows`` are the first of the problem."""
+    log_p, y = problem.log_p(weights)[: len(rows)], problem.y[: len(rows)]
+    log_p[np.arange(len(rows)), y] = np.inf
+    rivals = np.empty((n_samples, min(N_RIVALS, log_p.shape[1])), np.intp)
+    rivals[rows] = np.argsort(-log_p, axis=1, kind="stable")[:, :N_RIVALS]
+    return rivals
+
+
+def _doubt(problems: list[Problem], log_p: list[FloatArray], n_classes: int) -> float:
+    """Return the doubt that probabilities of left-out rows leave."""
+    p = [np.exp(found[np.arange(len(own.y)), own.y]) for own, found in zip(problems, log_p, strict=True)]
+    return doubt_of(np.concatenate(p), np.concatenate([own.sample_weight for own in problems]), n_classes)
+
+
+def _told(what: str, found: Fitted) -> str:
+    """Return what was found in words."""
+    return f"weights of {what}, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}"
 
 
 def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
@@ -138,29 +182,3 @@ def first_rows(rows: IntArray, width: int) -> IntArray:
         At least one.
     """
     return rows[: max(1, MOST_NUMBERS // width)]
-
-
-def _weigh_families(
-    left_out: LeftOut,
-    rows: IntArray,
-    base: FloatArray,
-    total: FloatArray,
-    level_weight: FloatArray,
-    shared: Fitted,
-    n_rivals: int,
-    say: Callable[[str], None],
-) -> tuple[FloatArray, FloatArray]:
-    """Return weights of families, if left-out rows are better off with them than with those of features, and losses."""
-    data, n_members = left_out.data, left_out.n_members
-    total[np.arange(len(rows)), data.y[rows]] = np.inf  # its own class is the first
-    classes = np.argsort(-total, axis=1, kind="stable")[:, :n_rivals]
-    scores: AnyArray = left_out.family_scores(rows, level_weight, classes)
-    own = np.zeros(len(rows), np.intp)
-    problem = scores, np.take_along_axis(base, classes, axis=1), own, data.weights[rows]
-    fold = left_out.fold[rows]
-    start, starts = np.tile(shared.weights, n_members), np.tile(shared.of_folds, (1, n_members))
-    found = fit_weights(*problem, start / n_members, FAMILY_RIDGES, fold, fold_starts=starts / n_members)
-    say(f"weights of families, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}")
-    if found.log_loss < found.start_loss:
-        return found.weights, found.losses
-    return start / n_members, shared.losses[: len(rows)]

@@ -8,12 +8,14 @@ the context that it is part of, corrected by its own counts (hierarchical smooth
 so that log P_j is a sum of gains log(P_i / P_i-1) over levels i <= j, and a class that a context has not seen gains
 nothing there. Contexts form a trie: those that a context is split into have numbers one after the other.
 """
-# Shapes: n samples, d features, C classes; k parents of a family, N contexts of it, that without parents first, level
-# by level; S samples that have the child. codes (d, n); y (n,); weight (n,); x (n,): codes of the child
+# Shapes: n samples, d features, C classes; F families of up to k parents, N contexts of all of them, family after
+# family, that without parents first, level by level; S samples that have the child, of all families one after another.
+# codes (d, n); y (n,); weight (n,); child, root (F,); parents (F, k), -1 for none
 # codes from the number of a feature's values on are missing
 # level (N,); origin (N,): the context that each is part of; the samples of context g are
 # samples[level[g], begin[g]:end[g]], samples (k + 1, S)
-# those that context g is split into are children[g]:children[g + 1], branch (N,) the values that they are split by
+# those that context g is split into are children[g]:children[g + 1], branch (N,) the values that they are split by;
+# that of a root is no value, as the last context of the family before has it in its range
 # of every context: its classes at class_start, its child's values at value_start, both ascending; at cell_start its
 # cells [value][class]
 
@@ -81,22 +83,23 @@ def refine_context(values, n_values, least, g, n_contexts, parts, count, branch)
 
 @kernel
 def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-untyped-def]
-    """Write which classes and values a context has seen, and where its cells are to lie; the first has all.
+    """Write which classes and values a context has seen, and where its cells are to lie; that without parents has all.
 
     has_class (C,) and has_value (values of the child,) are False before and after.
     """
-    samples = parts.samples[parts.level[g]]
+    level = parts.level[g]
+    samples = parts.samples[level]
     for s in range(parts.begin[g], parts.end[g]):
         has_class[y[samples[s]]] = True
         has_value[x[samples[s]]] = True
     n_classes, n_values = own.class_start[g], own.value_start[g]
     for c in range(has_class.shape[0]):
-        if has_class[c] or g == 0:
+        if has_class[c] or level == 0:
             has_class[c] = False
             own.classes[n_classes] = c
             n_classes += 1
     for v in range(has_value.shape[0]):
-        if has_value[v] or g == 0:
+        if has_value[v] or level == 0:
             has_value[v] = False
             own.values[n_values] = v
             n_values += 1
@@ -106,35 +109,50 @@ def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-
 
 
 @kernel
-def grow_contexts(codes, n_states, y, child, parents, least, parts, has_class, has_value, count, own):  # type: ignore[no-untyped-def]
-    """Split the samples of a family by its parents, one after the other; return the number of contexts.
+def grow_contexts(  # type: ignore[no-untyped-def]
+    codes, n_states, y, child, parents, least, no_value, parts, has_class, has_value, count, own, root
+):
+    """Split the samples of families by their parents, one after the other; return the number of contexts.
 
-    parts has the first context; has_class (C,), has_value (values of the child,), both False, and count (most values
-    of a parent,) are scratch.
+    has_class (C,), has_value (most values,), both False, and count (most values,) are scratch.
     """
-    n_contexts, g = 1, 0
-    own.class_start[0] = own.value_start[0] = own.cell_start[0] = own.branch[0] = 0
-    while g < n_contexts:
-        list_context(codes[child], y, g, parts, has_class, has_value, own)
-        own.children[g] = n_contexts
-        level = parts.level[g]
-        if level < parents.shape[0]:
-            j = parents[level]
-            n_contexts = refine_context(codes[j], n_states[j], least, g, n_contexts, parts, count, own.branch)
-        g += 1
+    n_contexts = used = 0
+    own.class_start[0] = own.value_start[0] = own.cell_start[0] = 0
+    for f in range(child.shape[0]):
+        g, x, n_values = n_contexts, codes[child[f]], n_states[child[f]]
+        root[f], own.branch[g] = g, no_value
+        parts.level[g], parts.origin[g], parts.begin[g] = 0, g, used
+        for r in range(x.shape[0]):
+            if x[r] < n_values:
+                parts.samples[0, used] = r
+                used += 1
+        parts.end[g] = used
+        n_contexts += 1
+        while g < n_contexts:
+            list_context(x, y, g, parts, has_class, has_value[:n_values], own)
+            own.children[g] = n_contexts
+            level = parts.level[g]
+            if level < parents.shape[1] and parents[f, level] >= 0:
+                j = parents[f, level]
+                n_contexts = refine_context(codes[j], n_states[j], least, g, n_contexts, parts, count, own.branch)
+            g += 1
     own.children[n_contexts] = n_contexts
     return n_contexts
 
 
 @kernel
 def smooth_contexts(  # type: ignore[no-untyped-def]
-    x, y, weight, m, n_contexts, parts, own, class_place, value_place, total, cells, ratio, unseen
+    codes, y, weight, m, child, root, parts, own, class_place, value_place, total, cells, ratio, unseen
 ):
     """Write P_j of all cells, the ratio to P_j-1, and the ratio of the values that a context has not seen.
 
-    class_place, total (C,) and value_place (values of the child,) are scratch.
+    own is of just the contexts that there are; class_place, total (C,) and value_place (most values,) are scratch.
     """
-    for g in range(n_contexts):
+    f = 0
+    for g in range(own.branch.shape[0]):
+        if f + 1 < root.shape[0] and g == root[f + 1]:
+            f += 1
+        x = codes[child[f]]
         classes = own.classes[own.class_start[g] : own.class_start[g + 1]]
         values = own.values[own.value_start[g] : own.value_start[g + 1]]
         begin, width = own.cell_start[g], classes.shape[0]
@@ -153,10 +171,12 @@ def smooth_contexts(  # type: ignore[no-untyped-def]
             total[i] += weight[r]
         for i in range(width):
             unseen[own.class_start[g] + i] = m / (total[i] + m)
-        if g == 0:
-            for q in range(begin, own.cell_start[1]):
-                cells[q] = (cells[q] + m / values.shape[0]) / (total[q % width] + m)
-                ratio[q] = cells[q]
+        if g == root[f]:
+            for j in range(values.shape[0]):
+                for i in range(width):
+                    q = begin + j * width + i
+                    cells[q] = (cells[q] + m / values.shape[0]) / (total[i] + m)
+                    ratio[q] = cells[q]
             continue
         # What a context has seen, the one that it is part of has seen, too: two ascending lists, one within the other.
         o = parts.origin[g]

@@ -218,3 +218,43 @@ def counted_information(  # type: ignore[no-untyped-def]
                 information[r, q] = conditional_mutual_information(
                     table, n_states[high], n_states[low], n_classes, margins
                 )
+
+
+@kernel
+def listed_information(  # type: ignore[no-untyped-def]
+    codes, n_states, y, weight, features, others, start, n_classes, scale, units, counts, margins, information
+):
+    """Write I(X; Z | C) of every feature and each of others[start[f]:start[f + 1]], each pair counted by itself.
+
+    Codes from n_states on are missing. units: x log x of whole numbers, none of weights that are none. counts are 0
+    before and after.
+    """
+    for f in range(features.shape[0]):
+        x, n_values = codes[features[f]], n_states[features[f]]
+        for q in range(start[f], start[f + 1]):
+            z, n_parent = codes[others[q]], n_states[others[q]]
+            width, n_sides = n_parent * n_classes, (n_values + n_parent) * n_classes
+            margins[: n_sides + n_classes] = 0
+            for r in range(y.shape[0]):
+                if x[r] < n_values and z[r] < n_parent:
+                    counts[x[r] * width + z[r] * n_classes + y[r]] += weight[r]
+                    margins[x[r] * n_classes + y[r]] += weight[r]
+                    margins[(n_values + z[r]) * n_classes + y[r]] += weight[r]
+                    margins[n_sides + y[r]] += weight[r]
+            total, found = 0.0, np.int64(0)
+            if n_values * width < y.shape[0]:
+                for k in range(n_values * width):
+                    found += tabulated_xlogx(counts[k], scale, units)
+                    counts[k] = 0
+            else:  # 0 log 0 is 0, and most cells are empty
+                for r in range(y.shape[0]):
+                    if x[r] < n_values and z[r] < n_parent:
+                        k = x[r] * width + z[r] * n_classes + y[r]
+                        found += tabulated_xlogx(counts[k], scale, units)
+                        counts[k] = 0
+            for k in range(n_sides):
+                found -= tabulated_xlogx(margins[k], scale, units)
+            for k in range(n_sides, n_sides + n_classes):
+                found += tabulated_xlogx(margins[k], scale, units)
+                total += margins[k]
+            information[q] = nats(found, scale, total)

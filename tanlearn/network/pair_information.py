@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._threads import in_blocks
-from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import pair_information as kernels
 from tanlearn.kernels.bits import count_shared, pack_values
@@ -22,7 +22,7 @@ from tanlearn.kernels.counts import sparse_information
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
 
-__all__ = ["pair_information"]
+__all__ = ["pair_information", "visited_information"]
 
 #: Words of a tile, and counts of one feature with those of a tile: 128 KiB, of a second-level cache of 1 MiB.
 _TILE = 2**14
@@ -176,16 +176,47 @@ class _Pairs:
 
     def _visit(self, i: int, others: IntArray) -> FloatArray:
         """Return the information of one feature and each of some others, from the rows of value after value."""
-        data, information = self.data, np.empty(len(others))
-        samples = np.argsort(data.codes[i], kind="stable")
-        values = data.codes[i][samples]
-        samples = samples[values != self.missing]
-        start = np.append(np.flatnonzero(np.diff(values[: len(samples)].astype(np.intp), prepend=-1)), len(samples))
-        size = int(data.n_states[others].max(initial=1)) * data.n_classes
-        cells, sides, margins = (np.zeros(n, self.weights.dtype) for n in (size, size, 2 * data.n_classes))
-        rows = data.codes, data.y, self.weights, samples, start
-        sparse_information(*rows, others, data.n_classes, self.missing, cells, sides, margins, information)
-        return information
+        data = self.data
+        return visited_information(data.codes, data.n_states, data.y, self.weights, data.n_classes, i, others)
+
+
+def visited_information(
+    codes: Codes, n_states: IntArray, y: IntArray, weights: AnyArray, n_classes: int, i: int, others: IntArray
+) -> FloatArray:
+    """Return I(X_i; X_j | C) of one feature and each of some others, from the rows of value after value.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
+        The largest value of the type is missing.
+    n_states : ndarray of shape (n_features,), intp
+        Number of values of every feature.
+    y : ndarray of shape (n_samples,), intp
+        Classes.
+    weights : ndarray of shape (n_samples,), int64 or float64
+        Of the rows.
+    n_classes : int
+        Number of classes.
+    i : int
+        The feature, whose tables with others would be large.
+    others : ndarray of shape (n_others,), intp
+        The others.
+
+    Returns
+    -------
+    ndarray of shape (n_others,)
+        In nats, unsmoothed.
+    """
+    information, missing = np.empty(len(others)), missing_code(codes.dtype)
+    samples = np.argsort(codes[i], kind="stable")
+    values = codes[i][samples]
+    samples = samples[values != missing]
+    start = np.append(np.flatnonzero(np.diff(values[: len(samples)].astype(np.intp), prepend=-1)), len(samples))
+    size = int(n_states[others].max(initial=1)) * n_classes
+    cells, sides, margins = (np.zeros(n, weights.dtype) for n in (size, size, 2 * n_classes))
+    rows = codes, y, weights, samples, start
+    sparse_information(*rows, others, n_classes, missing, cells, sides, margins, information)
+    return information
 
 
 def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_threads: int) -> None:

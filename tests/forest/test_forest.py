@@ -10,14 +10,14 @@ from scipy.special import log_softmax
 from tanlearn import EncodedData
 from tanlearn.data.splits import deal_folds
 from tanlearn.forest.contexts import ContextTables
+from tanlearn.forest.drawing import Grain, draw_cuts, draw_parents
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import grow_member
-from tanlearn.forest.members import Grain, draw_cuts, draw_parents
+from tanlearn.forest.ridge import fit_weights
 from tanlearn.forest.state import _LISTS, from_state, to_state
 from tanlearn.forest.weighing import DOUBTS, doubt_of
-from tanlearn.forest.weights import fit_weights
 
 GRAIN = Grain(n_cuts=(2, 4), max_parents=3)
 
@@ -87,12 +87,14 @@ def test_parents_are_those_of_most_information_among_earlier_ones():
     x = rng.integers(0, 4, (500, 4))
     x[:, 1] = np.where(rng.random(500) < 0.9, x[:, 0], x[:, 1])
     data = EncodedData.from_codes(x, rng.integers(0, 2, 500))
-    grain = replace(GRAIN, candidates=1.0, max_parents=1)
+    grain = replace(GRAIN, max_features=1.0, max_parents=1)
     for seed in range(5):
         parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
         assert parents[1].tolist() == [0] or parents[0].tolist() == [1]
         assert sum(len(own) for own in parents) == 3  # all but the first of the order have one
-        few = draw_parents(data.codes, data.n_states, data, replace(grain, candidates=0.0), np.random.default_rng(seed))
+        few = draw_parents(
+            data.codes, data.n_states, data, replace(grain, max_features=0.0), np.random.default_rng(seed)
+        )
         assert [len(own) for own in few] == [0] * 4
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from oracles import context_tries as oracle
 
+from tanlearn.kernels.feature_cuts import entropy_cuts, purest_cut
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
-from tanlearn.kernels.random_cuts import entropy_cuts, purest_cut
 
 
 def prepare(counts):
