@@ -191,7 +191,7 @@ def _information(
     information = np.empty(start[-1])
     pairs = features[listed], np.concatenate([np.empty(0, np.intp), *(others[i] for i in listed)]), start
     listed_information(codes, n_states, data.y, weights, *pairs, n_classes, scale, units, counts, margins, information)
-    found = [np.empty(0)] * len(features)
+    found: list[FloatArray] = [np.empty(0)] * len(features)
     for place, i in enumerate(listed.tolist()):
         found[i] = information[start[place] : start[place + 1]]
     for i in np.flatnonzero(is_large):

@@ -88,9 +88,10 @@ def learn_forest(
 
     members = in_threads(lambda seed: grow(data, seed), seeds, n_jobs)
     n_levels = max(member.tables.n_levels for member in members)
-    is_weighed = settings.weights is not None
-    folds = {"n_folds": settings.n_folds, "n_levels": n_levels, "is_nested": is_weighed}
-    views = grow_views(data, seeds, grow, **folds, rng=rng, n_jobs=n_jobs)
+    is_nested = settings.weights is not None
+    views = grow_views(
+        data, seeds, grow, n_folds=settings.n_folds, n_levels=n_levels, is_nested=is_nested, rng=rng, n_jobs=n_jobs
+    )
     prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
     log_prior = np.log(prior / prior.sum())
     if settings.weights is None:
