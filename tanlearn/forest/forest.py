@@ -38,6 +38,8 @@ class Forest:
         Share of rows whose class is anybody's guess.
     is_average : bool
         Whether members make probabilities each, which are averaged; otherwise their scores are added.
+    importances : ndarray of shape (n_features,), optional
+        What leaving a feature out costs rows that are left out of training, in nats; None where that is not known.
     """
 
     members: list[Member]
@@ -47,6 +49,7 @@ class Forest:
     weights: FloatArray
     doubt: float
     is_average: bool
+    importances: FloatArray | None = None
 
     def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Return the logarithms of what is proportional to the probabilities of the classes.

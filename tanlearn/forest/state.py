@@ -54,6 +54,7 @@ def to_state(forest: Forest) -> dict[str, Any]:
         "weights": forest.weights,
         "doubt": float(forest.doubt),
         "is_average": bool(forest.is_average),
+        "importances": forest.importances,
         "merged": np.array([member.cuts.merged for member in forest.members], np.uint16),
         "n_states": np.array([member.cuts.n_states for member in forest.members]),
         "parents": np.array(parents),
@@ -90,13 +91,15 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
         "weights",
         "doubt",
         "is_average",
+        "importances",
         "merged",
         "n_states",
         "parents",
         "sizes",
     )
     found = fields(state, *names, *_LISTS)
-    log_prior, log_frequency, shift, weights, doubt, is_average, merged, own_states, parents, sizes, *lists = found
+    log_prior, log_frequency, shift, weights, doubt, is_average, importances = found[:7]
+    merged, own_states, parents, sizes, *lists = found[7:]
     d = len(n_states)
     n_members, n_levels = (weights.shape[0], weights.shape[2]) if np.ndim(weights) == 3 else (0, 0)
     if n_members < 1 or n_levels < 1:
@@ -106,6 +109,8 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
     if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # of a prior of 0 it is -inf
         raise ValueError("shift must leave a class that is possible.")
     _check_finite(check_array("weights", weights, np.float64, (n_members, d, n_levels)), "weights")
+    if importances is not None:
+        _check_finite(check_array("importances", importances, np.float64, (d,)), "importances")
     check_array("merged", merged, np.uint16, (n_members, int((n_states + 1).sum())))
     check_array("n_states", own_states, np.intp, (n_members, d))
     check_array("parents", parents, np.intp, (n_members, d, n_levels - 1))
@@ -123,7 +128,7 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
         tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
         _check_tables(tables, n_classes)
         members.append(Member(_cuts(merged[e], n_states, own_states[e]), tables))
-    return Forest(members, log_prior, log_frequency, shift, weights, doubt, is_average)
+    return Forest(members, log_prior, log_frequency, shift, weights, doubt, is_average, importances)
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:

@@ -1,0 +1,261 @@
+"""What a forest has learnt, to be read: what features say in a prediction, what they are worth, and who informs whom.
+
+A weighted forest adds the gains g_i of its features to log-probabilities of classes; but then these are made to sum to
+one, members may be averaged, and some rows are doubtful. Through all of that sums stay sums with the logarithmic mean
+L(p, q) = (p - q) / log(p / q), by which p - q = L(p, q) (log p - log q) (Ang, Liu 2001). Let q be the prior, p_c be
+q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). As p_c - q_c = L_c (sum_i g_ic - log Z) is 0 in sum over the classes,
+
+    p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
+
+Differences of probabilities are averaged, and shrunk by doubt, term by term; and divided by the logarithmic mean of what
+comes out and of what it was without features, they are differences of logarithms again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import exprel, log_softmax
+
+from tanlearn._threads import in_blocks, in_threads
+from tanlearn._typing import Codes, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.member import Member
+
+__all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
+
+#: Rows a block at most, and numbers that it takes: 8 MB of gains.
+_BLOCK = 512
+_MOST_NUMBERS = 2**20
+
+#: A member, and the weights of its features' levels.
+_Weighted = tuple[Member, FloatArray]
+
+
+def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+    """Split the log-probabilities of every row into what its features say for each class.
+
+    Parameters
+    ----------
+    forest : Forest
+        Weighted or averaged.
+    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+        As the encoder makes them.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features + 1, n_classes)
+        Entry ``[r, i]`` is of the families of feature i, entry ``[r, -1]`` what is known without features: class
+        frequencies, doubt, and the shift. They add up to :meth:`Forest.log_scores`. In a weighted forest without doubt,
+        differences between two classes are those of the weighted gains.
+
+    References
+    ----------
+    Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation. Energy 26,
+    2001.
+    """
+    d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
+    prior, groups = log_softmax(forest.log_prior), _groups(forest)
+    before = _mixed(prior[np.newaxis], forest.doubt)
+    slot = np.repeat(np.arange(d)[:, np.newaxis], forest.weights.shape[2], axis=1)
+    out = np.empty((n_rows, d + 1, n_classes))
+    out[:, d] = before + forest.shift
+
+    def split(first: int, last: int) -> None:
+        block, log_p = np.ascontiguousarray(codes[:, first:last]), np.empty((len(groups), last - first, n_classes))
+        moved = np.zeros((d, last - first, n_classes))
+        for number, group in enumerate(groups):
+            own = np.zeros(moved.shape)
+            for member, weight in group:
+                member.add_scores(block, weight, slot, own)
+            log_p[number] = log_softmax(prior + own.sum(axis=0), axis=1)
+            mean = _log_mean(log_p[number], prior)
+            own -= (np.einsum("irc,rc->ir", own, mean) / mean.sum(axis=1))[..., np.newaxis]
+            moved += own * mean
+        moved *= (1.0 - forest.doubt) / len(groups) / _log_mean(_mixed(log_p, forest.doubt), before)
+        out[first:last, :d] = moved.transpose(1, 0, 2)
+
+    in_blocks(split, n_rows, _rows_of(d * n_classes), n_jobs)
+    return out
+
+
+def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+    """Split what rows tell a forest about their classes into what features say by themselves, and given which others.
+
+    What a row tells is the information of its prediction, sum_c p_c log(p_c / q_c) in nats, where q are the
+    probabilities that the forest gives to a row without features. It is a sum over all levels of all families
+    (see :func:`explain`); that of a level is put down to the parent that the level adds.
+
+    Parameters
+    ----------
+    forest : Forest
+        Weighted or averaged. What classes are shifted by is left out of account.
+    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+        As the encoder makes them.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Means over rows in nats. Entry ``[i, i]`` is what feature i says by itself, ``[j, i]`` what it says beyond that
+        given j (and parents before j). They sum to the mean information; single ones may be negative, where what a
+        parent adds takes back some of what was said without.
+    """
+    d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
+    prior, groups = log_softmax(forest.log_prior), _groups(forest)
+    strength: FloatArray = np.zeros((d, d))
+    if n_rows == 0:
+        return strength
+    nothing = np.zeros(forest.weights.shape[1:], np.intp)
+    slot = np.arange(nothing.size).reshape(nothing.shape)
+    log_p = np.empty((len(groups), n_rows, n_classes))
+
+    def score(first: int, last: int) -> None:
+        block = np.ascontiguousarray(codes[:, first:last])
+        for number, group in enumerate(groups):
+            scores = np.empty((1, last - first, n_classes))
+            scores[:] = prior
+            for member, weight in group:
+                member.add_scores(block, weight, nothing, scores)
+            log_p[number, first:last] = log_softmax(scores[0], axis=1)
+
+    in_blocks(score, n_rows, _BLOCK, n_jobs)
+    # The mean information is linear in gains, but for probabilities: so first these, then the sums.
+    after, before = _mixed(log_p, forest.doubt), _mixed(prior[np.newaxis], forest.doubt)
+    rate = np.exp(after) * ((1.0 - forest.doubt) / len(groups) / n_rows) / _log_mean(after, before)
+    size = _rows_of(slot.size * n_classes)
+
+    def sum_up(task: tuple[int, _Weighted]) -> FloatArray:
+        number, (member, weight) = task
+        mean = _log_mean(log_p[number], prior)
+        factor = rate * mean
+        factor -= mean * (factor.sum(axis=1) / mean.sum(axis=1))[:, np.newaxis]
+        total = np.zeros(slot.size)
+        for first, last in pairwise([*range(0, n_rows, size), n_rows]):
+            gains = np.zeros((slot.size, last - first, n_classes))
+            member.add_scores(np.ascontiguousarray(codes[:, first:last]), weight, slot, gains)
+            total += np.einsum("src,rc->s", gains, factor[first:last])
+        return total.reshape(slot.shape)
+
+    tasks = [(number, pair) for number, group in enumerate(groups) for pair in group]
+    for (_, (member, _)), own in zip(tasks, in_threads(sum_up, tasks, n_jobs), strict=True):
+        np.fill_diagonal(strength, strength.diagonal() + own[:, 0])
+        child, place = np.nonzero(member.tables.parents >= 0)
+        np.add.at(strength, (member.tables.parents[child, place], child), own[child, place + 1])
+    return strength
+
+
+def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | None = None) -> FloatArray:
+    """Return log losses of rows, with all features and with each left out in turn, as if it had not been asked.
+
+    Without a feature its own families say nothing, and where it is a parent, levels end before it. As all levels are
+    sums of gains, one pass over the rows does for all features.
+
+    Parameters
+    ----------
+    forest : Forest
+        Weighted or averaged.
+    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+        As the encoder makes them.
+    y : ndarray of shape (n_rows,), intp
+        Classes.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (1 + n_features, n_rows)
+        Negative log-probabilities of the classes: with all features, without the first, without the second, and so on.
+    """
+    d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
+    n_levels, groups = forest.weights.shape[2], _groups(forest)
+    slot = np.arange(d * n_levels).reshape(d, n_levels)
+    losses = np.empty((1 + d, n_rows))
+
+    def score(first: int, last: int) -> None:
+        block = np.ascontiguousarray(codes[:, first:last])
+        log_p = np.empty((len(groups), 1 + d, last - first, n_classes))
+        for number, group in enumerate(groups):
+            scores = log_p[number]
+            scores[0] = forest.log_prior
+            lost = np.zeros((d, last - first, n_classes))
+            for member, weight in group:
+                gains = np.zeros((d, n_levels, last - first, n_classes))
+                member.add_scores(block, weight, slot, gains.reshape(-1, *gains.shape[2:]))
+                for level in reversed(range(n_levels - 1)):
+                    gains[:, level] += gains[:, level + 1]  # of this level and all after it
+                scores[0] += gains[:, 0].sum(axis=0)
+                lost += gains[:, 0]
+                for child, place in zip(*np.nonzero(member.tables.parents >= 0), strict=True):
+                    lost[member.tables.parents[child, place]] += gains[child, place + 1]
+            np.subtract(scores[0], lost, out=scores[1:])
+        mixed = _mixed(log_softmax(log_p, axis=-1), forest.doubt) + forest.shift
+        own = np.broadcast_to(y[first:last, np.newaxis], (1 + d, last - first, 1))
+        losses[:, first:last] = -np.take_along_axis(log_softmax(mixed, axis=-1), own, axis=-1)[..., 0]
+
+    size = _rows_of(d * n_classes * max(n_levels, len(groups)))
+    in_blocks(score, n_rows, size, n_jobs)
+    return losses
+
+
+def left_out_importances(
+    twins: Sequence[Forest], data: EncodedData, fold: IntArray, rows: IntArray, *, n_jobs: int | None = None
+) -> FloatArray:
+    """Return what leaving a feature out costs: the mean rise in log loss, of rows that a forest's twins have not seen.
+
+    Parameters
+    ----------
+    twins : sequence of Forest
+        Of every fold, the forest grown from the rows of the others.
+    data : EncodedData
+        All rows.
+    fold : ndarray of shape (n_samples,), intp
+        The fold of every row.
+    rows : ndarray of shape (n_rows,), intp
+        Numbers of the rows that are asked.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        In nats.
+    """
+    losses = np.empty((1 + data.n_features, len(rows)))
+    for f, twin in enumerate(twins):
+        own = np.flatnonzero(fold[rows] == f)
+        asked = rows[own]
+        losses[:, own] = losses_without(twin, data.codes[:, asked], data.y[asked], n_jobs=n_jobs)
+    mean: FloatArray = np.average(losses, axis=1, weights=data.weights[rows])
+    return mean[1:] - mean[0]
+
+
+def _groups(forest: Forest) -> list[list[_Weighted]]:
+    """Return the members whose scores are added up: all together, or of an average each by itself."""
+    pairs = list(zip(forest.members, forest.weights, strict=True))
+    return [[pair] for pair in pairs] if forest.is_average else [pairs]
+
+
+def _mixed(log_p: FloatArray, doubt: float) -> FloatArray:
+    """Return the logarithms of the mean of probabilities (n_groups, ..., n_classes), mixed with doubt."""
+    with np.errstate(divide="ignore"):  # where there is none
+        log_doubt, log_share = np.log(np.array([doubt / log_p.shape[-1], (1.0 - doubt) / len(log_p)]))
+    mixed: FloatArray = np.logaddexp(np.logaddexp.reduce(log_p, axis=0) + log_share, log_doubt)
+    return mixed
+
+
+def _log_mean(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the logarithmic mean of exp(a) and exp(b): (exp(a) - exp(b)) / (a - b)."""
+    mean: FloatArray = np.exp(np.maximum(a, b)) * exprel(-np.abs(a - b))
+    return mean
+
+
+def _rows_of(width: int) -> int:
+    """Return the rows of a block that takes so many numbers a row."""
+    return max(1, min(_BLOCK, _MOST_NUMBERS // width))
