@@ -7,7 +7,7 @@ q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). As p_c - q_c = L_c (sum_i g_ic -
 
     p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
 
-Differences of probabilities are averaged, and shrunk by doubt, term by term; and divided by the logarithmic mean of what
+Differences of probabilities are averaged, and shrunk by doubt, term by term; divided by the logarithmic mean of what
 comes out and of what it was without features, they are differences of logarithms again.
 """
 
@@ -22,7 +22,7 @@ from scipy.special import exprel, log_softmax
 from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.forest.forest import Forest
+from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.member import Member
 
 __all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
@@ -180,27 +180,28 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
 
     def score(first: int, last: int) -> None:
         block = np.ascontiguousarray(codes[:, first:last])
-        log_p = np.empty((len(groups), 1 + d, last - first, n_classes))
-        for number, group in enumerate(groups):
-            scores = log_p[number]
-            scores[0] = forest.log_prior
-            lost = np.zeros((d, last - first, n_classes))
+        gains = np.empty((d, n_levels, last - first, n_classes))
+        p = np.zeros((1 + d, last - first, n_classes))
+        for group in groups:
+            scores = np.zeros(p.shape)
             for member, weight in group:
-                gains = np.zeros((d, n_levels, last - first, n_classes))
+                gains[:] = 0.0
                 member.add_scores(block, weight, slot, gains.reshape(-1, *gains.shape[2:]))
                 for level in reversed(range(n_levels - 1)):
                     gains[:, level] += gains[:, level + 1]  # of this level and all after it
                 scores[0] += gains[:, 0].sum(axis=0)
-                lost += gains[:, 0]
+                scores[1:] -= gains[:, 0]
                 for child, place in zip(*np.nonzero(member.tables.parents >= 0), strict=True):
-                    lost[member.tables.parents[child, place]] += gains[child, place + 1]
-            np.subtract(scores[0], lost, out=scores[1:])
-        mixed = _mixed(log_softmax(log_p, axis=-1), forest.doubt) + forest.shift
-        own = np.broadcast_to(y[first:last, np.newaxis], (1 + d, last - first, 1))
-        losses[:, first:last] = -np.take_along_axis(log_softmax(mixed, axis=-1), own, axis=-1)[..., 0]
+                    scores[1 + member.tables.parents[child, place]] -= gains[child, place + 1]
+            scores[1:] += scores[0]
+            scores += forest.log_prior
+            p += softmax(scores.reshape(-1, n_classes)).reshape(p.shape)
+        p *= (1.0 - forest.doubt) / len(groups)
+        p += forest.doubt / n_classes
+        log_p = log_softmax(np.log(p) + forest.shift, axis=-1)
+        losses[:, first:last] = -log_p[:, np.arange(last - first), y[first:last]]
 
-    size = _rows_of(d * n_classes * max(n_levels, len(groups)))
-    in_blocks(score, n_rows, size, n_jobs)
+    in_blocks(score, n_rows, _rows_of(slot.size * n_classes), n_jobs)
     return losses
 
 
