@@ -24,6 +24,7 @@ from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.member import Member
+from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
 
@@ -198,8 +199,10 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
             p += softmax(scores.reshape(-1, n_classes)).reshape(p.shape)
         p *= (1.0 - forest.doubt) / len(groups)
         p += forest.doubt / n_classes
-        log_p = log_softmax(np.log(p) + forest.shift, axis=-1)
-        losses[:, first:last] = -log_p[:, np.arange(last - first), y[first:last]]
+        p *= np.exp(forest.shift)
+        own = p[:, np.arange(last - first), y[first:last]] / p.sum(axis=-1)
+        log_all(own.ravel(), own.ravel())  # the same on all processors, as files keep importances
+        losses[:, first:last] = -own
 
     in_blocks(score, n_rows, _rows_of(slot.size * n_classes), n_jobs)
     return losses
