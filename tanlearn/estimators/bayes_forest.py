@@ -16,6 +16,7 @@ from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.forest.drawing import Grain
+from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.state import from_state, to_state
@@ -32,7 +33,7 @@ def _is_joint(forest: Any) -> bool:
     )
 
 
-class BayesForestClassifier(Classifier):
+class BayesForestClassifier(ForestReadingMixin, Classifier):
     """A forest of random Bayesian networks: the first choice where a table is to be predicted, and not read.
 
     Every member cuts numbers otherwise, draws an order of the features, and gives each up to ``max_parents`` of the
@@ -82,6 +83,8 @@ class BayesForestClassifier(Classifier):
         Members and weights.
     structures_ : list of Structure
         Who depends on whom, of every member.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        What leaving a feature out costs rows that twins have not seen: the mean rise of their log loss, in nats.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder

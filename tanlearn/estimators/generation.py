@@ -22,7 +22,7 @@ from tanlearn.network.tables import Tables
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["GenerativeMixin"]
+__all__ = ["GenerativeMixin", "compared"]
 
 
 class GenerativeMixin:
@@ -160,10 +160,7 @@ class GenerativeMixin:
         """
         codes = encode_rows(self, X)
         contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
-        if against is None:
-            return contributions
-        other = int(number_classes([against], 1, self.classes_)[0])
-        return np.stack([log_odds(contributions, c, other) for c in range(len(self.classes_))], axis=-1)
+        return compared(contributions, against, self.classes_)
 
     def describe(self) -> dict[str, Any]:
         """Return all of the model as a dictionary for JSON, to be read without tanlearn.
@@ -221,6 +218,33 @@ class GenerativeMixin:
         """
         check_is_fitted(self)
         return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
+
+
+def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> FloatArray:
+    """Return what features add to log-odds against a class, or to log-probabilities if there is none.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
+        To log-probabilities.
+    against : class or None
+        One of the classes.
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + 1, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If ``against`` is no class.
+    """
+    if against is None:
+        return contributions
+    other = int(number_classes([against], 1, classes)[0])
+    return np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
 
 
 def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:

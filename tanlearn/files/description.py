@@ -52,7 +52,7 @@ from tanlearn.files.values import Writer
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.tables import Tables
 
-__all__ = ["describe", "feature_names"]
+__all__ = ["as_json", "describe", "feature_names", "given_parameters"]
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def describe(model: Any) -> dict[str, Any]:
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
-        learnt = {key: _plain(values, key) for key, values in column.items()}
+        learnt = {key: as_json(values, key) for key, values in column.items()}
         features.append(
             {
                 "name": names[i],
@@ -101,10 +101,10 @@ def describe(model: Any) -> dict[str, Any]:
         "format": "tanlearn description",
         "version": 1,
         "tanlearn": version("tanlearn"),
-        "learner": {"class": type(model).__name__, "parameters": _parameters(model)},
+        "learner": {"class": type(model).__name__, "parameters": given_parameters(model)},
         "training": _training(model),
         "calibration": asdict(model.calibration_),
-        "classes": _plain(model.classes_, "classes"),
+        "classes": as_json(model.classes_, "classes"),
         "class_probabilities": np.exp(tables.log_prior).tolist(),
         "n_parameters": tables.n_parameters,
         "normalized": tables.is_normalized,
@@ -160,8 +160,26 @@ def _told(tables: Tables, i: int) -> dict[str, Any]:
     return {"probabilities": None, "back_off": back_off}
 
 
-def _plain(values: Any, name: str) -> Any:
-    """Return an array as JSON, with null for nan."""
+def as_json(values: Any, name: str) -> Any:
+    """Return an array as JSON, with null for nan.
+
+    Parameters
+    ----------
+    values : ndarray
+        Of strings, numbers, or bytes.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    object
+        For ``json.dumps``.
+
+    Raises
+    ------
+    ValueError
+        If something is neither string nor number.
+    """
     found = [None if value != value else value for value in values.tolist()]
     return Writer().encode(found, "encoder_", name)
 
@@ -176,8 +194,25 @@ def _training(model: Any) -> dict[str, Any]:
     return {"loss": None if loss is None else repr(loss), "n_iter": n_iter}
 
 
-def _parameters(model: Any) -> dict[str, str]:
-    """Return the parameters that differ from their defaults, as Python writes them."""
+def given_parameters(model: Any) -> dict[str, str]:
+    """Return the parameters that differ from their defaults, as Python writes them.
+
+    Parameters
+    ----------
+    model : estimator
+        In scikit-learn's manner; all of its parameters have defaults.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from tanlearn import BayesForestClassifier
+    >>> from tanlearn.files.description import given_parameters
+    >>> given_parameters(BayesForestClassifier(n_estimators=8))
+    {'n_estimators': '8'}
+    """
     defaults = type(model)().get_params(deep=False)
     given = {name: repr(value) for name, value in model.get_params(deep=False).items()}
     return {name: text for name, text in given.items() if text != repr(defaults[name])}

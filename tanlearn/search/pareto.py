@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from tanlearn._plots import axes_or_new
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -121,12 +122,7 @@ class ParetoFront:
         ImportError
             If Matplotlib is not installed.
         """
-        if ax is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError as error:
-                raise ImportError('plots need Matplotlib. Install it with: pip install "tanlearn[plot]"') from error
-            ax = pyplot.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         errors = 100 * (1 - self.cv_results["mean_test_score"])
         points = np.column_stack([self.cv_results["mean_size_bits"], errors])
         ax.scatter(*points.T, s=16, color="#999999", label="all")

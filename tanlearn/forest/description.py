@@ -1,0 +1,83 @@
+"""What a fitted forest is, in short, in numbers and strings that need no library to be read.
+
+Notes
+-----
+*Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` takes, with the keys
+
+- ``format``: ``"tanlearn forest description"``; ``version``: 1; ``tanlearn``: the version of the library;
+- ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
+- ``classes``: the classes, sorted, and ``class_probabilities``, those in training or of a class prior, in their order;
+- ``n_parameters``: how many numbers predictions are sums of; ``n_members``, ``n_contexts`` of all of them, and
+  ``n_levels``, one more than the most parents of a feature;
+- ``combined``: ``"averaged"`` where members' probabilities are averaged, ``"added"`` where weighted scores are added;
+- ``level_weights``: how much gains of every level count, of no parent, of the first, and so on; the mean over features
+  where 1 is to count as much as in a single network;
+- ``doubt``: the share of rows whose class is anybody's guess;
+- ``features``: a list of objects, that of the largest weight first, with ``name``, ``kind`` (``"categorical"`` or
+  ``"continuous"``), ``weight``, the mean over levels, and ``importance``, what leaving it out costs in nats, or null.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn.files.description import as_json, feature_names, given_parameters
+from tanlearn.forest.forest import Forest
+
+__all__ = ["describe"]
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return the outlines of a fitted forest as a dictionary for JSON.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with ``forest_`` and ``encoder_``.
+
+    Returns
+    -------
+    dict
+        See :mod:`tanlearn.forest.description` for its keys.
+
+    Raises
+    ------
+    NotFittedError
+        If the classifier is not fitted, or to codes only and not to a table.
+    """
+    check_is_fitted(model)
+    forest: Forest = model.forest_
+    n_members, d, n_levels = forest.weights.shape
+    weights = forest.weights.sum(axis=0) / (n_members if forest.is_average else 1)
+    of_features = weights.mean(axis=1).tolist()
+    importances = [None] * d if forest.importances is None else forest.importances.tolist()
+    names, is_discrete = feature_names(model), model.encoder_.is_discrete_
+    features = [
+        {
+            "name": names[i],
+            "kind": "categorical" if is_discrete[i] else "continuous",
+            "weight": of_features[i],
+            "importance": importances[i],
+        }
+        for i in sorted(range(d), key=lambda i: -of_features[i])
+    ]
+    return {
+        "format": "tanlearn forest description",
+        "version": 1,
+        "tanlearn": version("tanlearn"),
+        "learner": {"class": type(model).__name__, "parameters": given_parameters(model)},
+        "classes": as_json(model.classes_, "classes"),
+        "class_probabilities": softmax(forest.log_frequency + forest.shift).tolist(),
+        "n_parameters": model.n_parameters_,
+        "n_members": n_members,
+        "n_contexts": sum(len(member.tables.contexts.branch) for member in forest.members),
+        "n_levels": n_levels,
+        "combined": "averaged" if forest.is_average else "added",
+        "level_weights": weights.mean(axis=0).tolist(),
+        "doubt": float(forest.doubt),
+        "features": features,
+    }

@@ -1,0 +1,91 @@
+"""Pictures of what a forest has learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._plots import axes_or_new
+from tanlearn._typing import FloatArray
+
+__all__ = ["plot_dependences", "plot_importances"]
+
+_BLUE = "#0072b2"
+
+
+def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
+    """Draw what leaving features out costs, as bars, the dearest on top.
+
+    Parameters
+    ----------
+    importances : ndarray of shape (n_features,)
+        In nats.
+    names : sequence of str
+        Of the features.
+    ax : matplotlib.axes.Axes, optional
+        Where to; by default in a new figure.
+    most : int, default=20
+        Features that are shown at most.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If Matplotlib is not installed.
+    """
+    ax = axes_or_new(ax)
+    shown = np.argsort(-importances, kind="stable")[:most]
+    ax.barh(np.arange(len(shown)), importances[shown], color=_BLUE)
+    ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.set_xlabel("what leaving it out costs [nats a row]")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
+    """Draw what features say given others, as a map of parents and children.
+
+    Parameters
+    ----------
+    strengths : ndarray of shape (n_features, n_features)
+        Of parents (rows) and children, in nats, as :func:`tanlearn.forest.reading.dependences` returns them. What a
+        feature says by itself is left out, and negative ones are white.
+    names : sequence of str
+        Of the features.
+    ax : matplotlib.axes.Axes, optional
+        Where to; by default in a new figure.
+    most : int, default=20
+        Features that are shown at most: those of the strongest dependences, in the order of the columns.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If Matplotlib is not installed.
+    """
+    ax = axes_or_new(ax)
+    own = np.eye(len(strengths), dtype=bool)
+    between = np.where(own, 0.0, strengths)
+    shown = np.sort(np.argsort(-(between.sum(axis=0) + between.sum(axis=1)), kind="stable")[:most])
+    part = np.ix_(shown, shown)
+    image = ax.imshow(np.ma.masked_array(between[part], own[part]), cmap="Blues", vmin=0.0)
+    image.cmap.set_bad("#eeeeee")
+    labels = [names[i] for i in shown]
+    ax.set_xticks(np.arange(len(shown)), labels, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(np.arange(len(shown)), labels)
+    ax.set(xlabel="child", ylabel="parent")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, label="what the child says beyond, given the parent [nats a row]")
+    return ax
