@@ -117,7 +117,8 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
             raise ValueError(f"{name!r} must be a text or a number, got {value!r}.")
     absent = [name for name in file.names if given.get(name) is None]
     if absent:
-        note(f"not given, and so summed out: {listed(absent)}.")
+        how = "summed out" if hasattr(file.classifier, "tables_") else "taken for missing"
+        note(f"not given, and so {how}: {listed(absent)}.")
     texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
     values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
     frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
@@ -230,6 +231,10 @@ def _print_model(file: ModelFile) -> None:
         labels = [f"{label} {p:.1%}" for label, p in zip(labels, shares / shares.sum(), strict=True)]
     console.print(Text(f"classes     {listed(labels, 10)}"), soft_wrap=True)
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
+    if (forest := getattr(classifier, "forest_", None)) is not None:
+        combined = "averaged" if forest.is_average else "added"
+        told = f"{len(forest.members)}, {combined}, of up to {forest.weights.shape[2] - 1} parents a column"
+        console.print(Text(f"networks    {told}"), soft_wrap=True)
     if tables is not None and tables.bits is not None:
         console.print(Text(f"bits        {tables.bits[0]} before and {tables.bits[1]} after the point"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)

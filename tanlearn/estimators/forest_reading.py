@@ -66,8 +66,8 @@ class ForestReadingMixin:
         >>> from tanlearn import BayesForestClassifier
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
         >>> model = BayesForestClassifier(n_estimators=4, random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
-        >>> shares = model.explain([["sun", 12.0]], against="home")[0, :, 0]  # what speaks for the beach
-        >>> (shares > 0.1).tolist(), (shares < -0.1).tolist()  # the weather does, the temperature does not
+        >>> shares = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # what speaks for the beach
+        >>> (shares > 0.1).tolist(), (shares < -0.1).tolist()  # the weather does, the temperature speaks against it
         ([True, False, False], [False, True, False])
         """
         codes = encode_rows(self, X)
@@ -96,11 +96,11 @@ class ForestReadingMixin:
         Returns
         -------
         list of tuple
-            Parent, child, and strength, of all pairs that are parent and child in a member. The strength, in nats a row,
-            is what the child says of the classes beyond what it says without this parent. By themselves and given
-            parents, features say as much as predictions differ from the class frequencies, sum_c p_c log(p_c / q_c),
-            the mean over rows; strengths are shares of that. As orders are drawn, each of two features that depend on
-            each other is a parent of the other in some members.
+            Parent, child, and strength, of all pairs that are parent and child in a member. The strength, in nats a
+            row, is what the child says of the classes given this parent, beyond what it says without it. All that
+            features say, by themselves and given parents, is by how much predictions differ from the class
+            frequencies, sum_c p_c log(p_c / q_c), the mean over rows; strengths are shares of that. As orders are
+            drawn, each of two features that depend on each other is a parent of the other in some members.
 
         Raises
         ------
@@ -116,8 +116,7 @@ class ForestReadingMixin:
         >>> sorted(pair[:2] for pair in model.dependences(X[200:])[:2])
         [('x1', 'x3'), ('x3', 'x1')]
         """
-        codes = encode_rows(self, X)
-        strengths, names = dependences(self.forest_, codes, n_jobs=self.n_jobs), feature_names(self)
+        strengths, names = dependences(self.forest_, encode_rows(self, X), n_jobs=self.n_jobs), feature_names(self)
         pairs: set[tuple[int, int]] = set()
         for member in self.forest_.members:
             child, place = np.nonzero(member.tables.parents >= 0)
@@ -172,10 +171,8 @@ class ForestReadingMixin:
         ImportError
             If Matplotlib is not installed.
         """
-        codes = encode_rows(self, X)
-        return plot_dependences(
-            dependences(self.forest_, codes, n_jobs=self.n_jobs), feature_names(self), ax, most=most
-        )
+        strengths = dependences(self.forest_, encode_rows(self, X), n_jobs=self.n_jobs)
+        return plot_dependences(strengths, feature_names(self), ax, most=most)
 
     def describe(self) -> dict[str, Any]:
         """Return the outlines of the model as a dictionary for JSON: how large it is, and what counts how much.
