@@ -233,7 +233,7 @@ def _print_model(file: ModelFile) -> None:
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
     if (forest := getattr(classifier, "forest_", None)) is not None:
         combined = "averaged" if forest.is_average else "added"
-        told = f"{len(forest.members)}, {combined}, of up to {forest.weights.shape[2] - 1} parents a column"
+        told = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents a column"
         console.print(Text(f"networks    {told}"), soft_wrap=True)
     if tables is not None and tables.bits is not None:
         console.print(Text(f"bits        {tables.bits[0]} before and {tables.bits[1]} after the point"), soft_wrap=True)

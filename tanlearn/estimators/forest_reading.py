@@ -116,7 +116,8 @@ class ForestReadingMixin:
         >>> sorted(pair[:2] for pair in model.dependences(X[200:])[:2])
         [('x1', 'x3'), ('x3', 'x1')]
         """
-        strengths, names = dependences(self.forest_, encode_rows(self, X), n_jobs=self.n_jobs), feature_names(self)
+        codes = encode_rows(self, X)
+        strengths, names = dependences(self.forest_, codes, n_jobs=self.n_jobs), feature_names(self)
         pairs: set[tuple[int, int]] = set()
         for member in self.forest_.members:
             child, place = np.nonzero(member.tables.parents >= 0)
@@ -171,7 +172,8 @@ class ForestReadingMixin:
         ImportError
             If Matplotlib is not installed.
         """
-        strengths = dependences(self.forest_, encode_rows(self, X), n_jobs=self.n_jobs)
+        codes = encode_rows(self, X)
+        strengths = dependences(self.forest_, codes, n_jobs=self.n_jobs)
         return plot_dependences(strengths, feature_names(self), ax, most=most)
 
     def describe(self) -> dict[str, Any]:

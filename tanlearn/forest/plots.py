@@ -80,12 +80,12 @@ def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None
     shown = np.sort(np.argsort(-(between.sum(axis=0) + between.sum(axis=1)), kind="stable")[:most])
     part = np.ix_(shown, shown)
     image = ax.imshow(np.ma.masked_array(between[part], own[part]), cmap="Blues", vmin=0.0)
-    image.cmap.set_bad("#eeeeee")
+    ax.set_facecolor("#eeeeee")  # where the mask is
     labels = [names[i] for i in shown]
     ax.set_xticks(np.arange(len(shown)), labels, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(np.arange(len(shown)), labels)
     ax.set(xlabel="child", ylabel="parent")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, label="what the child says beyond, given the parent [nats a row]")
+    ax.figure.colorbar(image, ax=ax, label="what the child says given the parent [nats a row]")
     return ax

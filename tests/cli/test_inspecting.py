@@ -139,6 +139,27 @@ def test_an_ensemble_is_described_and_says_what_it_cannot(run, shop, tmp_path):
     assert not (tmp_path / "m.h").exists()
 
 
+@pytest.mark.parametrize("weights", ["shared", None])
+def test_a_forest_is_explained_and_described(run, shop, tmp_path, weights):
+    import pandas as pd
+
+    table = pd.read_csv(shop, skipinitialspace=True)[["spent", "newsletter", "buys"]].dropna()
+    path = tmp_path / "forest.tan"
+    forest = tanlearn.BayesForestClassifier(n_estimators=3, weights=weights, random_state=0)
+    forest.fit(table[["spent", "newsletter"]], table["buys"].str.strip()).save(path)
+    found = story(run("explain", path, "spent=150", "newsletter=True", "--json"))
+    assert found["prediction"] == "yes"
+    odds = np.log(found["probabilities"]["yes"] / found["probabilities"]["no"])
+    np.testing.assert_allclose(found["total"], odds)
+    np.testing.assert_allclose(sum(one["log_odds"] for one in found["columns"]) + found["prior"], odds)
+    done = run("explain", path, "spent=150")
+    assert done.stderr == "tanlearn: not given, and so taken for missing: newsletter.\n"
+    told = run("describe", path).stdout
+    combined = "averaged" if weights is None else "added"
+    assert f"networks    3, {combined}, at most 1 parents a column" in told
+    assert json.loads(run("describe", path, "--json").stdout) == forest.describe()
+
+
 def test_a_model_becomes_c_that_agrees_with_it(run, model, shop, tmp_path):
     header = tmp_path / "shop.h"
     done = run("export-c", model, "-o", header, "--bits", "3,2", "--rows", shop)
