@@ -165,8 +165,8 @@ def as_json(values: Any, name: str) -> Any:
 
     Parameters
     ----------
-    values : ndarray
-        Of strings, numbers, or bytes.
+    values : ndarray of shape (n,)
+        Strings, numbers, or bytes.
     name : str
         What messages call it.
 
