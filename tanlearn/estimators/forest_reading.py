@@ -80,7 +80,15 @@ class ForestReadingMixin:
         It is that of rows that were left out when twins of the forest were grown, as if the feature had not been asked:
         its families say nothing, and where it is a parent, fewer are given. What others say as well costs nothing, so
         of two equal features neither may seem to matter; and a feature of no use may be a little below 0, by chance.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        AttributeError
+            If it is not known.
         """
+        check_is_fitted(self)
         if (importances := self.forest_.importances) is None:
             raise AttributeError(f"importances of this {type(self).__name__} are not known. Fit it again.")
         return importances
@@ -146,7 +154,6 @@ class ForestReadingMixin:
         ImportError
             If Matplotlib is not installed.
         """
-        check_is_fitted(self)
         return plot_importances(self.feature_importances_, feature_names(self), ax, most=most)
 
     def plot_dependences(self, X: Any, ax: Any = None, *, most: int = 20) -> Any:
