@@ -1,6 +1,8 @@
 """A forest of networks on a table of letter's shape. One warm call each in ``setup``."""
 
 from tanlearn import BayesForestClassifier
+from tanlearn.data.border import encode_rows
+from tanlearn.forest.reading import losses_without
 
 from .shapes import make
 
@@ -8,7 +10,7 @@ ROWS = 2_000
 
 
 class Forest:
-    """Growing and weighing eight members, and scoring rows."""
+    """Growing and weighing eight members, scoring rows, and reading what was learnt."""
 
     params, param_names = [1, 2], ["threads"]
     timeout = 600
@@ -18,6 +20,7 @@ class Forest:
         self.X, self.y = data.codes.T.astype(float), data.y
         self.model = BayesForestClassifier(n_estimators=8, n_jobs=threads, random_state=0)
         self.time_fit(threads), self.time_predict(threads)
+        self.codes = encode_rows(self.model, self.X)
 
     def time_fit(self, threads):
         self.model.fit(self.X, self.y)
@@ -27,6 +30,21 @@ class Forest:
 
     def time_predict(self, threads):
         self.model.predict_proba(self.X[:ROWS])
+
+    def time_explain(self, threads):
+        self.model.explain(self.X[:ROWS])
+
+    def peakmem_explain(self, threads):
+        self.model.explain(self.X[:ROWS])
+
+    def time_dependences(self, threads):
+        self.model.dependences(self.X[:ROWS])
+
+    def time_losses_without_features(self, threads):
+        losses_without(self.model.forest_, self.codes[:, :ROWS], self.y[:ROWS], n_jobs=threads)
+
+    def peakmem_losses_without_features(self, threads):
+        losses_without(self.model.forest_, self.codes[:, :ROWS], self.y[:ROWS], n_jobs=threads)
 
     def track_parameters(self, threads):
         return self.model.n_parameters_
