@@ -15,8 +15,8 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.forest.drawing import Grain
 from tanlearn.estimators.forest_reading import ForestReadingMixin
+from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.state import from_state, to_state

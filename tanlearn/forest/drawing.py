@@ -194,6 +194,6 @@ def _information(
     found: list[FloatArray] = [np.empty(0)] * len(features)
     for place, i in enumerate(listed.tolist()):
         found[i] = information[start[place] : start[place + 1]]
-    for i in np.flatnonzero(is_large):
+    for i in np.flatnonzero(is_large).tolist():
         found[i] = visited_information(codes, n_states, data.y, weights, n_classes, features[i], others[i])
     return found

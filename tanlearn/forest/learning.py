@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member
+from tanlearn.forest.reading import left_out_importances
 from tanlearn.forest.views import Views, grow_views
 from tanlearn.forest.weighing import doubt_of, first_rows, weigh
 
 __all__ = ["Settings", "learn_forest"]
+
+#: Rows at most that say what leaving features out costs.
+_IMPORTANCE_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -94,14 +98,25 @@ def learn_forest(
     )
     prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
     log_prior = np.log(prior / prior.sum())
+    no_shift = np.zeros(data.n_classes)
     if settings.weights is None:
         used, doubt = _choose_levels(views, say)
         weights = np.zeros((settings.n_members, data.n_features, n_levels))
         weights[:, :, :used] = 1.0
-        return Forest(members, log_prior, log_prior, np.zeros(data.n_classes), weights, doubt, True)
+        return _with_importances(Forest(members, log_prior, log_prior, no_shift, weights, doubt, True), views, 1.0)
     found = weigh(views, settings.weights, settings.ridge, say)
-    no_shift = np.zeros(data.n_classes)
-    return Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
+    forest = Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
+    return _with_importances(forest, views, found.of_prior)
+
+
+def _with_importances(forest: Forest, views: Views, of_prior: float) -> Forest:
+    """Return the forest with what leaving features out costs rows that its twins have not seen."""
+    left_out, data = views.outer, views.outer.data
+    priors = of_prior * left_out.log_prior
+    twins = [replace(forest, members=own, log_prior=p) for own, p in zip(left_out.members, priors, strict=True)]
+    rows = first_rows(views.rows[:_IMPORTANCE_ROWS], data.n_features * left_out.n_levels * data.n_classes)
+    found = left_out_importances(twins, data, left_out.fold, rows, n_jobs=left_out.n_jobs)
+    return replace(forest, importances=found)
 
 
 def _choose_levels(views: Views, say: Callable[[str], None]) -> tuple[int, float]:

@@ -9,9 +9,9 @@ import pytest
 from oracles import reading as oracle
 
 from tanlearn import EncodedData
+from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
-from tanlearn.forest.members import Grain
 from tanlearn.forest.reading import dependences, explain, left_out_importances, losses_without
 from tanlearn.forest.state import from_state, to_state
 
