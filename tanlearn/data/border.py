@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.column_kinds import have_order
 from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
@@ -83,8 +84,9 @@ def encode_training(
         rest_weights = None if weights is None else weights[rest]
         _fit_encoder(estimator, columns.take(rest), codes[rest], rest_weights)
         table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
-    places = columns.places
-    data = EncodedData(table, estimator.encoder_.n_states_, codes, len(classes), weights, places, numbers)
+    encoder, places = estimator.encoder_, columns.places
+    is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
+    data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers, is_ordered=is_ordered)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tanlearn.data.categories import distinct, find_categories
 from tanlearn.data.numbers import FIRST_ROWS, distinct_numbers
 from tanlearn.data.table import Column, Table
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories"]
+__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories", "have_order"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
@@ -56,6 +57,48 @@ def find_all_categories(
         elif not is_auto or _looks_categorical(table[i]):
             found[i] = find_categories(table[i])
     return found
+
+
+def have_order(option: Any, table: Table, categories: Sequence[AnyArray | None]) -> NDArray[np.bool_]:
+    """Return which columns have codes whose order means something: those of quantities, and of ordered categories.
+
+    Whole numbers that "auto" takes as they are are sorted, and so remain quantities; where the user calls a column of
+    numbers categorical, they are names.
+
+    Parameters
+    ----------
+    option : "auto", bool or array-like
+        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
+    table : Table
+        The training table.
+    categories : sequence of (ndarray of shape (n_categories,) or None)
+        What :func:`find_all_categories` has found in it.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), bool
+
+    Examples
+    --------
+    >>> from tanlearn.data.column_kinds import find_all_categories, have_order
+    >>> from tanlearn.data.columns import read_columns
+    >>> table = read_columns([[3, "no", True], [1, "yes", False]])
+    >>> have_order("auto", table, find_all_categories("auto", table, None))
+    array([ True, False, False])
+    """
+    is_auto = isinstance(option, str)
+    return np.array(
+        [
+            known is None or (is_auto and _holds_numbers(table, i)) or table[i].is_ordered
+            for i, known in enumerate(categories)
+        ]
+    )
+
+
+def _holds_numbers(table: Table, number: int) -> bool:
+    """Return whether a column holds numbers, and no truth values."""
+    values = table.values_of(number)
+    return values is not None and values.dtype.kind != "b"
 
 
 def _named(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:

@@ -157,7 +157,8 @@ def _from_pandas(series: Any, place: str) -> Column:
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
         codes = series.cat.codes.to_numpy()
-        return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
+        labels = _labels(dtype.categories.to_numpy())
+        return Column(codes, where_any(codes < 0), labels, place, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
         raise _temporal(place, dtype)
     if isinstance(dtype, np.dtype):

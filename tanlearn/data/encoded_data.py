@@ -41,6 +41,9 @@ class EncodedData:
         What messages call every row: its number in the table that the user passed.
     device : {"cpu", "cuda"}, default="cpu"
         Where learners that can do both are to work.
+    is_ordered : ndarray of shape (n_features,), bool, optional
+        Features of which neighbouring codes are alike: intervals, whole numbers and ordered categories. By default
+        none is known to be so. Few learners ask.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class EncodedData:
     places: tuple[str, ...] | None = None
     row_numbers: IntArray | None = None
     device: str = "cpu"
+    is_ordered: AnyArray | None = None
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -77,6 +81,7 @@ class EncodedData:
         n_states: Any = None,
         n_classes: int | None = None,
         sample_weight: Any = None,
+        is_ordered: Any = None,
     ) -> EncodedData:
         """Check a table that is encoded already and wrap it.
 
@@ -92,6 +97,8 @@ class EncodedData:
             Number of classes; by default one more than the largest class seen.
         sample_weight : array-like of shape (n_samples,), float, or None
             Finite and non-negative, not all zero; a number means the same weight for every row.
+        is_ordered : array-like of shape (n_features,), bool, or bool, optional
+            Features of which neighbouring codes are alike; True for all of them.
 
         Returns
         -------
@@ -101,7 +108,8 @@ class EncodedData:
         ------
         ValueError
             If shapes do not fit, anything but a weight is no integer, a code is negative (other than -1) or too
-            large, or the weights are negative, not finite, all zero, or overflow when they are added up.
+            large, ``is_ordered`` holds anything but truth values, or the weights are negative, not finite, all zero, or
+            overflow when they are added up.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -119,7 +127,8 @@ class EncodedData:
         dtype = codes_dtype(int(states.max()))
         encoded = np.where(table == -1, missing_code(dtype), table).astype(dtype)
         weights = read_weights(sample_weight, n_samples)
-        return cls(np.ascontiguousarray(encoded.T), states, labels, classes, weights)
+        ordered = _read_order(is_ordered, table.shape[1])
+        return cls(np.ascontiguousarray(encoded.T), states, labels, classes, weights, is_ordered=ordered)
 
     @property
     def n_features(self) -> int:
@@ -221,8 +230,9 @@ class EncodedData:
         EncodedData
         """
         places = None if self.places is None else tuple(self.places[i] for i in features)
+        ordered = None if self.is_ordered is None else self.is_ordered[features]
         codes = np.ascontiguousarray(self.codes[features])
-        return replace(self, codes=codes, n_states=self.n_states[features], places=places)
+        return replace(self, codes=codes, n_states=self.n_states[features], places=places, is_ordered=ordered)
 
     def __repr__(self) -> str:
         return (
@@ -255,6 +265,19 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
     wrong = largest >= states
     _check_codes(table, wrong, f"codes must be below the feature's n_states, {states[wrong.argmax()]}")
     return states.astype(np.intp)
+
+
+def _read_order(is_ordered: Any, n_features: int) -> AnyArray | None:
+    """Return which features have an order after checking that each is said to, or not to."""
+    if is_ordered is None:
+        return None
+    ordered = np.asarray(is_ordered)
+    if ordered.dtype.kind != "b" or ordered.shape not in ((), (n_features,)):
+        raise ValueError(
+            f"is_ordered must be True, False, or one of these per feature ({n_features}), got shape {ordered.shape} of "
+            f"dtype {ordered.dtype}. Make a mask of a list of numbers first."
+        )
+    return np.full(n_features, ordered)
 
 
 def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,8 @@ class Column:
     is_declared : bool, default=True
         Whether the column's own type declares the categories (pandas ``category``, polars ``Enum``), which then are all
         that there are, in their order; others are strings in any order, and those that occur count.
+    is_ordered : bool, default=False
+        Whether it declares besides that their order means something (pandas ``category`` with ``ordered=True``).
     """
 
     values: NDArray[Any]
@@ -45,6 +47,7 @@ class Column:
     categories: NDArray[Any] | None
     place: str
     is_declared: bool = True
+    is_ordered: bool = False
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
         """Return some of the rows.
@@ -59,7 +62,7 @@ class Column:
         Column
         """
         missing = None if self.missing is None else where_any(self.missing[rows])
-        return Column(self.values[rows], missing, self.categories, self.place, self.is_declared)
+        return replace(self, values=self.values[rows], missing=missing)
 
     def numbers(self) -> NDArray[Any]:
         """Return the column as numbers, NaN where missing; without missing values in its own type.

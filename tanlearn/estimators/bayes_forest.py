@@ -101,6 +101,10 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     Where a column has gaps in training, "missing" is a value like others: that something was not asked may say more
     than the answer. Where it has none, a missing child says nothing, and a missing parent ends the levels there.
 
+    Members merge neighbouring values of what has an order: of numbers, even of few whole ones, and of pandas'
+    categoricals with ``ordered=True``. Strings, truth values, other categoricals, and columns of numbers that an
+    encoder names in ``discrete_features`` have none; codes (:meth:`fit_encoded`) have what their ``is_ordered`` says.
+
     References
     ----------
     Sahami: Learning limited dependence Bayesian classifiers. KDD 1996. Zaidi, Webb et al.: Efficient parameter learning
@@ -185,8 +189,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
             weights=self.weights,
             n_folds=min(int(self.n_folds), data.n_samples),
         )
-        encoder = getattr(self, "encoder_", None)  # codes of unknown origin have no order
-        is_ordered = np.zeros(data.n_features, np.bool_) if encoder is None else ~encoder.is_discrete_
+        is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
         say = print if self.verbose else lambda message: None
         self.forest_ = learn_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, say=say)
 

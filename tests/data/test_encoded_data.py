@@ -33,6 +33,11 @@ from tanlearn import EncodedData
         ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "is nan in row 0, but weights must be finite"),
         ({"codes": [[0]], "y": [0], "sample_weight": [1, 1]}, "X has 1, sample_weight has 2"),
         ({"codes": [[0], [0]], "y": [0, 1], "sample_weight": [0, 0]}, "sample_weight is zero in every row"),
+        (
+            {"codes": [[0]], "y": [0], "is_ordered": [0]},
+            r"one of these per feature \(1\), got shape \(1,\) of dtype int",
+        ),
+        ({"codes": [[0]], "y": [0], "is_ordered": [True] * 2}, r"per feature \(1\), got shape \(2,\) of dtype bool"),
         ({"codes": [[0]] * 50, "y": [0] * 50, "sample_weight": [2**62] * 50}, f"adds up to {50 * 2**62} over 50 rows"),
     ],
 )
@@ -57,6 +62,16 @@ def test_take_keeps_states_and_weights():
     assert part.codes.tolist() == [[2, 0]]
     assert part.weights.tolist() == [3, 1]
     assert part.n_states.tolist() == [3]
+
+
+def test_order_stays_with_features():
+    data = EncodedData.from_codes([[0, 1, 2], [1, 0, 3]], [0, 1], is_ordered=[True, False, True])
+    assert data.take([1]).is_ordered.tolist() == [True, False, True]
+    assert data.take_features([1, 2]).is_ordered.tolist() == [False, True]
+    assert EncodedData.from_codes([[0, 1]], [0], is_ordered=True).is_ordered.tolist() == [True, True]
+    unknown = EncodedData.from_codes([[0, 1]], [0])
+    assert unknown.is_ordered is None
+    assert unknown.take_features([0]).is_ordered is None
 
 
 def test_missing_place_is_named():

@@ -99,6 +99,56 @@ def test_codes_of_unknown_origin_are_categories():
     assert model.forest_.members[0].cuts.n_states.tolist() == [40, 40]
 
 
+def test_codes_can_be_said_to_have_an_order():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 40, (300, 2))
+    data = EncodedData.from_codes(codes, codes[:, 0] % 2, n_states=[40, 40], is_ordered=[True, False])
+    model = small(n_cuts=(3, 3)).fit_encoded(data)
+    assert [member.cuts.n_states.tolist() for member in model.forest_.members] == [[4, 40]] * 4
+
+
+def test_numbers_keep_their_order_and_names_have_none():
+    rng = np.random.default_rng(0)
+    pixel = rng.integers(0, 9, 400)
+    grade = np.array(list("abcdefghi"))[pixel]
+    X = pd.DataFrame(
+        {
+            "pixel": pixel,
+            "whole": pixel.astype(float),
+            "gaps": pd.array(np.where(rng.random(400) < 0.1, None, pixel), "Int64"),
+            "objects": pixel.astype(object),
+            "real": pixel + rng.random(400),
+            "grade": pd.Categorical(grade, list("ihgfedcba"), ordered=True),
+            "level": pd.Categorical(pixel, ordered=True),
+            "truth": pixel > 3,
+            "word": grade,
+            "digit": pixel.astype(str),
+            "kind": pd.Categorical(grade),
+            "code": pd.Categorical(pixel),
+        }
+    )
+    weight = (np.arange(400) > 0).astype(float)  # columns without some rows know as much
+    n_states = small(n_cuts=(1, 1)).fit(X, pixel > 4, sample_weight=weight).forest_.members[0].cuts.n_states
+    assert dict(zip(X, n_states.tolist(), strict=True)) == {
+        **dict.fromkeys(["pixel", "whole", "objects", "real", "grade", "level", "truth"], 2),
+        "gaps": 3,
+        **dict.fromkeys(["word", "digit", "kind", "code"], 9),
+    }
+    array = X[["pixel", "whole"]].to_numpy()
+    assert small(n_cuts=(1, 1)).fit(array, pixel > 4).forest_.members[0].cuts.n_states.tolist() == [2, 2]
+    named = small(n_cuts=(1, 1), encoder=TableEncoder(discrete_features=[1])).fit(array, pixel > 4)
+    assert named.forest_.members[0].cuts.n_states.tolist() == [2, 9]
+
+
+def test_order_of_few_numbers_is_made_use_of():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (1200, 6))
+    y = X.sum(axis=1) > 24
+    ordered = small().fit(X[:400], y[:400])
+    names = small().fit(X[:400].astype(str), y[:400])
+    assert ordered.score(X[400:], y[400:]) > names.score(X[400:].astype(str), y[400:]) + 0.02
+
+
 def test_numbers_of_threads_change_nothing(table):
     X, y = table
     p = [small(n_jobs=n_jobs).fit(X, y).predict_proba(X) for n_jobs in (1, 2)]
