@@ -456,18 +456,23 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not lost:
             return
         shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
+        is_by_class = isinstance(self.discretizer_, MDLPDiscretizer)
         total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
         light = ""
-        if round(total) < columns.n_samples:
+        if is_by_class and round(total) < columns.n_samples:
             light = (
                 f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
             )
+        name = type(self.discretizer_).__name__
+        reason, remedy = f"{name} made one interval of each", "cut it more finely, or bin it beforehand, otherwise"
+        if is_by_class:
+            reason = f"{name} found no cut that tells the classes apart by such a column alone"
+            remedy = "bin it beforehand if it tells classes apart only together with others"
         # The same words for every fold of a table, so that Python shows them once.
         warnings.warn(
             f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
-            f"{shown}. {type(self.discretizer_).__name__} found no cut that tells the classes apart by such a column "
-            f"alone. Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder, if it is "
-            f"a code; bin it beforehand if it tells classes apart only together with others.{light}",
+            f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
+            f"TableEncoder, if it is a code; {remedy}.{light}",
             UserWarning,
             stacklevel=2,
         )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tanlearn import QuantileDiscretizer, TableEncoder
-from tanlearn.data import quantiles
 
 
 def test_few_values_are_all_told_apart():
@@ -37,12 +36,26 @@ def test_weights_are_numbers_of_repetitions():
     np.testing.assert_array_equal(found.cut_points_[0], expected.cut_points_[0])
 
 
-def test_of_many_rows_evenly_spaced_ones_decide(monkeypatch):
-    monkeypatch.setattr(quantiles, "_MOST_ROWS", 100)
-    x = np.random.default_rng(0).random((950, 2))
-    found = QuantileDiscretizer(max_bins=8).fit(x, x[:, 0] > 0.5)
-    expected = QuantileDiscretizer(max_bins=8).fit(x[::10], x[::10, 0] > 0.5)
-    np.testing.assert_array_equal(found.cut_points_, expected.cut_points_)
+def test_a_heavy_largest_value_is_cut_off():
+    x = np.append(np.arange(10.0), np.full(90, 10.0))
+    cuts = QuantileDiscretizer(max_bins=2).fit(x[:, np.newaxis], x > 9).cut_points_[0]
+    assert cuts.tolist() == [9.5]
+
+
+@pytest.mark.parametrize("weight", [None, 1.0])
+def test_rows_in_a_rhythm_deceive_nobody(weight):
+    """Every other row misses one column, and is constant in another; the third is sorted."""
+    n = 300_000
+    x = np.random.default_rng(0).integers(0, 40, (n // 2, 1)) / 3
+    X = np.empty((n, 3))
+    X[::2], X[1::2] = [np.nan, 0, 0], x
+    X[:, 2].sort()
+    found = QuantileDiscretizer(max_bins=8).fit(X, X[:, 1] > 5, weight)
+    for column, cuts in zip(X.T, found.cut_points_, strict=True):
+        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        expected = QuantileDiscretizer(max_bins=8).fit(values[:, np.newaxis], values > 5, counts)
+        np.testing.assert_array_equal(cuts, expected.cut_points_[0])
+        assert len(cuts) >= 3
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -160,6 +161,20 @@ def test_columns_that_discretisation_gives_up_are_named_once():
         "X column 'b'. MDLPDiscretizer found no cut"
     )
     assert message.endswith("only together with others.")
+
+
+def test_discretizers_that_do_not_look_at_classes_are_not_said_to():
+    class Coarse(BaseEstimator):
+        def fit(self, X, y, sample_weight=None):
+            self.n_states_ = np.ones(X.shape[1], np.intp)
+            return self
+
+        def transform(self, X):
+            return np.zeros(X.shape, np.uint8)
+
+    X, y = halves()
+    with pytest.warns(UserWarning, match=r"X column 1\. Coarse made one interval of each\. .* otherwise\.$"):
+        TableEncoder(discretizer=Coarse()).fit(X, y, np.full(len(y), 1e-4))
 
 
 def test_the_remedies_of_the_message_work():
