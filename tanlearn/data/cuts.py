@@ -41,10 +41,12 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             Finite numbers; NaN, None and the like mean missing.
         y : array-like of shape (n_samples,)
-            Classes, at least two.
+            Classes, strings or numbers. :class:`~tanlearn.MDLPDiscretizer` cuts where these change, and needs at least
+            two; :class:`~tanlearn.QuantileDiscretizer` takes no account of them.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale for the MDL
-            principle, which weighs rows against a description: it never cuts a set of total weight below 2.
+            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale where a cut must
+            pay: by the principle of minimum description length (MDL) it has to save more in telling the rows' classes
+            than it takes to say where it lies, so that a set of total weight below 2 is never cut. Quantiles have none.
 
         Returns
         -------
@@ -54,7 +56,8 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is empty or infinite somewhere, y lacks a class, or the weights are negative or all zero.
+            If X is empty or infinite somewhere, y lacks a class where classes count, or the weights are negative or all
+            zero.
         TypeError
             If a column does not hold numbers.
         """

@@ -3,7 +3,8 @@
 What a file keeps, and so what a loaded classifier has: the class of the classifier, its parameters (those of nested
 learners, losses and encoders too), ``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and what
 predicts: ``structure_``, ``tables_`` and ``calibration_``, ``structure_probabilities_`` and ``loss_`` of
-:class:`~tanlearn.TANClassifier`, or ``ensemble_`` of AODE. Predictions are the same to the last bit.
+:class:`~tanlearn.TANClassifier`, ``forest_`` of :class:`~tanlearn.BayesForestClassifier`, or ``ensemble_`` of AODE.
+Predictions are the same to the last bit.
 
 What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
 ``history_``, ``n_iter_``) and counts of a stream (``counts_``), so that a loaded classifier cannot go on with
@@ -53,6 +54,23 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
     at the end (V in all): ``is_parent``, bool of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log
     joint of state and class; ``log_child``, float32 of shape (V * V * n_classes,), indexed [parent][child][class], the
     log-probability of the child given both.
+    ``BayesForestClassifier`` has arrays of E members, d features and L levels, one more than the most parents:
+    ``n_states``, int64 (E, d), how many values a member tells apart; ``merged``, uint16 (E, the sum of the encoder's
+    states + 1), feature by feature a member's code of every code and, last, of a missing one, where the number of its
+    values or more means missing; ``parents``, int64 (E, d, L - 1), -1 for none; ``weights``, float64 (E, d, L);
+    ``log_prior``, ``log_frequency`` and ``shift``, float64 (n_classes,); the numbers ``doubt`` and ``is_average``, a
+    bool. The other arrays stand one behind the other, member by member, each as long as the rows of ``sizes``, int64
+    (E, 10), say, in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
+    ``values``, ``cell_start``, ``gain``, ``unseen``; ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
+    ``unseen`` float32, the others int64. ``root[f]`` is the context of family f without parents. What context g is
+    split into, ``children[g]`` to ``children[g + 1]``, has the parents' values ``branch``; it has seen ``classes`` from
+    ``class_start[g]`` and ``values`` from ``value_start[g]`` on, both ascending, and adds to the score of a class
+    ``gain``, from ``cell_start[g]`` on indexed [value][class], or, of other values, ``unseen``, at the class's place;
+    both times the weight of member, feature and level. A row goes from the root along its parents' values as far as
+    there are contexts; below one that has not seen the child's value, ``unseen`` counts. To these sums comes
+    ``log_prior``, and p is their softmax, or, if ``is_average``, the mean of the members' own, each with the prior;
+    log((1 - doubt) p + doubt / n_classes) + ``shift`` is the score. ``log_frequency`` is what a later prior is compared
+    with.
 
 A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and as
 many digits as tell it from all others), a list of values, or an object, whose ``kind`` says what it is and which other
