@@ -160,9 +160,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A classifier like this one; this one stays as it is. Its probabilities are those of this prior; its tables,
-            and so what it draws and describes, hold the prior to the power of the temperature; of ``calibration_``
-            nothing else is kept.
+            A classifier like this one; this one stays as it is. Its probabilities are those of this prior. Where it has
+            ``tables_``, these, and so what it draws and describes, hold the prior to the power of the temperature, and
+            of ``calibration_`` nothing else is kept.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ``calibration_`` makes them of the log joint probabilities. Missing features are summed out before, in the
         network as it is: a row goes through the same scale whatever it misses.
         """
-        return self.calibration_.log_posterior(self.predict_joint_log_proba(X))
+        return self.calibration_.log_posterior(self._log_joint(encode_rows(self, X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
@@ -275,7 +275,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.predict_joint_log_proba(X)
+        scores = self._log_joint(encode_rows(self, X))
         return self.classes_[scores.argmax(axis=1)]
 
     def row_predictor(self) -> RowPredictor:

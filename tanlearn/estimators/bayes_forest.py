@@ -24,6 +24,11 @@ from tanlearn.network.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
 
+#: Contexts keep the classes that they have seen in 16 bits.
+_MOST_CLASSES = 2**16 - 1
+#: Probabilities may be 1e-290 and no less: floating numbers keep all digits down to 1e-307.
+_LEAST_EXPONENT = -290
+
 
 def _is_joint(forest: Any) -> bool:
     """Refuse what only a joint distribution has."""
@@ -50,13 +55,15 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         Most parents of a feature, from 0.
     max_features : float, default=0.5
         Share of the earlier features that are drawn as candidates for parents, at most 32 of them.
-    n_cuts : tuple of int, default=(3, 15)
-        Fewest and most cuts of a continuous feature in a member; each is drawn. Half of the features are cut where
-        that takes most class entropy away in a bootstrap sample, the others anywhere.
+    n_cuts : int or array-like of two int, default=(3, 15)
+        Fewest and most cuts of a feature with an order in a member, or one number for both; each feature's is drawn,
+        and there are never more than between its values. Half of the features are cut where that takes most class
+        entropy away in a bootstrap sample, the others anywhere.
     smoothing : float, default=1.0
-        m of hierarchical smoothing: how many rows a level's parent is worth.
+        m of hierarchical smoothing: how many rows a level's parent is worth. Above 0, and not so small that products
+        over the levels would end below the smallest floating number.
     min_samples : int, default=5
-        Rows that a combination of parents has at least, to be counted by itself.
+        Rows that a combination of parents has at least, to be counted by itself; from 1 to 2,147,483,647.
     weights : {"auto", "shared"} or None, default="auto"
         "shared" weighs levels and features; "auto" families one by one, too, where left-out rows are better off. With
         None the members' probabilities are averaged, of the number of parents that left-out rows are best off with.
@@ -128,9 +135,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_parents": [Interval(Integral, 0, None, closed="left")],
         "max_features": [Interval(Real, 0, 1, closed="both")],
-        "n_cuts": [tuple],
+        "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
-        "min_samples": [Interval(Integral, 1, None, closed="left")],
+        "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "weights": [StrOptions({"auto", "shared"}), None],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "verbose": [Interval(Integral, 0, None, closed="left")],
@@ -144,7 +151,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         n_estimators: int = 32,
         max_parents: int = 6,
         max_features: float = 0.5,
-        n_cuts: tuple[int, int] = (3, 15),
+        n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
         min_samples: int = 5,
         weights: str | None = "auto",
@@ -179,8 +186,15 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the forest, and weigh it."""
-        low, high = self._read_n_cuts()
-        grain = Grain(n_cuts=(low, high), max_features=float(self.max_features), max_parents=int(self.max_parents))
+        if data.n_classes > _MOST_CLASSES:
+            raise ValueError(
+                f"a forest tells at most {_MOST_CLASSES:,} classes apart, got {data.n_classes:,}. y looks like an "
+                f"identifier or a quantity: drop or merge rare classes, or cut the quantity into intervals."
+            )
+        is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
+        n_cuts = self._read_n_cuts(max(1, int(data.n_states[is_ordered].max(initial=0)) - 1))
+        grain = Grain(n_cuts=n_cuts, max_features=float(self.max_features), max_parents=int(self.max_parents))
+        self._check_smoothing(data, 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1))
         settings = Settings(
             n_members=int(self.n_estimators),
             grain=grain,
@@ -189,20 +203,40 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
             weights=self.weights,
             n_folds=min(int(self.n_folds), data.n_samples),
         )
-        is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
         say = print if self.verbose else lambda message: None
         self.forest_ = learn_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, say=say)
 
-    def _read_n_cuts(self) -> tuple[int, int]:
-        """Return the fewest and most cuts if they are two numbers in order."""
-        whole = len(self.n_cuts) == 2 and all(isinstance(n, Integral) for n in self.n_cuts)
-        if not whole or not 1 <= self.n_cuts[0] <= self.n_cuts[1]:
-            raise ValueError(f"n_cuts must be two numbers from 1, the fewest and the most cuts, got {self.n_cuts!r}.")
-        return int(self.n_cuts[0]), int(self.n_cuts[1])
+    def _read_n_cuts(self, most: int) -> tuple[int, int]:
+        """Return the fewest and most cuts, of which no feature has room for more than ``most``."""
+        given = self.n_cuts
+        pair = [given, given] if isinstance(given, Integral) else list(given)
+        whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
+        if not whole or not 1 <= pair[0] <= pair[1]:
+            raise ValueError(
+                f"n_cuts must be two whole numbers from 1, the fewest and the most cuts, or one for both, got "
+                f"{given!r}."
+            )
+        return min(int(pair[0]), most), min(int(pair[1]), most)
+
+    def _check_smoothing(self, data: EncodedData, n_levels: int) -> None:
+        """Refuse m with which a probability could vanish: what a class never shows has one of m / (n + m) a level."""
+        m, heaviest = float(self.smoothing), float(np.bincount(data.y, data.weights).max())
+        least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(data.n_states.max())
+        if least < _LEAST_EXPONENT:
+            raise ValueError(
+                f"smoothing={m:g} is too little for classes that weigh up to {heaviest:.3g}: over {n_levels} levels "
+                f"probabilities may be as small as 1e{least:.0f}, and must not be below 1e{_LEAST_EXPONENT}. Take "
+                f"more smoothing or fewer max_parents, or divide the weights by a common factor."
+            )
 
     def _log_joint(self, codes: Codes) -> FloatArray:
         """Return logarithms of what is proportional to the probabilities of the classes."""
         return self.forest_.log_scores(codes, n_jobs=self.n_jobs)
+
+    @available_if(_is_joint)  # type: ignore[untyped-decorator]
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Not available: a forest says nothing of how likely features are."""
+        raise NotImplementedError
 
     @available_if(_is_joint)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:

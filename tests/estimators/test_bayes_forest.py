@@ -171,23 +171,92 @@ def test_it_says_what_weights_gain(capsys):
 def test_it_is_no_density():
     X, y = load_iris(return_X_y=True)
     model = small().fit(X, y)
-    assert not hasattr(model, "score_samples")
-    with pytest.raises(AttributeError, match="score_samples"):
-        model.score_samples(X)
+    for method in ("score_samples", "predict_joint_log_proba"):
+        assert not hasattr(model, method)
+        with pytest.raises(AttributeError, match=method):
+            getattr(model, method)(X)
     with pytest.raises(TypeError, match="more than one network"):
         model.row_predictor()
 
 
-@pytest.mark.parametrize("n_cuts", [(5,), (5, 3), (0, 3), (1.5, 3)])
+@pytest.mark.parametrize("n_cuts", [(5,), (5, 3), (0, 3), (1.5, 3), (True, 3), True, [3.0, 15.0], [[3, 15]], np.eye(2)])
 def test_cuts_are_two_numbers_in_order(n_cuts):
-    with pytest.raises(ValueError, match="n_cuts must be two numbers from 1"):
+    with pytest.raises(ValueError, match="n_cuts must be two whole numbers from 1"):
         small(n_cuts=n_cuts).fit([[1.0], [2.0]], [0, 1])
 
 
-@pytest.mark.parametrize("parameters", [{"device": "cuda"}, {"weights": "all"}, {"smoothing": 0}, {"n_folds": 1}])
+@pytest.mark.parametrize("n_cuts", ["3", 0, 2.5, {3, 15}])
+def test_cuts_of_other_kinds_are_refused(n_cuts):
+    with pytest.raises(ValueError, match="n_cuts"):
+        small(n_cuts=n_cuts).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("n_cuts", "same"),
+    [([3, 15], (3, 15)), (np.array([3, 15]), (3, 15)), (4, (4, 4)), ((5, 10**30), (5, 33)), (10**30, (33, 33))],
+)
+def test_cuts_may_be_given_otherwise(n_cuts, same, tmp_path):
+    x = np.random.default_rng(0).integers(0, 34, (200, 2))
+    models = [small(n_estimators=2, n_cuts=either).fit(x, x[:, 0] > x[:, 1]) for either in (n_cuts, same)]
+    np.testing.assert_array_equal(*[model.predict_proba(x) for model in models])
+    models[0].save(tmp_path / "forest.tan")
+    np.testing.assert_array_equal(load(tmp_path / "forest.tan").n_cuts, n_cuts)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"device": "cuda"}, {"weights": "all"}, {"smoothing": 0}, {"n_folds": 1}, {"min_samples": 10**30}],
+)
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         small(**parameters).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_more_classes_than_contexts_can_keep_apart_are_refused():
+    data = EncodedData.from_codes([[0], [1]], [0, 65_535])
+    with pytest.raises(ValueError, match="at most 65,535 classes apart, got 65,536"):
+        small().fit_encoded(data)
+
+
+def parity():
+    """Return binary features, and a class that takes several of them: contexts of many levels."""
+    X = np.random.default_rng(0).integers(0, 2, (200, 12))
+    return X, X[:, 0] ^ (X[:, 1] & X[:, 2])
+
+
+@pytest.mark.parametrize("smoothing", [1e-300, 1e-60, 1e-41])
+def test_smoothing_that_would_vanish_is_refused(smoothing):
+    X, y = parity()
+    with pytest.raises(ValueError, match=f"smoothing={smoothing:g} is too little .* over 7 levels .* below 1e-290"):
+        small(smoothing=smoothing).fit(X, y)
+
+
+@pytest.mark.parametrize("weights", ["auto", None])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"smoothing": 1e-35},
+        {"smoothing": 1e300},
+        {"class_weight": {0: 1e12, 1: 1e12}},
+        {"class_weight": {0: 1e-12, 1: 1e-12}},
+        {"class_weight": {0: 1e-12, 1: 1e12}},
+        {"class_weight": {0: 1e12}, "max_parents": 40, "max_features": 1.0},
+    ],
+)
+def test_extreme_weights_leave_finite_numbers(parameters, weights):
+    X, y = parity()
+    model = small(weights=weights, **parameters).fit(X, y)
+    for member in model.forest_.members:
+        assert np.isfinite(member.tables.gain).all()
+        assert np.isfinite(member.tables.unseen).all()
+    assert np.isfinite(model.forest_.weights).all()
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_weights_that_are_too_heavy_for_the_smoothing_are_refused():
+    X, y = parity()
+    with pytest.raises(ValueError, match="or divide the weights by a common factor"):
+        small().fit(X, y, sample_weight=np.full(200, 1e60))
 
 
 def test_two_rows_are_enough():
