@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.parameters.batch import ConjugateGradient
@@ -49,6 +50,7 @@ Classifier: TypeAlias = (
     | AODEClassifier
     | AnDEClassifier
     | SelectiveKDependenceClassifier
+    | BayesForestClassifier
 )
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
@@ -306,6 +308,11 @@ def _selective(random_state: Any, n_epochs: int | None, n_jobs: int | None, enco
     return SelectiveKDependenceClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
+def _forest(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return a forest of Bayesian networks."""
+    return BayesForestClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _in_two_steps(structure: str, parameters: str) -> Learner:
     """Return the entry of a structure and a way to learn its parameters."""
     what, described_by, _ = _STRUCTURES[structure]
@@ -369,6 +376,13 @@ LEARNERS: dict[str, Learner] = {
             _GRADIENT,
             partial(_gradient_tan, {"candidates": "unconstrained"}),
             _GRADIENT_COST,
+        ),
+        Learner(
+            "BayesForest",
+            "32 random networks of up to six parents, weighed by left-out rows",
+            _OURS + _SAHAMI,
+            _forest,
+            2,
         ),
     )
 }

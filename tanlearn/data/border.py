@@ -33,7 +33,8 @@ def encode_training(
     ----------
     estimator : estimator
         Its ``encoder`` is a :class:`TableEncoder`, which is cloned, or ``None`` for one with the estimator's
-        ``n_jobs``; its ``class_weight`` multiplies the weights. scikit-learn's messages name the estimator.
+        ``n_jobs``; ``_default_discretizer``, if it has one, makes what an encoder without a discretizer takes. Its
+        ``class_weight`` multiplies the weights. scikit-learn's messages name the estimator.
     X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
         The table.
     y : array-like of shape (n_samples,)
@@ -150,10 +151,9 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
 
 def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
     """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
-    if estimator.encoder is not None:
-        encoder = clone(estimator.encoder)
-    else:  # searches are no classifiers, and take the same as most
-        encoder = getattr(estimator, "_default_encoder", lambda: TableEncoder(n_jobs=estimator.n_jobs))()
+    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    if encoder.discretizer is None and hasattr(estimator, "_default_discretizer"):
+        encoder.discretizer = estimator._default_discretizer()
     estimator.encoder_ = encoder
     names = getattr(estimator, "feature_names_in_", None)
     codes: Codes = encoder.fit_columns(columns, y, weights, names=names)

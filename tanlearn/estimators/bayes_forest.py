@@ -74,7 +74,8 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     class_prior : array-like of shape (n_classes,), optional
         Probabilities of the classes, in sorted order, where they are others than in training.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default one that cuts numbers finely, at up to 1,023 quantiles.
+        How raw columns become codes. One without a ``discretizer`` of its own cuts numbers finely, at up to 1,023
+        quantiles, as :class:`~tanlearn.QuantileDiscretizer` does.
     device : {"cpu"}, default="cpu"
         There are no kernels for others.
     n_jobs : int, optional
@@ -180,9 +181,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _default_encoder(self) -> TableEncoder:
-        """Return an encoder that leaves it to the members where to cut."""
-        return TableEncoder(discretizer=QuantileDiscretizer(n_jobs=self.n_jobs), n_jobs=self.n_jobs)
+    def _default_discretizer(self) -> QuantileDiscretizer:
+        """Return a discretizer that leaves it to the members where to cut."""
+        return QuantileDiscretizer(n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the forest, and weigh it."""
@@ -209,7 +210,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     def _read_n_cuts(self, most: int) -> tuple[int, int]:
         """Return the fewest and most cuts, of which no feature has room for more than ``most``."""
         given = self.n_cuts
-        pair = [given, given] if isinstance(given, Integral) else list(given)
+        pair: list[Any] = [given, given] if isinstance(given, Integral) else list(given)
         whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
         if not whole or not 1 <= pair[0] <= pair[1]:
             raise ValueError(

@@ -205,6 +205,15 @@ def test_boosting_from_elsewhere_learns_from_categories_and_gaps(folder, monkeyp
     test_peers_learn_from_categories_and_gaps(folder, monkeypatch, name)
 
 
+@pytest.mark.parametrize("name", [learners.FOREST, learners.UNWEIGHTED])
+def test_forests_are_those_of_the_registry(folder, name):
+    table = sets.load_set("iris", folder, 0)
+    model = LEARNERS[name].make(table, 3, 1)
+    assert (model.weights, model.random_state) == ("auto" if name == learners.FOREST else None, 3)
+    assert LEARNERS[name].is_ours
+    assert "failure" not in run.attempt(model.set_params(n_estimators=2), table, 1, 1)
+
+
 def test_columns_of_many_categories_are_numbered_for_forests(folder, monkeypatch):
     table = sets.load_set("car", folder, 0)
     steps = {name: columns for name, _, columns in peers.for_trees(table).transformers}

@@ -160,6 +160,16 @@ def test_a_forest_is_explained_and_described(run, shop, tmp_path, weights):
     assert json.loads(run("describe", path, "--json").stdout) == forest.describe()
 
 
+def test_a_forest_says_how_many_members_it_has(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "-l", "bayesforest", "-o", path, "--set", "n_estimators=3")
+    assert done.exit_code == 0, done.output
+    assert type(tanlearn.load(path).encoder_.discretizer_) is tanlearn.QuantileDiscretizer
+    told = run("describe", path).stdout
+    assert "networks    3, added" in told
+    assert "class, and each other" in told
+
+
 def test_a_model_becomes_c_that_agrees_with_it(run, model, shop, tmp_path):
     header = tmp_path / "shop.h"
     done = run("export-c", model, "-o", header, "--bits", "3,2", "--rows", shop)

@@ -140,6 +140,13 @@ def test_numbers_keep_their_order_and_names_have_none():
     assert named.forest_.members[0].cuts.n_states.tolist() == [2, 9]
 
 
+def test_encoders_without_a_discretizer_leave_cuts_to_members(table):
+    X, y = table
+    with_names = small(encoder=TableEncoder(discrete_features=["town"])).fit(X, y)
+    assert type(with_names.encoder_.discretizer_) is QuantileDiscretizer
+    np.testing.assert_array_equal(with_names.predict_proba(X), small().fit(X, y).predict_proba(X))
+
+
 def test_order_of_few_numbers_is_made_use_of():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, (1200, 6))

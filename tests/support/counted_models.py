@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from tanlearn import BayesNetClassifier, MaximumLikelihood, NaiveBayesClassifier
+from tanlearn import BayesForestClassifier, BayesNetClassifier, MaximumLikelihood, NaiveBayesClassifier
 from tanlearn.baselines import LEARNERS, AnDEClassifier, AODEClassifier, ChowLiu, KDependence, OrderSearch
 
 #: Learners of the registry that count: frequencies as parameters, whatever the structure.
@@ -24,6 +24,7 @@ OTHERS = {
     "priors": lambda: NaiveBayesClassifier(class_prior=[0.2, 0.3, 0.5]),
     "AODE, priors": lambda: AODEClassifier(class_prior=[0.2, 0.3, 0.5]),
     "A2DE, priors": lambda: AnDEClassifier(class_prior=[0.2, 0.3, 0.5], subsumption=True),
+    "forest, unweighted": lambda: BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
     "OMI, likelihood": lambda: BayesNetClassifier(structure=OrderSearch(score="conditional-likelihood")),
 }
 
@@ -56,11 +57,18 @@ def digest(*arrays: Any) -> str:
 def describe(model: Any, X: Any) -> dict[str, Any]:
     """Return a model's states and parents, the bits of its tables and log joints, and what it predicts.
 
-    Of whole rows, and of rows with gaps.
+    Of whole rows, and of rows with gaps; of a forest the members alone.
     """
     holes = X.astype(object)
     holes[np.random.default_rng(2).random(X.shape) < 0.2] = None
     found: dict[str, Any] = {"states": model.encoder_.n_states_.tolist()}
+    if hasattr(model, "forest_"):  # members are counted; how much they count is trained
+        tables = [member.tables for member in model.forest_.members]
+        found["parents"] = [own.parents.tolist() for own in tables]
+        found["tables"] = digest(
+            *[part for own in tables for part in (own.n_states, *own.contexts, own.gain, own.unseen)]
+        )
+        return found
     if isinstance(model, AnDEClassifier):
         found["rows"] = digest(model.ensemble_.counts.codes, model.ensemble_.counts.weights)
     elif hasattr(model, "ensemble_"):

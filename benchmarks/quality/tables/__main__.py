@@ -30,7 +30,7 @@ def report(arguments):
 
 def main(argv=None):
     """Read the command line."""
-    judge = {"default": FOREST, "choices": (*LEARNERS, FOREST), "metavar": "LEARNER", "help": "whom verdicts are for"}
+    judge = {"default": FOREST, "choices": LEARNERS, "metavar": "LEARNER", "help": "whom verdicts are for"}
     output = Path(__file__).parents[1]
     parser, running = parsers(__doc__, __spec__, run, report, output=output, options={"--judge": judge})
     sets, folds = (*RAW, *PARTS), range(1, 1 + N_FOLDS)

@@ -12,15 +12,17 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from . import peers
 
 TUNED = ", tuned"
+#: Whom the targets are for, and its variant that averages members.
+FOREST = "BayesForest"
+UNWEIGHTED = f"{FOREST}, unweighted"
 #: Names of the registry.
 OURS = (
     *("NB ML", "AODE", "KDB-1 ML", "KDB-2 ML"),
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
+    FOREST,
 )
 #: What is run one after another: counting and defaults of peers, trainings, and settings chosen on folds.
 STAGES = COUNTED, TRAINED, CHOSEN = range(3)
-#: Whom the targets are for.
-FOREST = "BayesForest"
 #: The peer whose rates of error ours are held against, and its variant that numbers categories.
 RANDOM_FOREST = "RandomForest"
 NUMBERED = f"{RANDOM_FOREST}, numbered"
@@ -59,14 +61,14 @@ class Learner:
         return self.most_rows is None or max(len(train) for train, _ in table.folds) <= self.most_rows
 
 
-def own(name):
-    """Return a learner of the registry."""
+def own(name, title=None, **settings):
+    """Return a learner of the registry, under another title where settings make it another."""
     entry = REGISTRY[name]
 
     def make(table, seed, jobs):
-        return entry.make(random_state=seed, n_jobs=jobs, encoder=table.encoder)
+        return entry.make(random_state=seed, n_jobs=jobs, encoder=table.encoder).set_params(**settings)
 
-    return Learner(name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
+    return Learner(title or name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
 
 
 def forests(name, kind):
@@ -97,6 +99,7 @@ LEARNERS = {
     learner.name: learner
     for learner in (
         *(own(name) for name in OURS),
+        own(FOREST, UNWEIGHTED, weights=None),
         *forests(RANDOM_FOREST, RandomForestClassifier),
         numbered_forest(),
         *forests("ExtraTrees", ExtraTreesClassifier),
