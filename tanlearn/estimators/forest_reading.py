@@ -41,9 +41,9 @@ class ForestReadingMixin:
         ndarray of shape (n_samples, n_features + 1, n_classes)
             The share of every feature in the log-probabilities of the classes, or in the log-odds of every class
             against the given one; the last is that of the class prior. They add up, over the features, to
-            ``predict_joint_log_proba`` (and that is ``predict_log_proba``, but where there is a ``class_prior``), or to
-            the log-odds. A feature's share is that of its own families in all members: of its value, given the
-            classes and its parents.
+            ``predict_log_proba`` (with a ``class_prior``, but for a number that all classes of a row share), or to the
+            log-odds. A feature's share is that of its own families in all members: of its value, given the classes
+            and its parents.
 
         Raises
         ------
