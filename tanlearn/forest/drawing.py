@@ -105,17 +105,19 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
     Cuts
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
-    n_cuts = rng.integers(grain.n_cuts[0], grain.n_cuts[1], d, endpoint=True)
+    room = np.maximum(data.n_states - 1, 1)
+    fewest, most_cuts = np.minimum(grain.n_cuts[0], room), np.minimum(grain.n_cuts[1], room)
+    n_cuts = fewest + (rng.random(d) * (most_cuts - fewest + 1)).astype(np.intp)
     is_supervised = rng.random(d) < grain.supervised
-    quantiles = rng.random((d, grain.n_cuts[1]))
+    quantiles = rng.random((d, int(most_cuts.max())))
     drawn = _bootstrap(data.weights, rng.random(n))
-    most, most_cuts, scale = int(data.n_states.max()), grain.n_cuts[1] + 1, unit_scale(float(n))
+    most, n_intervals, scale = int(data.n_states.max()), int(most_cuts.max()) + 1, unit_scale(float(n))
     units = np.empty(n + 1, np.int64)
     tabulate_xlogx(scale, units)
     scratch = (
         np.empty((most, n_classes), np.int64),
         *np.empty((2, n_classes), np.int64),
-        *np.empty((4, most_cuts), np.int64),
+        *np.empty((4, n_intervals), np.int64),
         np.empty(most),
         np.empty(most, np.bool_),
     )

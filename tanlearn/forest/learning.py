@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +16,10 @@ from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member
 from tanlearn.forest.reading import left_out_importances
-from tanlearn.forest.views import Views, grow_views
+from tanlearn.forest.views import Grow, Views, grow_views
 from tanlearn.forest.weighing import doubt_of, first_rows, weigh
 
-__all__ = ["Settings", "learn_forest"]
+__all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
 
 #: Rows at most that say what leaving features out costs.
 _IMPORTANCE_ROWS = 1024
@@ -53,6 +55,24 @@ class Settings:
     n_folds: int = 5
 
 
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Members that have not been weighed yet.
+
+    Parameters
+    ----------
+    origin : tuple
+        What members are made of besides seeds: settings, and checksums of the rows.
+    seeds : list of int
+        One a member.
+    members : list of Member
+    """
+
+    origin: tuple[Any, ...]
+    seeds: list[int]
+    members: list[Member]
+
+
 def learn_forest(
     data: EncodedData,
     is_ordered: AnyArray,
@@ -83,30 +103,118 @@ def learn_forest(
     -------
     Forest
     """
-    has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
+    grown = grow_forest(data, is_ordered, settings, rng, n_jobs=n_jobs)
+    return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=n_jobs, say=say)
+
+
+def grow_forest(
+    data: EncodedData,
+    is_ordered: AnyArray,
+    settings: Settings,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    before: Grown | None = None,
+) -> Grown:
+    """Grow the members of a forest.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows.
+    is_ordered : ndarray of shape (n_features,), bool
+        Which codes have an order.
+    settings : Settings
+        How.
+    rng : numpy.random.Generator
+        Where seeds are drawn from; it gives those of the first members of more as it would those of fewer.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    before : Grown, optional
+        Members to keep, if they are made of the same rows in the same way.
+
+    Returns
+    -------
+    Grown
+    """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
+    rows = (zlib.crc32(np.ascontiguousarray(own).data) for own in (data.codes, data.y, data.weights, is_ordered))
+    origin = settings.grain, settings.smoothing, settings.min_samples, data.codes.shape, *rows
+    members: list[Member] = []
+    if before is not None and before.origin == origin:
+        members = before.members[: settings.n_members]
+        seeds[: len(members)] = before.seeds[: len(members)]
+    grow = _grower(data, is_ordered, settings)
+    members = members + in_threads(lambda seed: grow(data, seed), seeds[len(members) :], n_jobs)
+    return Grown(origin, seeds, members)
 
-    def grow(part: EncodedData, seed: int) -> Member:
-        smoothing, least = settings.smoothing, settings.min_samples
-        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, smoothing=smoothing, min_samples=least)
 
-    members = in_threads(lambda seed: grow(data, seed), seeds, n_jobs)
+def weigh_forest(
+    data: EncodedData,
+    is_ordered: AnyArray,
+    settings: Settings,
+    grown: Grown,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    say: Callable[[str], None] = lambda message: None,
+) -> Forest:
+    """Weigh the members of a forest by what twins of them say of rows that they have not seen.
+
+    Parameters
+    ----------
+    data : EncodedData
+        The rows that they are grown from.
+    is_ordered : ndarray of shape (n_features,), bool
+        Which codes have an order.
+    settings : Settings
+        How.
+    grown : Grown
+        The members.
+    rng : numpy.random.Generator
+        Where folds are drawn from.
+    n_jobs : int, optional
+        Threads, as in joblib. The forest does not depend on it.
+    say : callable
+        What is told of progress.
+
+    Returns
+    -------
+    Forest
+    """
+    members, n_members = grown.members, len(grown.members)
     n_levels = max(member.tables.n_levels for member in members)
-    is_nested = settings.weights is not None
     views = grow_views(
-        data, seeds, grow, n_folds=settings.n_folds, n_levels=n_levels, is_nested=is_nested, rng=rng, n_jobs=n_jobs
+        data,
+        grown.seeds,
+        _grower(data, is_ordered, settings),
+        n_folds=settings.n_folds,
+        n_levels=n_levels,
+        is_nested=settings.weights is not None,
+        rng=rng,
+        n_jobs=n_jobs,
     )
     prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
-    log_prior = np.log(prior / prior.sum())
-    no_shift = np.zeros(data.n_classes)
+    log_prior, no_shift = np.log(prior / prior.sum()), np.zeros(data.n_classes)
     if settings.weights is None:
         used, doubt = _choose_levels(views, say)
-        weights = np.zeros((settings.n_members, data.n_features, n_levels))
+        weights = np.zeros((n_members, data.n_features, n_levels))
         weights[:, :, :used] = 1.0
         return _with_importances(Forest(members, log_prior, log_prior, no_shift, weights, doubt, True), views, 1.0)
     found = weigh(views, settings.weights, settings.ridge, say)
     forest = Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
     return _with_importances(forest, views, found.of_prior)
+
+
+def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow:
+    """Return what grows a member from some of the rows."""
+    has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
+
+    def grow(part: EncodedData, seed: int) -> Member:
+        smoothing, least = settings.smoothing, settings.min_samples
+        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, smoothing=smoothing, min_samples=least)
+
+    return grow
 
 
 def _with_importances(forest: Forest, views: Views, of_prior: float) -> Forest:

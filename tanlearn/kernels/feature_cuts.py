@@ -68,17 +68,17 @@ def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, 
 
 @kernel
 def quantile_cuts(x, n_values, weight, quantiles, reached, is_cut):  # type: ignore[no-untyped-def]
-    """Write a cut at every quantile of a feature's codes, if values follow."""
+    """Write a cut at every quantile of those of a feature's codes that others are above."""
     reached[:n_values] = 0.0
     for r in range(x.shape[0]):
         if x[r] < n_values:
             reached[x[r]] += weight[r]
     for v in range(1, n_values):
         reached[v] += reached[v - 1]
-    for b in range(quantiles.shape[0]):
-        v = find(reached, 0, n_values, quantiles[b] * reached[n_values - 1])
-        if v < n_values - 1:
-            is_cut[v] = True
+    last = n_values - 1
+    if last > 0 and reached[last - 1] > 0.0:
+        for b in range(quantiles.shape[0]):
+            is_cut[find(reached, 0, last, quantiles[b] * reached[last - 1])] = True
 
 
 @kernel

@@ -269,3 +269,56 @@ def test_weights_that_are_too_heavy_for_the_smoothing_are_refused():
 def test_two_rows_are_enough():
     model = clone(small()).fit([[1.0], [2.0]], ["a", "b"])
     assert model.predict_proba([[1.0]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("weights", ["shared", None])
+def test_warm_start_adds_members_to_those_of_the_same_rows(table, weights):
+    X, y = table
+    at_once = small(weights=weights, n_estimators=5).fit(X, y)
+    model = small(weights=weights, n_estimators=3, warm_start=True).fit(X, y)
+    first = model.forest_.members
+    assert model.set_params(n_estimators=5).fit(X, y).forest_.members[:3] == first
+    np.testing.assert_array_equal(model.predict_proba(X), at_once.predict_proba(X))
+    assert model.set_params(n_estimators=2).fit(X, y).forest_.members == first[:2]
+    assert model.set_params(smoothing=2.0).fit(X, y).forest_.members[0] is not first[0]
+    model.set_params(smoothing=1.0).fit(X, y)
+    assert model.forest_.members[0] is not first[0]
+    first = model.forest_.members
+    assert model.fit(X[:200], y[:200]).forest_.members[0] is not first[0]
+    np.testing.assert_array_equal(
+        model.predict_proba(X), small(weights=weights, n_estimators=2).fit(X[:200], y[:200]).predict_proba(X)
+    )
+
+
+def test_warm_start_without_a_seed_keeps_members_whatever_is_drawn_next(table):
+    X, y = table
+    model = small(random_state=None, n_estimators=2, warm_start=True).fit(X, y)
+    first = model.forest_.members
+    assert model.set_params(n_estimators=3).fit(X, y).forest_.members[:2] == first
+
+
+def test_ridge_is_how_hard_weights_are_pulled(table):
+    X, y = table
+    stiff = small(weights="shared", ridge=1e9).fit(X, y).forest_.weights
+    ratios = stiff / stiff[:1, :1]
+    np.testing.assert_allclose(ratios[np.isfinite(ratios)], 1, atol=1e-6)
+    loose = small(weights="shared", ridge=1e-3).fit(X, y).forest_.weights
+    assert np.ptp(loose[0, :, 0]) > 0.01
+
+
+@pytest.mark.parametrize(("n", "least"), [(300, 5), (40_960, 10)])
+def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, monkeypatch):
+    from tanlearn.estimators import bayes_forest
+
+    asked = []
+
+    def ask(data, is_ordered, settings, rng, **others):
+        asked.append(settings.min_samples)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bayes_forest, "grow_forest", ask)
+    rng = np.random.default_rng(0)
+    data = EncodedData.from_codes(rng.integers(0, 2, (n, 1)), rng.integers(0, 2, n))
+    with pytest.raises(KeyboardInterrupt):
+        small().fit_encoded(data)
+    assert asked == [least]
