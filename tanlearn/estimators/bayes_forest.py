@@ -56,8 +56,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         Members. More are better where classes are a function of many features, and cost in proportion.
     max_parents : int, default=6
         Most parents of a feature, from 0.
-    max_features : float, default=0.5
-        Share of the earlier features that are drawn as candidates for parents, at most 32 of them.
+    max_features : float or "auto", default="auto"
+        Share of the earlier features that are drawn as candidates for parents, at most 32 of them, and fewer, to 8, of
+        more than 256 features. "auto" is half of them, and at least four.
     n_cuts : int or array-like of two int, default=(3, 15)
         Fewest and most cuts of a feature with an order in a member, or one number for both; each feature's is drawn,
         and there are never more than between its values. Half of the features are cut where that takes most class
@@ -146,7 +147,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         **Classifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_parents": [Interval(Integral, 0, None, closed="left")],
-        "max_features": [Interval(Real, 0, 1, closed="both")],
+        "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
@@ -165,7 +166,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         *,
         n_estimators: int = 32,
         max_parents: int = 6,
-        max_features: float = 0.5,
+        max_features: float | str = "auto",
         n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
         min_samples: int | str = "auto",

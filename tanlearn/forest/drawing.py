@@ -36,6 +36,8 @@ class Grain:
         Share of the ordered features that are cut where that tells classes apart; the others anywhere.
     max_features : float, default=0.5
         Share of the earlier features that may be parents of one.
+    min_candidates : int, default=4
+        Fewest of them, if so many are earlier.
     max_candidates : int, default=32
         Most of them; of over 256 features fewer, to 8.
     max_parents : int, default=6
@@ -45,6 +47,7 @@ class Grain:
     n_cuts: tuple[int, int] = (3, 15)
     supervised: float = 0.5
     max_features: float = 0.5
+    min_candidates: int = 4
     max_candidates: int = 32
     max_parents: int = 6
 
@@ -166,7 +169,7 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     most = min(grain.max_candidates, max(8, _MOST_PAIRS // d))
     candidates = []
     for position in range(d):
-        n = min(int(np.ceil(position * grain.max_features)), most)
+        n = min(max(int(np.ceil(position * grain.max_features)), grain.min_candidates), most)
         candidates.append(rng.permutation(order[:position])[:n])
     found = _information(codes, n_states, data, order, candidates)
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
