@@ -15,9 +15,11 @@ from tanlearn.kernels.context_tries import (
     smooth_contexts,
 )
 
+NO_VALUE = 2**16 - 1
+
 
 def draw(seed, dtype=np.uint8):
-    """Return a small table with gaps, classes, weights and the parents of one feature."""
+    """Return a small table with gaps, classes, weights, and families of as many parents as they like."""
     rng = np.random.default_rng(seed)
     n, d, n_classes = int(rng.integers(5, 60)), int(rng.integers(1, 6)), int(rng.integers(2, 5))
     n_states = rng.integers(1, 5, d)
@@ -25,73 +27,87 @@ def draw(seed, dtype=np.uint8):
     codes[rng.random((d, n)) < rng.choice([0, 0.1])] = np.iinfo(dtype).max
     y = rng.integers(0, n_classes, n)
     weights = rng.integers(1, 4, n).astype(float) if rng.random() < 0.5 else rng.random(n) + 0.1
-    child = int(rng.integers(d))
-    parents = rng.permutation([j for j in range(d) if j != child])[: rng.integers(0, d)]
-    return codes, n_states, y, n_classes, weights, child, parents.astype(np.intp)
+    child = rng.permutation(d)[: rng.integers(1, d + 1)]
+    parents = np.full((len(child), d - 1 + seed % 2), -1)  # of one table with those that have more
+    for own, i in zip(parents, child, strict=True):
+        chosen = rng.permutation([j for j in range(d) if j != i])[: rng.integers(0, d)]
+        own[: len(chosen)] = chosen
+    return codes, n_states, y, n_classes, weights, child, parents
 
 
 def grow(codes, n_states, y, n_classes, weights, child, parents, least, m):
-    """Return the contexts of a family, and what was written of them."""
-    rows = np.flatnonzero(codes[child] < n_states[child])
-    samples = np.zeros((len(parents) + 1, len(rows)), np.int32)
-    samples[0] = rows
-    most, room = 1 + len(parents) * (len(rows) // least), (len(parents) + 1) * len(rows)
-    parts = Parts(samples, *np.zeros((4, most), np.intp))
-    parts.end[0] = len(rows)
-    starts = [np.zeros(most + 1, np.intp) for _ in range(4)]
+    """Return the contexts of families, and what was written of them; numbers that nobody writes are wrong ones."""
+    n_rows, depth = codes.shape[1], parents.shape[1]
+    most = len(child) * (1 + depth * (n_rows // least))
+    room, most_values = len(child) * (depth + 1) * n_rows, n_states.max()
+    samples = np.full((depth + 1, len(child) * n_rows), 10**6, np.int32)
+    parts = Parts(samples, *np.full((4, most), 10**6))
+    starts = [np.full(most + 1, 10**6) for _ in range(4)]
     own = Contexts(
         starts[0],
         np.zeros(most, np.uint16),
         starts[1],
-        np.zeros(room + n_classes, np.uint16),
+        np.zeros(room + len(child) * n_classes, np.uint16),
         starts[2],
-        np.zeros(room + n_states[child], np.uint16),
+        np.zeros(room + len(child) * most_values, np.uint16),
         starts[3],
     )
-    seen = np.zeros(n_classes, np.bool_), np.zeros(n_states[child], np.bool_)
-    count = np.zeros(n_states.max(), np.intp)
-    n = grow_contexts(codes, n_states, y, child, parents, least, parts, *seen, count, own)
+    seen = np.zeros(n_classes, np.bool_), np.zeros(most_values, np.bool_)
+    count, root = np.zeros(most_values, np.intp), np.full(len(child), -1)
+    n = grow_contexts(codes, n_states, y, child, parents, least, NO_VALUE, parts, *seen, count, own, root)
     assert not any(flags.any() for flags in seen)
-    cells, ratio = np.zeros((2, own.cell_start[n]))
-    unseen = np.zeros(own.class_start[n])
-    scratch = np.zeros(n_classes, np.intp), np.zeros(n_states[child], np.intp), np.zeros(n_classes)
-    smooth_contexts(codes[child], y, weights, m, n, parts, own, *scratch, cells, ratio, unseen)
-    return n, parts, own, cells, ratio, unseen
+    own = own._replace(branch=own.branch[:n])
+    cells, ratio = np.full((2, own.cell_start[n]), np.nan)
+    unseen = np.full(own.class_start[n], np.nan)
+    scratch = np.zeros(n_classes, np.intp), np.zeros(most_values, np.intp), np.zeros(n_classes)
+    smooth_contexts(codes, y, weights, m, child, root, parts, own, *scratch, cells, ratio, unseen)
+    return n, root, own, cells, ratio, unseen
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_gains_are_those_of_the_oracle(seed):
+def test_gains_of_families_are_those_of_the_oracle(seed):
     codes, n_states, y, n_classes, weights, child, parents = draw(seed, [np.uint8, np.uint16][seed % 2])
     least, m = 1 + seed % 4, [0.5, 1.0, 3.0][seed % 3]
-    n, _, own, _, ratio, unseen = grow(codes, n_states, y, n_classes, weights, child, parents, least, m)
-    n_levels = len(parents) + 1
+    n, root, own, _, ratio, unseen = grow(codes, n_states, y, n_classes, weights, child, parents, least, m)
     rows = codes.T.tolist()
-    others = (np.random.default_rng(seed).random(codes.shape) * n_states[:, np.newaxis]).astype(codes.dtype)
-    asked = np.concatenate([codes, others], axis=1)
-    scores = np.zeros((n_levels, asked.shape[1], n_classes))
     rng = np.random.default_rng(seed)
-    n_more = seed % 2  # parents that another family may have
-    weight = rng.normal(size=(1, n_levels + n_more))
-    slot = np.append(rng.permutation(n_levels), np.zeros(n_more, np.intp))[np.newaxis]
-    table = np.append(parents, np.full(n_more, -1))[np.newaxis]
-    families = np.array([0]), np.array([child]), table
+    others = (rng.random(codes.shape) * n_states[:, np.newaxis]).astype(codes.dtype)
+    asked = np.concatenate([codes, others], axis=1)
+    shape = len(child), parents.shape[1] + 1
+    weight, slot = rng.normal(size=shape), rng.permutation(shape[0] * shape[1]).reshape(shape)
+    scores = np.zeros((slot.size, asked.shape[1], n_classes))
     logs = np.log(ratio), np.log(unseen)
-    add_context_scores(asked, n_states, *families, own, *logs, weight, slot, scores)
+    add_context_scores(asked, n_states, root, child, parents, own, *logs, weight, slot, scores)
     for r, row in enumerate(asked.T.tolist()):
-        expected = np.zeros((n_levels, n_classes))
-        found = oracle.gains(rows, y, weights, n_states, n_classes, child, parents.tolist(), m, least, row)
-        for level, own_gains in enumerate(found):
-            expected[slot[0, level]] += weight[0, level] * np.array(own_gains)
+        expected = np.zeros((slot.size, n_classes))
+        for f, (i, table) in enumerate(zip(child.tolist(), parents.tolist(), strict=True)):
+            known = [j for j in table if j >= 0]
+            found = oracle.gains(rows, y, weights, n_states, n_classes, i, known, m, least, row)
+            for level, of_level in enumerate(found):
+                expected[slot[f, level]] += weight[f, level] * np.array(of_level)
         np.testing.assert_allclose(scores[:, r], expected, rtol=1e-9, atol=1e-9)
     assert own.children[n] == n
     assert (np.diff(own.children[: n + 1]) >= 0).all()
+    assert root[0] == 0
+    np.testing.assert_array_equal(np.flatnonzero(own.branch == NO_VALUE), root)
+
+
+def test_the_last_context_of_a_family_is_not_split_into_the_next_family():
+    codes = np.array([[0, 0, 1, 1], [0, 0, 0, 1]], np.uint8)
+    rows = codes, np.array([2, 2]), np.zeros(4, np.intp), 1, np.ones(4)
+    n, root, own, *_ = grow(*rows, np.array([0, 1]), np.array([[1], [0]]), 2, 1.0)
+    assert n == 5  # all rows, three of them; all rows, and both halves
+    assert root.tolist() == [0, 2]
+    assert own.branch[:n].tolist() == [NO_VALUE, 0, NO_VALUE, 0, 1]
+    assert own.children[: n + 1].tolist() == [1, 2, 3, 5, 5, 5]  # that of context 1 holds the next root
 
 
 def test_probabilities_of_a_context_sum_to_one_over_seen_and_unseen_values():
     codes = np.array([[0, 0, 1, 2, 2, 2], [0, 0, 0, 0, 1, 1]], np.uint8)
     y, weights = np.array([0, 0, 1, 1, 1, 1]), np.ones(6)
     n_states = np.array([4, 2])
-    n, _, own, cells, _, unseen = grow(codes, n_states, y, 2, weights, 0, np.array([1]), 2, 1.0)
+    family = np.array([0]), np.array([[1]])
+    n, _, own, cells, _, unseen = grow(codes, n_states, y, 2, weights, *family, 2, 1.0)
     assert n == 3  # all rows, those with 0 and those with 1
     root = cells[: own.cell_start[1]].reshape(4, 2)
     np.testing.assert_allclose(root.sum(axis=0), 1)

@@ -124,6 +124,48 @@ def test_information_counted_sample_by_sample_is_that_of_the_later_feature_given
         assert information[r, q] == pytest.approx(naive.conditional_mutual_information(table.reshape(shape)), abs=1e-14)
 
 
+@pytest.mark.parametrize("weights", ["integer", "real"])
+@pytest.mark.parametrize("n", [40, 2000])  # the pairs of large features have more cells than rows, or fewer
+@pytest.mark.parametrize("n_tabulated", [5, 10**4])
+def test_information_of_listed_pairs_is_that_of_their_tables(weights, n, n_tabulated):
+    rng = np.random.default_rng(n)
+    n_states, y = np.array([2, 3, 1, 9, 12]), rng.integers(0, 3, n)
+    X = rng.integers(0, n_states, (n, 5))
+    X[:, 4] = np.where(rng.random(n) < 0.5, X[:, 3], X[:, 4])
+    gaps = np.array([False, True, False, False, True])
+    X = np.where((rng.random((n, 5)) < 0.2) & gaps, -1, X)
+    codes = np.ascontiguousarray(np.where(X < 0, np.where(np.arange(n)[:, np.newaxis] % 2, n_states, MISSING), X).T)
+    codes = codes.astype(np.uint8)  # a code from the number of values on is missing, whichever it is
+    weight = rng.integers(1, 4, n) if weights == "integer" else rng.random(n) + 0.01
+    scale = unit_scale(float(weight.sum()))
+    units = np.zeros(n_tabulated if weights == "integer" else 0, np.int64)
+    tabulate_xlogx(scale, units[: int(weight.sum()) + 1])
+    features, start, others = np.array([4, 2, 1, 0]), np.array([0, 3, 4, 4, 6]), np.array([3, 1, 0, 4, 4, 1])
+    cells, margins = np.zeros(9 * 12 * 3, weight.dtype), np.full(25 * 3, 9, weight.dtype)
+    information = np.full(6, np.nan)
+    rows = codes, n_states, y, weight
+    kernels.listed_information(*rows, features, others, start, 3, scale, units, cells, margins, information)
+    assert not cells.any()
+    for f, i in enumerate(features):
+        for q in range(start[f], start[f + 1]):
+            first = naive.offsets([i], [[others[q]]], n_states, 3)[0]
+            table = naive.count_cells(X, y, weight, [i], [[others[q]]], n_states, 3)[first:]
+            table = table.reshape(n_states[i], n_states[others[q]], 3)
+            assert information[q] == pytest.approx(naive.conditional_mutual_information(table), abs=1e-12)
+    assert information.max() > 0.3
+
+
+def test_listed_pairs_that_no_sample_has_say_nothing():
+    codes, y, weight = np.array([[0, 255], [255, 1]], np.uint8), np.array([0, 1]), np.array([1, 2])
+    cells, information = np.zeros(8, np.int64), np.full(1, np.nan)
+    units, pair = np.zeros(0, np.int64), (np.array([0]), np.array([1]), np.array([0, 1]))
+    margins = np.zeros(10, np.int64)
+    kernels.listed_information(
+        codes, np.array([2, 2]), y, weight, *pair, 2, unit_scale(3.0), units, cells, margins, information
+    )
+    assert information.tolist() == [0.0]
+
+
 def meet(X, codes, y, i, j):
     """Return classes, tiles of one feature each, and scratch in which their sets have been counted."""
     classes = make_classes(y, 200)
