@@ -1,0 +1,55 @@
+"""A forest as arrays, back again, and arrays that point nowhere."""
+
+import numpy as np
+import pytest
+from support.forests import learn, make
+
+from tanlearn.forest.state import _LISTS, from_state, to_state
+
+
+def test_state_is_the_forest():
+    data = make(120, gaps=0.05)
+    forest = learn(data)
+    again = from_state(to_state(forest), data.n_states, 3)
+    np.testing.assert_array_equal(again.log_scores(data.codes), forest.log_scores(data.codes))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("weights", lambda a: a[0], "at least one member"),
+        ("doubt", lambda a: 1.5, "doubt a share"),
+        ("log_prior", lambda a: a[:-1], "log_prior must have"),
+        ("shift", lambda a: a - np.inf, "a class that is possible"),
+        ("log_prior", lambda a: a - np.inf, "log_prior must be finite"),
+        ("parents", lambda a: a - 5, "parents must be features"),
+        ("sizes", lambda a: -a, "sizes must be numbers from 0"),
+        ("parents", lambda a: a + 9, "parents must be features"),
+        ("root", lambda a: a + 10**6, "root among the contexts"),
+        ("children", lambda a: a[::-1].copy(), "children must increase"),
+        ("children", lambda a: np.where(np.arange(len(a)) < 3, 0, a), "must come after it"),
+        ("classes", lambda a: a + np.uint16(9), "classes must be known"),
+        ("cell_start", lambda a: np.where(np.arange(len(a)) == 1, 0, a), "a cell for each"),
+        ("n_states", lambda a: 0 * a, "features have states"),
+        ("gain", lambda a: a * np.float32(-np.inf), "gain"),
+    ],
+)
+def test_state_that_points_nowhere_is_refused(name, change, message):
+    data = make(60)
+    state = to_state(learn(data, n_members=1))
+    state[name] = change(state[name])
+    with pytest.raises(ValueError, match=message):
+        from_state(state, data.n_states, 3)
+
+
+def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
+    data = make(60)
+    state = to_state(learn(data, n_members=1))
+    n, end = len(state["branch"]), len(state["values"])
+    state["value_start"] = np.r_[0, 2**63 - 1, -(2**63), -(2**62), 0, np.full(n - 4, end)]
+    for name in ("classes", "unseen", "gain"):
+        state["sizes"][0, list(_LISTS).index(name)] = 0
+        state[name] = state[name][:0]
+    state["class_start"], state["cell_start"] = 0 * state["class_start"], 0 * state["cell_start"]
+    with pytest.raises(ValueError, match="value_start must increase"):
+        from_state(state, data.n_states, 3)

@@ -1,0 +1,120 @@
+"""Levels, features and families are weighed as the oracle does, by views that are made by hand."""
+
+import numpy as np
+import pytest
+from oracles import weighing as oracle
+from support.forests import draw_views
+
+from tanlearn.forest import ridge as ridge_module
+from tanlearn.forest import weighing as module
+from tanlearn.forest.weighing import DOUBTS, doubt_of, first_rows, weigh
+
+
+@pytest.fixture(autouse=True)
+def to_the_end(monkeypatch):
+    """Minimise to the end, as the oracle does."""
+    monkeypatch.setattr(ridge_module, "_TOLERANCE", 1e-13)
+
+
+def expected_of(views, kind, ridge=None, n_level_rows=10**9, n_family_rows=10**9):
+    """Return what the oracle finds."""
+    data = views.outer.data
+    outer, *inner = [(own.gains, own.log_prior) for own in (views.outer, *views.inner)]
+    ridges = [
+        module.LEVEL_RIDGES,
+        *(own if ridge is None else [ridge] for own in (module.FEATURE_RIDGES, module.FAMILY_RIDGES)),
+    ]
+    rows = data.y, data.weights, views.fold, views.rows
+    limits = module.N_RIVALS, DOUBTS, n_level_rows, n_family_rows
+    found = oracle.weigh(outer, inner, *rows, kind, ridges, *limits)
+    assert found["margin"] > 1e-5  # more than rounding
+    return found
+
+
+def check(found, told, expected):
+    """Compare with the oracle."""
+    np.testing.assert_allclose(found.weights, expected["weights"], atol=1e-3)
+    assert found.of_prior == pytest.approx(expected["of_prior"], abs=1e-3)
+    assert found.doubt == expected["doubt"]
+    ridges = [own.split("ridge ")[1].split(":")[0] for own in told[:-1]]
+    assert ridges == [f"{own:g}" for own in expected["ridges"]]
+
+
+#: Kind, whether twins are nested, a ridge, the signal, a seed, and which stages move.
+CASES = [
+    ("auto", True, None, 1.0, 3, "level feature family"),
+    ("auto", True, None, 1.0, 0, "level family"),
+    ("auto", True, None, 0.15, 0, "level feature"),
+    ("auto", True, 0.01, 1.0, 2, "level family"),
+    ("auto", True, 0.01, 0.15, 1, "level"),
+    ("auto", False, None, 1.0, 3, "level feature family"),
+    ("auto", False, 0.01, 1.0, 0, "level feature family"),
+    ("auto", False, 0.01, 0.15, 3, "level"),
+    ("shared", True, None, 1.0, 3, "level feature"),
+    ("shared", True, None, 1.0, 1, "level"),
+    ("shared", False, None, 1.0, 2, "level feature"),
+    ("shared", False, 0.01, 1.0, 1, "level feature"),
+]
+
+
+@pytest.mark.parametrize("n_rivals", [2, 4])
+@pytest.mark.parametrize(("kind", "is_nested", "ridge", "signal", "seed", "moved"), CASES)
+def test_weights_are_those_of_the_oracle(monkeypatch, kind, is_nested, ridge, signal, seed, moved, n_rivals):
+    monkeypatch.setattr(module, "N_RIVALS", n_rivals)
+    views, told = draw_views(seed, is_nested=is_nested, signal=signal), []
+    expected = expected_of(views, kind, ridge)
+    check(weigh(views, kind, ridge, told.append), told, expected)
+    if n_rivals == 2:  # the cases are what they are meant to be
+        stages = zip(("level", "feature", "family"), expected["ridges"], strict=False)
+        assert " ".join(name for name, own in stages if np.isfinite(own)) == moved
+
+
+def test_many_classes_and_two_folds():
+    views, told = draw_views(5, n=300, n_classes=6, n_folds=2, is_nested=False), []
+    check(weigh(views, "auto", None, told.append), told, expected_of(views, "auto"))
+
+
+def test_of_many_rows_the_first_are_weighed_by(monkeypatch):
+    monkeypatch.setattr(module, "LEVEL_ROWS", 60)
+    monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 2 * 3 * 3)  # numbers of families: of 100 rows
+    views, told = draw_views(6, n=180), []
+    check(weigh(views, "auto", None, told.append), told, expected_of(views, "auto", None, 60, 100))
+    assert first_rows(views.rows, 18).tolist() == views.rows[:100].tolist()
+    assert first_rows(views.rows, 10**9).tolist() == views.rows[:1].tolist()
+
+
+def test_what_is_told():
+    views, told = draw_views(3), []
+    found = weigh(views, "auto", 0.01, told.append)
+    assert [own.split(",")[0] for own in told[:-1]] == [
+        f"weights of {what}" for what in ("levels", "features", "families")
+    ]
+    assert told[-1] == f"doubt {found.doubt:.2g}"
+
+
+def test_doubt_grows_with_rows_that_are_surely_wrong():
+    sure = np.full(500, 0.999)
+    doubts = [doubt_of(np.append(sure, np.full(k, 1e-12)), np.ones(500 + k), 2) for k in (0, 1, 5, 20)]
+    assert (np.diff(doubts) > 0).all()
+    assert 1e-3 < doubts[0] < 5e-3  # one row of each kind is assumed
+    assert 0.03 < doubts[3] < 0.12
+    assert DOUBTS[0] < doubts[0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_doubt_is_that_of_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    p = np.where(rng.random(80) < 0.05 * seed, 1e-6, rng.beta(5, 1, 80))
+    weight = rng.choice([0.1, 3.0], 80)
+    expected, scores = oracle.doubt(p, weight, 3, DOUBTS)
+    assert scores[-1] - scores[-2] > 1e-9
+    assert doubt_of(p, weight, 3) == expected
+    assert doubt_of(p, 1000 * weight, 3) == expected
+
+
+def test_rows_of_more_weight_count_more_for_the_doubt():
+    p = np.append(np.full(90, 0.99), np.full(10, 1e-9))
+    shares = [doubt_of(p, np.append(np.ones(90), np.full(10, own)), 2) for own in (0.1, 1.0, 10.0)]
+    assert (np.diff(shares) > 0.01).all()
+    halves = np.concatenate([np.full(100, 1.5), np.full(100, 0.5)])
+    assert doubt_of(np.tile(p, 2), halves, 2) == doubt_of(np.tile(p, 2), np.ones(200), 2)

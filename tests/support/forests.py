@@ -1,0 +1,88 @@
+"""Small forests, and views of rows that are made by hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from tanlearn import EncodedData
+from tanlearn.forest.drawing import Grain
+from tanlearn.forest.learning import Settings, learn_forest
+from tanlearn.forest.views import Views
+
+GRAIN = Grain(n_cuts=(2, 4), max_parents=3)
+
+
+def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
+    """Return rows whose class depends on two features together."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 12, (n, d))
+    y = (codes[:, 0] // 4 + codes[:, -1] // 6) % n_classes
+    y = np.where(rng.random(n) < 0.1, rng.integers(0, n_classes, n), y)
+    codes = np.where(rng.random((n, d)) < gaps, -1, codes)
+    return EncodedData.from_codes(codes, y, n_states=[12] * d, n_classes=n_classes, sample_weight=weights)
+
+
+def learn(data, n_jobs=None, seed=0, **settings):
+    """Return a small forest; codes of feature 2 have no order."""
+    settings = Settings(**{"n_members": 3, "grain": GRAIN, "n_folds": 3, **settings})
+    return learn_forest(data, np.arange(data.n_features) != 2, settings, np.random.default_rng(seed), n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What twins say of rows, as numbers: gains [member, feature, level, row, class], log_prior [row, class]."""
+
+    data: EncodedData
+    gains: np.ndarray
+    log_prior: np.ndarray
+
+    @property
+    def n_members(self):
+        return len(self.gains)
+
+    @property
+    def n_levels(self):
+        return self.gains.shape[2]
+
+    def base(self, rows):
+        return self.log_prior[rows]
+
+    def level_scores(self, rows):
+        return self.gains[:, :, :, rows].sum(axis=1).mean(axis=0)
+
+    def level_probabilities(self, rows):
+        totals = np.cumsum(self.gains[:, :, :, rows].sum(axis=1), axis=1) + self.log_prior[rows]
+        return softmax(totals, axis=3).mean(axis=0)
+
+    def feature_scores(self, rows, level_weight):
+        return np.tensordot(level_weight, self.gains[:, :, :, rows], (0, 2)).mean(axis=0)
+
+    def family_scores(self, rows, level_weight, classes):
+        found = np.tensordot(level_weight, self.gains[:, :, :, rows], (0, 2)).reshape(
+            -1, len(rows), self.data.n_classes
+        )
+        return np.take_along_axis(found, classes[np.newaxis], axis=2).astype(np.float32)
+
+
+def draw_views(seed, *, n=150, n_members=2, d=3, n_levels=3, n_classes=3, n_folds=3, is_nested=True, signal=1.0):
+    """Return views of random numbers, whose levels, features and families say more or less of the classes.
+
+    What inner twins say are other numbers. Rows have weights, and those of low weight are of other classes.
+    """
+    rng = np.random.default_rng(seed)
+    gains = rng.normal(size=(n_members, d, n_levels, n, n_classes))
+    log_prior = np.log(rng.dirichlet(np.full(n_classes, 20.0), n))
+    of_family = signal * rng.uniform(-0.3, 1.2, (n_members, d, 1)) * rng.uniform(0.2, 1.0, n_levels)
+    total = np.tensordot(of_family, gains, 3) + log_prior
+    weight = rng.choice([0.2, 0.5, 2.0], n)
+    y = (np.where(weight[:, np.newaxis] > 0.2, total, -0.5 * total) + rng.gumbel(size=total.shape)).argmax(axis=1)
+    data = EncodedData.from_codes(np.zeros((n, d), int), y, n_states=[1] * d, n_classes=n_classes, sample_weight=weight)
+
+    def other():
+        noise = np.log(rng.dirichlet(np.full(n_classes, 20.0), n))
+        return Gains(data, gains + rng.normal(size=gains.shape), noise)
+
+    inner = [other() for _ in range(n_folds)] if is_nested else []
+    fold, rows = rng.permutation(np.arange(n) % n_folds), rng.permutation(n)
+    return Views(Gains(data, gains, log_prior), inner, fold, rows)
