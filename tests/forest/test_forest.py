@@ -1,186 +1,18 @@
-"""Forests: members, what is left out, weights, and the whole."""
+"""The whole forest: grown, weighed or averaged, and asked."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles import context_tries as oracle
 from scipy.special import log_softmax
+from support.forests import GRAIN, Gains, learn, make
 
 from tanlearn import EncodedData
-from tanlearn.data.splits import deal_folds
-from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.drawing import Grain, draw_cuts, draw_parents
-from tanlearn.forest.forest import Forest
+from tanlearn.forest import learning
+from tanlearn.forest.forest import Forest, average_proba, softmax
 from tanlearn.forest.learning import Settings, learn_forest
-from tanlearn.forest.left_out import LeftOut
-from tanlearn.forest.member import grow_member
-from tanlearn.forest.ridge import fit_weights
-from tanlearn.forest.state import _LISTS, from_state, to_state
-from tanlearn.forest.weighing import DOUBTS, doubt_of
-
-GRAIN = Grain(n_cuts=(2, 4), max_parents=3)
-
-
-def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
-    """Return rows whose class depends on two features together."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, 12, (n, d))
-    y = (codes[:, 0] // 4 + codes[:, -1] // 6) % n_classes
-    y = np.where(rng.random(n) < 0.1, rng.integers(0, n_classes, n), y)
-    codes = np.where(rng.random((n, d)) < gaps, -1, codes)
-    return EncodedData.from_codes(codes, y, n_states=[12] * d, n_classes=n_classes, sample_weight=weights)
-
-
-def learn(data, n_jobs=None, seed=0, **settings):
-    """Return a small forest."""
-    settings = Settings(**{"n_members": 3, "grain": GRAIN, "n_folds": 3, **settings})
-    return learn_forest(data, np.arange(data.n_features) != 2, settings, np.random.default_rng(seed), n_jobs=n_jobs)
-
-
-@pytest.mark.parametrize("weights", [None, "real"])
-def test_tables_are_the_contexts_of_all_families(weights):
-    sample_weight = None if weights is None else np.random.default_rng(1).random(60) + 0.1
-    data = make(60, 4, 2, gaps=0.1, weights=sample_weight)
-    parents = [np.array(p, np.intp) for p in ([], [0], [1, 0, 3], [2])]
-    rows = data.codes, data.n_states, data.y, data.weights, 2
-    tables = ContextTables.grow(*rows, parents, smoothing=2.0, min_samples=2)
-    scores = np.zeros((1, 60, 2))
-    tables.add_scores(data.codes, np.ones((4, 4)), np.zeros((4, 4), np.intp), scores)
-    table = data.codes.T.tolist()
-    for r, row in enumerate(table):
-        gains = [
-            own
-            for child, of_child in enumerate(parents)
-            for own in oracle.gains(
-                table, data.y, data.weights, data.n_states, 2, child, of_child.tolist(), 2.0, 2, row
-            )
-        ]
-        np.testing.assert_allclose(scores[0, r], np.sum(gains, axis=0), rtol=1e-5, atol=1e-5)
-
-
-def test_cuts_keep_the_order_and_leave_categories_alone():
-    data = make(300, gaps=0.05)
-    has_gaps = np.array([True, True, True, True, False])
-    cuts = draw_cuts(data, np.array([True, True, False, True, True]), has_gaps, GRAIN, np.random.default_rng(0))
-    codes = cuts.encode(data.codes)
-    assert cuts.n_states[2] == 13  # and the gap
-    for i in (0, 1, 3, 4):
-        merged = cuts.merged[i][:-1].astype(int)
-        assert set(np.diff(merged)) <= {0, 1}
-        assert 2 <= merged[-1] <= 4
-        missing = data.codes[i] == 255
-        assert (codes[i][missing] == (merged[-1] + 1 if has_gaps[i] else 255)).all()
-        np.testing.assert_array_equal(codes[i][~missing], merged[data.codes[i][~missing]])
-
-
-def test_supervised_cuts_lie_where_classes_change():
-    data = make(2000, 2, 2, seed=3)
-    data = replace(data, y=(data.codes[0] >= 5).astype(np.intp))
-    grain = replace(GRAIN, n_cuts=(1, 1), supervised=1.0)
-    cuts = draw_cuts(data, np.ones(2, bool), np.zeros(2, bool), grain, np.random.default_rng(0))
-    assert cuts.merged[0][:-1].tolist() == [0] * 5 + [1] * 7
-
-
-def test_parents_are_those_of_most_information_among_earlier_ones():
-    rng = np.random.default_rng(0)
-    x = rng.integers(0, 4, (500, 4))
-    x[:, 1] = np.where(rng.random(500) < 0.9, x[:, 0], x[:, 1])
-    data = EncodedData.from_codes(x, rng.integers(0, 2, 500))
-    grain = replace(GRAIN, max_features=1.0, max_parents=1)
-    for seed in range(5):
-        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
-        assert parents[1].tolist() == [0] or parents[0].tolist() == [1]
-        assert sum(len(own) for own in parents) == 3  # all but the first of the order have one
-        few = draw_parents(
-            data.codes, data.n_states, data, replace(grain, max_features=0.0), np.random.default_rng(seed)
-        )
-        assert [len(own) for own in few] == [0] * 4
-
-
-def test_what_is_left_out_does_not_know_its_classes():
-    data, fold = make(90), np.arange(90) % 3
-    turned = replace(data, y=np.where(fold == 1, (data.y + 1) % 3, data.y))
-    found = []
-    for own in (data, turned):
-        left = LeftOut.grow(
-            own,
-            fold,
-            [1, 2],
-            lambda part, seed: grow_member(
-                part, np.ones(5, bool), np.zeros(5, bool), GRAIN, seed, smoothing=1.0, min_samples=2
-            ),
-            4,
-            None,
-        )
-        found.append((left.level_scores(np.arange(90)), left.base(np.arange(90))))
-    (scores, base), (turned_scores, turned_base) = found
-    np.testing.assert_array_equal(scores[:, fold == 1], turned_scores[:, fold == 1])
-    np.testing.assert_array_equal(base[fold == 1], turned_base[fold == 1])
-    assert (scores[:, fold == 0] != turned_scores[:, fold == 0]).any()
-
-
-def test_scores_of_levels_features_and_families_add_up_to_the_same():
-    data, rows = make(60), np.arange(60)[::-1]
-    fold = deal_folds(data.y, 3, np.random.default_rng(0))
-    how = {"smoothing": 1.0, "min_samples": 2}
-    ordered, gaps = np.ones(5, bool), np.zeros(5, bool)
-    left = LeftOut.grow(data, fold, [5, 6], lambda part, s: grow_member(part, ordered, gaps, GRAIN, s, **how), 4, 2)
-    weight = np.array([1.0, 0.5, -0.2, 0.3])
-    by_level = np.tensordot(weight, left.level_scores(rows), 1)
-    np.testing.assert_allclose(left.feature_scores(rows, weight).sum(axis=0), by_level)
-    classes = np.tile([2, 0], (60, 1))
-    families = left.family_scores(rows, weight, classes)
-    assert families.shape == (10, 60, 2)
-    np.testing.assert_allclose(families.sum(axis=0) / 2, by_level[:, [2, 0]], rtol=1e-4, atol=1e-4)
-    probabilities = left.level_probabilities(rows)
-    np.testing.assert_allclose(probabilities.sum(axis=2), 1)
-
-
-def test_weights_are_at_the_minimum_and_ridges_pull_them_back():
-    rng = np.random.default_rng(0)
-    scores, base = rng.normal(size=(3, 200, 3)), rng.normal(size=(200, 3))
-    y = (np.tensordot([2.0, 0.0, -1.0], scores, 1) + rng.gumbel(size=(200, 3))).argmax(axis=1)
-    weight, fold = rng.random(200) + 0.5, np.arange(200) % 4
-    start = np.ones(3)
-    found = fit_weights(scores, base, y, weight, start, [10.0, 0.1, 1e-3], fold, max_iter=200)
-    assert found.ridge == 1e-3
-
-    def objective(w):
-        log_p = log_softmax(np.tensordot(w, scores, 1) + base, axis=1)[np.arange(200), y]
-        return -np.average(log_p, weights=weight) + found.ridge / 2 * ((w - start) ** 2).sum()
-
-    for step in 0.05 * np.eye(3):
-        assert objective(found.weights) < min(objective(found.weights + step), objective(found.weights - step))
-    assert found.log_loss < found.start_loss
-    assert found.losses.shape == (200,)
-    assert found.of_folds.shape == (4, 3)
-    stiff = fit_weights(scores, base, y, weight, start, [1e6], fold)
-    np.testing.assert_allclose(stiff.weights, start, atol=1e-4)
-
-
-def test_left_out_losses_are_of_weights_that_have_not_seen_the_rows():
-    rng = np.random.default_rng(1)
-    scores, base, y = rng.normal(size=(2, 90, 2)), np.zeros((90, 2)), rng.integers(0, 2, 90)
-    fold = np.arange(90) % 3
-    found = fit_weights(scores, base, y, np.ones(90), np.ones(2), [0.1], fold)
-    for f in range(3):
-        rows = fold == f
-        total = np.tensordot(found.of_folds[f], scores[:, rows], 1)
-        own = -log_softmax(total, axis=1)[np.arange(rows.sum()), y[rows]]
-        np.testing.assert_allclose(found.losses[rows], own)
-        turned = np.where(rows, 1 - y, y)
-        again = fit_weights(scores, base, turned, np.ones(90), np.ones(2), [0.1], fold)
-        np.testing.assert_array_equal(again.of_folds[f], found.of_folds[f])
-
-
-def test_doubt_grows_with_rows_that_are_surely_wrong():
-    sure = np.full(500, 0.999)
-    doubts = [doubt_of(np.append(sure, np.full(k, 1e-12)), np.ones(500 + k), 2) for k in (0, 1, 5, 20)]
-    assert (np.diff(doubts) > 0).all()
-    assert 1e-3 < doubts[0] < 5e-3  # one row of each kind is assumed
-    assert 0.03 < doubts[3] < 0.12
-    assert DOUBTS[0] < doubts[0]
+from tanlearn.forest.views import Views
+from tanlearn.forest.weighing import Weighed, doubt_of
 
 
 @pytest.mark.parametrize("weights", ["auto", "shared", None])
@@ -204,60 +36,122 @@ def test_average_is_the_mean_of_probabilities_and_weighted_scores_are_added():
         member.add_scores(data.codes, weight, np.zeros(weight.shape, np.intp), scores)
         logs.append(scores[0])
     mean = np.exp(log_softmax(logs, axis=2)).mean(axis=0)
+    np.testing.assert_allclose(average_proba(forest.members, data.codes, forest.weights, forest.log_prior), mean)
     expected = np.log((1 - forest.doubt) * mean + forest.doubt / 3)
     np.testing.assert_allclose(forest.log_scores(data.codes), expected)
-    added = replace(forest, is_average=False)
+    shift = np.array([0.0, 1.0, -np.inf])
+    added = replace(forest, is_average=False, shift=shift)
     total = np.exp(log_softmax(np.sum(logs, axis=0) - 2 * forest.log_prior, axis=1))
-    expected = np.log((1 - forest.doubt) * total + forest.doubt / 3)
+    expected = np.log((1 - forest.doubt) * total + forest.doubt / 3) + shift
     np.testing.assert_allclose(added.log_scores(data.codes), expected)
 
 
-def test_state_is_the_forest():
-    data = make(120, gaps=0.05)
-    forest = learn(data)
-    again = from_state(to_state(forest), data.n_states, 3)
-    np.testing.assert_array_equal(again.log_scores(data.codes), forest.log_scores(data.codes))
+def test_softmax_of_large_scores_is_finite():
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0, 1e4], [-1e4, -1e4, 0.0]])), [[0.5, 0, 0.5], [0, 0, 1]])
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("weights", lambda a: a[0], "at least one member"),
-        ("doubt", lambda a: 1.5, "doubt a share"),
-        ("log_prior", lambda a: a[:-1], "log_prior must have"),
-        ("shift", lambda a: a - np.inf, "a class that is possible"),
-        ("log_prior", lambda a: a - np.inf, "log_prior must be finite"),
-        ("parents", lambda a: a - 5, "parents must be features"),
-        ("sizes", lambda a: -a, "sizes must be numbers from 0"),
-        ("parents", lambda a: a + 9, "parents must be features"),
-        ("root", lambda a: a + 10**6, "root among the contexts"),
-        ("children", lambda a: a[::-1].copy(), "children must increase"),
-        ("children", lambda a: np.where(np.arange(len(a)) < 3, 0, a), "must come after it"),
-        ("classes", lambda a: a + np.uint16(9), "classes must be known"),
-        ("cell_start", lambda a: np.where(np.arange(len(a)) == 1, 0, a), "a cell for each"),
-        ("n_states", lambda a: 0 * a, "features have states"),
-        ("gain", lambda a: a * np.float32(-np.inf), "gain"),
-    ],
-)
-def test_state_that_points_nowhere_is_refused(name, change, message):
-    data = make(60)
-    state = to_state(learn(data, n_members=1))
-    state[name] = change(state[name])
-    with pytest.raises(ValueError, match=message):
-        from_state(state, data.n_states, 3)
+def weighed_by(monkeypatch, found, **settings):
+    """Return a forest of weights that are given, and what they were asked with."""
+    asked = []
+
+    def weigh(*arguments):
+        asked.append(arguments)
+        return found
+
+    monkeypatch.setattr(learning, "weigh", weigh)
+    return learn(make(90, weights=np.arange(1.0, 91)), **settings), asked
 
 
-def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
-    data = make(60)
-    state = to_state(learn(data, n_members=1))
-    n, end = len(state["branch"]), len(state["values"])
-    state["value_start"] = np.r_[0, 2**63 - 1, -(2**63), -(2**62), 0, np.full(n - 4, end)]
-    for name in ("classes", "unseen", "gain"):
-        state["sizes"][0, list(_LISTS).index(name)] = 0
-        state[name] = state[name][:0]
-    state["class_start"], state["cell_start"] = 0 * state["class_start"], 0 * state["cell_start"]
-    with pytest.raises(ValueError, match="value_start must increase"):
-        from_state(state, data.n_states, 3)
+@pytest.mark.parametrize(("weights", "ridge"), [("auto", None), ("shared", 0.25)])
+def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
+    found = Weighed(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, 0.125)
+    forest, asked = weighed_by(monkeypatch, found, weights=weights, ridge=ridge)
+    data = make(90, weights=np.arange(1.0, 91))
+    sums = np.bincount(data.y, data.weights) + 1
+    np.testing.assert_allclose(forest.log_frequency, np.log(sums / sums.sum()))
+    np.testing.assert_allclose(forest.log_prior, 0.3 * np.log(sums / sums.sum()))
+    np.testing.assert_array_equal(forest.weights, found.weights)
+    assert (forest.doubt, forest.is_average, forest.shift.tolist()) == (0.125, False, [0.0] * 3)
+    ((views, *how, _),) = asked
+    assert how == [weights, ridge]
+    assert (views.outer.n_members, len(views.inner)) == (3, 3)
+    scores = np.tile(forest.log_prior, (1, 90, 1))
+    for member, weight in zip(forest.members, found.weights, strict=True):
+        member.add_scores(data.codes, weight, np.zeros((5, 3), np.intp), scores)
+    total = np.exp(log_softmax(scores[0], axis=1))
+    np.testing.assert_allclose(forest.log_scores(data.codes), np.log(0.875 * total + 0.125 / 3))
+
+
+def test_twins_are_grown_by_the_seeds_of_the_members(monkeypatch):
+    _, asked = weighed_by(monkeypatch, Weighed(np.ones((3, 5, 3)), 1.0, 0.5))
+    ((views, *_),) = asked
+    forest, _ = weighed_by(monkeypatch, Weighed(np.ones((3, 5, 3)), 1.0, 0.5))
+    for members in views.outer.members:
+        for twin, member in zip(members, forest.members, strict=True):
+            own, other = twin.tables.parents, member.tables.parents
+            same = [set(own[i][own[i] >= 0]) == set(other[i][other[i] >= 0]) for i in range(5)]
+            assert np.mean(same) >= 0.6  # of the same candidates, of which other rows may choose others
+
+
+@pytest.mark.parametrize("weights", ["auto", None])
+def test_gaps_of_any_row_are_a_value_in_all_twins(monkeypatch, weights):
+    data, grown = make(60), []
+    codes = data.codes.copy()
+    codes[1, 7] = codes[4, 8] = 255
+    grow_member = learning.grow_member
+
+    def grow(part, is_ordered, has_gaps, *how, **more):
+        grown.append((part.n_samples, has_gaps.tolist()))
+        return grow_member(part, is_ordered, has_gaps, *how, **more)
+
+    monkeypatch.setattr(learning, "grow_member", grow)
+    forest = learn(replace(data, codes=codes), n_members=2, weights=weights)
+    assert len(grown) == 2 * (1 + (6 if weights else 3))
+    assert min(n for n, _ in grown) < 60
+    assert {tuple(gaps) for _, gaps in grown} == {(False, True, False, False, True)}
+    assert np.isfinite(forest.log_scores(codes)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", range(3))
+def test_an_average_takes_the_levels_that_left_out_rows_are_best_off_with(monkeypatch, weighted, level):
+    rng, is_light = np.random.default_rng(level), np.arange(90) % 2 == 0
+    data = make(90, weights=np.where(is_light, 0.01, 1.0) if weighted else None)
+    right, gains = np.eye(3)[data.y], 0.3 * rng.normal(size=(3, 5, 3, 90, 3))
+    # Up to a level, gains are right; light rows, and there are as many, want no level at all, and that by far.
+    gains[:, 0, : level + 1] += np.where(is_light & weighted, -9.0, 1.0)[:, np.newaxis] * right
+    gains[:, 0, level + 1 :] -= right
+    outer, asked = Gains(data, gains, np.zeros((90, 3))), []
+
+    def grow_views(*_, **how):
+        asked.append(how)
+        return Views(outer, [], np.arange(90) % 3, rng.permutation(90))
+
+    monkeypatch.setattr(learning, "grow_views", grow_views)
+    forest = learn(data, weights=None)
+    assert [how["is_nested"] for how in asked] == [False]
+    np.testing.assert_array_equal(forest.weights, np.tile(np.arange(3.0) <= level, (3, 5, 1)))
+    own = outer.level_probabilities(np.arange(90))[level, np.arange(90), data.y]
+    assert forest.doubt == doubt_of(own, data.weights, 3)
+    assert forest.is_average
+    assert forest.log_prior is forest.log_frequency
+
+
+def noise(seed, n):
+    """Return rows whose classes no feature knows of."""
+    rng = np.random.default_rng(seed)
+    return EncodedData.from_codes(rng.integers(0, 30, (n, 40)), rng.integers(0, 2, n), n_states=[30] * 40, n_classes=2)
+
+
+@pytest.mark.parametrize(("weights", "bound"), [("auto", 0.75), ("shared", 0.75), (None, 0.8)])
+def test_of_noise_next_to_nothing_is_learnt(weights, bound):
+    losses = []
+    for seed in range(3):
+        train, new = noise(seed, 100), noise(100 + seed, 1000)
+        settings = Settings(n_members=8, weights=weights)
+        forest = learn_forest(train, np.ones(40, bool), settings, np.random.default_rng(50 + seed))
+        losses.append(-forest.log_scores(new.codes)[np.arange(1000), new.y].mean())
+    assert max(losses) < bound
 
 
 def test_columns_of_many_values_take_no_table_of_their_square():
@@ -266,8 +160,21 @@ def test_columns_of_many_values_take_no_table_of_their_square():
     assert np.isfinite(forest.log_scores(data.codes)).all()
 
 
-def test_forest_of_one_feature_and_of_few_rows():
+@pytest.mark.parametrize("n_folds", [2, 6])
+def test_forest_of_one_feature_and_of_few_rows(n_folds):
     data = make(6, 1, 2)
-    forest = learn(data, n_folds=6)
+    forest = learn(data, n_folds=n_folds)
     assert isinstance(forest, Forest)
     assert np.isfinite(forest.log_scores(data.codes)).all()
+
+
+def test_settings_reach_the_members():
+    data = make(100)
+    forest = learn(data, n_members=2, grain=replace(GRAIN, max_parents=1, n_cuts=(2, 2)), weights=None)
+    assert [member.tables.n_levels for member in forest.members] == [2, 2]
+    assert forest.members[0].cuts.n_states.max() == 12  # feature 2 has no order
+    assert np.delete(forest.members[0].cuts.n_states, 2).max() <= 3
+    sizes = [sum(len(m.tables.gain) for m in learn(data, min_samples=least).members) for least in (2, 20)]
+    assert sizes[1] < sizes[0]
+    smooth = learn(data, smoothing=1e6, weights=None)
+    assert np.ptp(smooth.log_scores(data.codes), axis=0).max() < 0.1

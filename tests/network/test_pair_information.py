@@ -102,3 +102,24 @@ def test_tiles_hold_as_many_sets_as_the_cache(monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 1)  # a tile at a time: 512 / 4 words
     blocks = [information.shape for _, information in pair_information(data, np.arange(600), np.zeros(600, bool))]
     assert [rows for rows, _ in blocks] == [127, 128, 128, 128, 89]
+
+
+@pytest.mark.parametrize("weights", [None, "integer", "real"])
+def test_a_wide_feature_is_visited_value_by_value(weights):
+    data = random_data(4, 7, 60, 3, weights, most=4)
+    wide = np.random.default_rng(0).integers(0, 20_000, 60)
+    wide[:40] = wide[20]
+    codes = np.append(np.where(data.codes == 255, 65535, data.codes.astype(int)), [wide], axis=0).astype(np.uint16)
+    codes[7, :5] = 65535
+    n_states, others = np.append(data.n_states, 20_000), np.array([5, 1, 3])
+    found = module.visited_information(codes, n_states, data.y, data.weights, 3, 7, others)
+    X = np.where(codes == 65535, -1, codes.astype(int)).T
+    X[:, 7] = np.unique(X[:, 7], return_inverse=True)[1] - 1  # -1 is the first: values that occur say the same
+    n_seen = np.append(data.n_states, X[:, 7].max() + 1)
+    for own, j in zip(found, others, strict=True):
+        first = naive.offsets([7], [[j]], n_seen, 3)[0]
+        table = naive.count_cells(X, data.y, data.weights, [7], [[j]], n_seen, 3)[first:]
+        table = table.reshape(n_seen[7], n_seen[j], 3)
+        assert own == pytest.approx(naive.conditional_mutual_information(table), abs=1e-13)
+    assert found.max() > 0.1
+    assert module.visited_information(codes, n_states, data.y, data.weights, 3, 7, others[:0]).tolist() == []
