@@ -88,6 +88,19 @@ def test_the_ridge_is_the_oracle_s_choice(monkeypatch, seed, truth):
     assert found.log_loss == pytest.approx(min(losses), abs=1e-5)
 
 
+def test_weaker_ridges_are_not_tried_once_one_is_worse(monkeypatch):
+    problem, tried = draw(0, truth=(2.0,)), []
+
+    def minimize(self, first, start, ridge, max_iter):
+        tried.append(ridge)
+        return np.array([{1.0: 1.0, 0.1: 0.999, 0.01: -3.0, 1e-3: 2.0}[ridge]])  # the last would be the best
+
+    monkeypatch.setattr(Problem, "minimize", minimize)
+    found = fit_weights(problem, divide(problem, 2), np.zeros(1), [np.zeros(1)] * 2, [1.0, 0.1, 0.01, 1e-3])
+    assert found.ridge == 1.0
+    assert tried == [1.0, 1.0, 0.1, 0.1, 0.01, 0.01, 1.0]
+
+
 def test_weights_stay_where_left_out_rows_like_them_best():
     problem = draw(3, 40, [1.0] * 8)
     start = np.ones(8)

@@ -1,12 +1,15 @@
 """Levels, features and families are weighed as the oracle does, by views that are made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles import weighing as oracle
-from support.forests import draw_views
+from support.forests import Gains, draw_views
 
 from tanlearn.forest import ridge as ridge_module
 from tanlearn.forest import weighing as module
+from tanlearn.forest.views import Views
 from tanlearn.forest.weighing import DOUBTS, doubt_of, first_rows, weigh
 
 
@@ -81,6 +84,29 @@ def test_of_many_rows_the_first_are_weighed_by(monkeypatch):
     check(weigh(views, "auto", None, told.append), told, expected_of(views, "auto", None, 60, 100))
     assert first_rows(views.rows, 18).tolist() == views.rows[:100].tolist()
     assert first_rows(views.rows, 10**9).tolist() == views.rows[:1].tolist()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_row_of_weight_two_is_two_rows(seed):
+    views = draw_views(seed, n=120)
+    outer, fold = views.outer, views.fold
+    is_heavy = outer.data.weights > 0.2
+    weighted = replace(outer.data, sample_weight=1.0 + is_heavy)
+    rows = np.repeat(np.arange(120), 1 + is_heavy)
+    repeated = replace(outer.data.take(rows), sample_weight=None)
+
+    def some(view, data, own):
+        return Gains(data, view.gains[:, :, :, own], view.log_prior[own])
+
+    found = []
+    for data, own in ((weighted, np.arange(120)), (repeated, rows)):
+        inner, order = [some(view, data, own) for view in views.inner], np.random.default_rng(1).permutation(len(own))
+        twins = Views(some(outer, data, own), inner, fold[own], order)
+        found.append(weigh(twins, "auto", None, lambda message: None))
+    np.testing.assert_allclose(found[0].weights, found[1].weights, atol=1e-3)
+    assert found[0].of_prior == pytest.approx(found[1].of_prior, abs=1e-3)
+    unweighted = weigh(views, "auto", None, lambda message: None)
+    assert np.abs(found[0].weights - unweighted.weights).max() > 0.01
 
 
 def test_what_is_told():
