@@ -141,6 +141,9 @@ def test_candidates_are_as_many_as_asked(monkeypatch):
         grain = replace(GRAIN, max_candidates=max_candidates, max_parents=99)
         parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
         assert sorted(len(own) for own in parents) == [min((i + 1) // 2, most) for i in range(30)]
+        grain = replace(grain, min_candidates=4)
+        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
+        assert sorted(len(own) for own in parents) == [min(i, max((i + 1) // 2, 4), most) for i in range(30)]
 
 
 @pytest.mark.parametrize("weights", [None, "integer", "real"])

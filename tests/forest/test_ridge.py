@@ -104,10 +104,13 @@ def test_weaker_ridges_are_not_tried_once_one_is_worse(monkeypatch):
 def test_weights_stay_where_left_out_rows_like_them_best():
     problem = draw(3, 40, [1.0] * 8)
     start = np.ones(8)
-    found = fit_weights(problem, divide(problem, 2), start, [start, start], [1e-5])
+    found = fit_weights(problem, divide(problem, 2), start, [start, start], [1e-4, 1e-5])
     assert found.ridge == np.inf
     assert found.log_loss == found.start_loss
     assert [own.tolist() for own in (found.weights, *found.of_parts)] == [[1.0] * 8] * 3
+    alone = fit_weights(problem, divide(problem, 2), start, [start, start], [1e-5])
+    assert alone.ridge == 1e-5  # there is nothing to choose
+    assert alone.log_loss > alone.start_loss
 
 
 def test_left_out_losses_are_of_weights_that_have_not_seen_the_rows():

@@ -31,7 +31,7 @@ def test_state_is_the_forest():
         ("classes", lambda a: a + np.uint16(9), "classes must be known"),
         ("cell_start", lambda a: np.where(np.arange(len(a)) == 1, 0, a), "a cell for each"),
         ("n_states", lambda a: 0 * a, "features have states"),
-        ("gain", lambda a: a * np.float32(-np.inf), "gain"),
+        ("gain", lambda a: np.full_like(a, -np.inf), "gain"),
     ],
 )
 def test_state_that_points_nowhere_is_refused(name, change, message):

@@ -68,16 +68,16 @@ def test_cuts_are_made_where_they_take_most_away_first(seed):
 
 
 def cuts_at_quantiles(x, n_values, weight, quantiles):
-    """Return after which values rows of a share of the weight have passed, but for the last."""
+    """Return after which values rows of a share of the weight have passed, of those that have no last value."""
     found = set()
-    rows = sorted((v, w) for v, w in zip(x.tolist(), weight.tolist(), strict=True) if v < n_values)
+    rows = sorted((v, w) for v, w in zip(x.tolist(), weight.tolist(), strict=True) if v < n_values - 1)
     total = sum(w for _, w in rows)
-    for q in quantiles:
+    for q in quantiles if rows else ():
         passed = 0
         for v, w in rows:
             passed += w
             if passed >= q * total:
-                found |= {v} - {n_values - 1}
+                found.add(v)
                 break
     return found
 
@@ -98,8 +98,11 @@ def test_a_quantile_that_many_rows_share_makes_one_cut():
     x, is_cut = np.array([0] * 3 + [1] * 94 + [3] * 3, np.uint8), np.zeros(9, np.bool_)
     quantile_cuts(x, 9, np.ones(100), np.array([0.02, 0.03, 0.1, 0.5, 0.97]), np.zeros(9), is_cut)
     assert np.flatnonzero(is_cut).tolist() == [0, 1]
-    quantile_cuts(x, 4, np.ones(100), np.array([0.98]), np.zeros(4), is_cut[:4])  # after the last value comes none
-    assert np.flatnonzero(is_cut).tolist() == [0, 1]
+    is_cut[:] = False
+    quantile_cuts(x, 4, np.ones(100), np.array([1.0]), np.zeros(4), is_cut[:4])  # after the last value comes none
+    assert np.flatnonzero(is_cut).tolist() == [1]
+    quantile_cuts(np.full(5, 3, np.uint8), 4, np.ones(5), np.array([0.5]), np.zeros(4), is_cut[:4])
+    assert np.flatnonzero(is_cut).tolist() == [1]  # no more: all have the last
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -37,7 +37,7 @@ def fit(problem, start, ridge):
 
 
 def choose(whole, parts, start, starts, ridges):
-    """Fit with the ridge of the least left-out loss, infinite where none is below that of the starts.
+    """Fit with the ridge of the least left-out loss, infinite where none is below that of the starts; one is kept.
 
     Weaker ridges than one that is 1 % worse than the best are not tried. Returns weights, those of the parts, their
     log-probabilities of what is left out, the ridge, and the losses by ridge.
@@ -51,6 +51,8 @@ def choose(whole, parts, start, starts, ridges):
         tried.append((ridge, None, fitted))
         if losses[-1] > 1.01 * min(losses):
             break
+    if len(ridges) == 1:
+        tried, losses = tried[1:], losses[1:]
     ridge, weights, fitted = tried[int(np.argmin(losses))]
     weights = fit(whole, start, ridge) if weights is None else weights
     return weights, fitted, [log_p(own, at) for own, at in zip(outside, fitted, strict=True)], ridge, losses
@@ -139,5 +141,5 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_rivals, doubts, n
 def closeness(losses):
     """How little would have changed which loss is the least, or whether the search ended there."""
     to_end = [abs(own - 1.01 * min(losses[: k + 1])) for k, own in enumerate(losses) if k]
-    first, second = sorted(losses)[:2]
-    return min(second - first, *to_end)
+    first, second = sorted([*losses, np.inf])[:2]
+    return min([second - first, *to_end])

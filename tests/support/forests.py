@@ -10,7 +10,7 @@ from tanlearn.forest.drawing import Grain
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.views import Views
 
-GRAIN = Grain(n_cuts=(2, 4), max_parents=3)
+GRAIN = Grain(n_cuts=(2, 4), max_parents=3, min_candidates=0)
 
 
 def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
