@@ -160,6 +160,33 @@ class LeftOut:
         self._by_blocks(rows, score)
         return out
 
+    def total_scores(self, rows: IntArray, weights: FloatArray) -> FloatArray:
+        """Return the weighted gains of all families of all members.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), intp
+            Row numbers.
+        weights : ndarray of shape (n_members, n_features, n_levels)
+            Of every level of every family.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        slot = np.zeros(weights.shape[1:], np.intp)
+        out = np.empty((len(rows), self.data.n_classes))
+
+        def score(members: list[Member], places: IntArray) -> None:
+            codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
+            scores = np.zeros((1, len(places), self.data.n_classes))
+            for member, weight in zip(members, weights, strict=True):
+                _add(member, codes, weight, slot, scores)
+            out[places] = scores[0]
+
+        self._by_blocks(rows, score)
+        return out
+
     def _scores(self, rows: IntArray, weight: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
         """Return sums over members."""
         out = np.empty((n_slots, len(rows), self.data.n_classes))

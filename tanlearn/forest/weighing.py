@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.forest.forest import softmax
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 from tanlearn.forest.views import Views
@@ -89,8 +90,11 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
     rows = first_rows(views.rows, d * n_classes)
     whole, parts = views.problems(of_features, rows)
     ridges = FEATURE_RIDGES if ridge is None else (ridge,)
-    found = features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
+    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
     say(_told("features", features))
+    outside = [own for _, own in parts]
+    p = [np.exp(log_p[np.arange(len(own.y)), own.y]) for own, log_p in zip(outside, features.log_p, strict=True)]
+    judged = np.concatenate(p), np.concatenate([own.sample_weight for own in outside])
     weights: AnyArray = np.tile(features.weights / n_members, n_members)
     if kind != "shared":
         rows = first_rows(rows, n_members * d * min(N_RIVALS, n_classes))
@@ -108,8 +112,9 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
         families = fit_weights(of_families_whole, of_parts, weights, starts, ridges)
         say(_told("families", families))
         if np.isfinite(families.ridge):
-            weights, parts, found = families.weights, of_parts, families
-    doubt = _doubt([outside for _, outside in parts], found.log_p, n_classes)
+            weights = families.weights
+            judged = _judged(views, rows[:LEVEL_ROWS], level_of, families.of_parts)
+    doubt = doubt_of(*judged, n_classes)
     say(f"doubt {doubt:.2g}")
     return Weighed(weights.reshape(n_members, d, 1) * levels.weights[:-1], float(levels.weights[-1]), doubt)
 
@@ -123,10 +128,21 @@ def _rivals(problem: Problem, weights: FloatArray, rows: IntArray, n_samples: in
     return rivals
 
 
-def _doubt(problems: list[Problem], log_p: list[FloatArray], n_classes: int) -> float:
-    """Return the doubt that probabilities of left-out rows leave."""
-    p = [np.exp(found[np.arange(len(own.y)), own.y]) for own, found in zip(problems, log_p, strict=True)]
-    return doubt_of(np.concatenate(p), np.concatenate([own.sample_weight for own in problems]), n_classes)
+def _judged(
+    views: Views, rows: IntArray, level_of: list[FloatArray], family_of: list[FloatArray]
+) -> tuple[FloatArray, AnyArray]:
+    """Return the probabilities of the classes of rows, by weights that have not seen them, and the weights of the rows.
+
+    Among rivals alone, a class would seem likelier than it is among all.
+    """
+    left_out, data, fold = views.outer, views.outer.data, views.fold[rows]
+    p = np.empty(len(rows))
+    for f, of_families in enumerate(family_of):
+        own, of_levels = rows[fold == f], level_of[f if views.inner else -1]
+        weights = of_families.reshape(left_out.n_members, data.n_features, 1) * of_levels[:-1]
+        scores = softmax(left_out.total_scores(own, weights) + of_levels[-1] * left_out.base(own))
+        p[fold == f] = scores[np.arange(len(own)), data.y[own]]
+    return p, data.weights[rows]
 
 
 def _told(what: str, found: Fitted) -> str:

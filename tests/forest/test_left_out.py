@@ -67,6 +67,8 @@ def test_scores_are_sums_of_the_gains_of_members_that_have_not_seen_the_row(left
     assert families.dtype == np.float32
     expected = np.take_along_axis(by_family.reshape(10, len(ROWS), 3), classes[np.newaxis], axis=2)
     np.testing.assert_allclose(families, expected, **close)
+    weights = np.random.default_rng(2).normal(size=gains.shape[:3])
+    np.testing.assert_allclose(left.total_scores(ROWS, weights), np.tensordot(weights, gains, 3), **close)
     up_to = np.cumsum(gains.sum(axis=1), axis=1) + left.base(ROWS)
     np.testing.assert_allclose(left.level_probabilities(ROWS), softmax(up_to, axis=3).mean(axis=0), **close)
 

@@ -104,7 +104,7 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_rivals, doubts, n
 
     whole, parts = pair_up(of_features, rows)
     features = choose(whole, parts, np.ones(d), [np.ones(d)] * n_folds, ridges[1])
-    weights, chosen, found = np.tile(features[0] / n_members, (n_members, 1)), parts, features
+    weights = np.tile(features[0] / n_members, (n_members, 1))
     stages = [levels, features]
     if kind != "shared":
         likeliest = np.argsort(-log_p(whole, features[0]), axis=1, kind="stable")
@@ -124,11 +124,20 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_rivals, doubts, n
         of_whole, of_parts = pair_up(of_families, rows[:n_family_rows])
         families = choose(of_whole, of_parts, weights.ravel(), starts, ridges[2])
         stages.append(families)
-        if np.isfinite(families[3]):
-            weights, chosen, found = families[0].reshape(n_members, d), of_parts, families
-    outside = [own for _, own in chosen]
-    p = [np.exp(logs[np.arange(len(own[2])), own[2]]) for own, logs in zip(outside, found[2], strict=True)]
-    share, scores = doubt(np.concatenate(p), np.concatenate([own[3] for own in outside]), n_classes, doubts)
+    outside = [own for _, own in parts]
+    p = [np.exp(logs[np.arange(len(own[2])), own[2]]) for own, logs in zip(outside, features[2], strict=True)]
+    p, own_weight = np.concatenate(p), np.concatenate([own[3] for own in outside])
+    if len(stages) == 3 and np.isfinite(families[3]):  # among all classes, of the first rows
+        weights, judges = families[0].reshape(n_members, d), rows[:n_family_rows][:n_level_rows]
+        p, own_weight = [], weight[judges]
+        for r in judges.tolist():
+            f = fold[r]
+            at = np.array([r])
+            scores = weighted(outer, f if inner else n_folds, at).reshape(n_members * d, n_classes)
+            scores = families[1][f] @ scores + level_of[f if inner else n_folds][-1] * outer[1][r]
+            p.append(np.exp(log_softmax(scores))[y[r]])
+        p = np.array(p)
+    share, scores = doubt(p, own_weight, n_classes, doubts)
     return {
         "weights": weights[:, :, np.newaxis] * levels[0][:-1],
         "of_prior": levels[0][-1],

@@ -64,6 +64,9 @@ class Gains:
         )
         return np.take_along_axis(found, classes[np.newaxis], axis=2).astype(np.float32)
 
+    def total_scores(self, rows, weights):
+        return np.tensordot(weights, self.gains[:, :, :, rows], 3)
+
 
 def draw_views(seed, *, n=150, n_members=2, d=3, n_levels=3, n_classes=3, n_folds=3, is_nested=True, signal=1.0):
     """Return views of random numbers, whose levels, features and families say more or less of the classes.
