@@ -212,9 +212,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
                 f"identifier or a quantity: drop or merge rare classes, or cut the quantity into intervals."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
-        grain = Grain(
-            n_cuts=self._read_n_cuts(), max_features=float(self.max_features), max_parents=int(self.max_parents)
-        )
+        grain = Grain(n_cuts=self._read_n_cuts(), max_parents=int(self.max_parents))
+        if not isinstance(self.max_features, str):
+            grain = replace(grain, max_features=float(self.max_features), min_candidates=0)
         self._check_smoothing(data, 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1))
         least = max(_LEAST_SAMPLES, data.n_samples // _MOST_CONTEXTS)
         settings = Settings(

@@ -322,3 +322,17 @@ def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, m
     with pytest.raises(KeyboardInterrupt):
         small().fit_encoded(data)
     assert asked == [least]
+
+
+def test_candidates_are_a_share_of_earlier_features_or_by_default_at_least_four():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 5)), rng.integers(0, 2, 60)
+
+    def most_parents(**parameters):
+        tables = small(n_estimators=1, weights=None, **parameters).fit(X, y).forest_.members[0].tables
+        return sorted((tables.parents >= 0).sum(axis=1).tolist())
+
+    assert most_parents() == [0, 1, 2, 3, 4]
+    assert most_parents(max_features=0.5) == [0, 1, 1, 2, 2]
+    assert most_parents(max_features=0) == [0] * 5
+    assert most_parents(max_parents=2) == [0, 1, 2, 2, 2]
