@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tanlearn._threads import in_blocks
+from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray
 from tanlearn.forest.member import Member
 from tanlearn.kernels.mathematics import exp_all, log_all
 
 __all__ = ["Forest", "average_proba", "softmax"]
 
-#: Rows a block: their scores and codes stay in the second-level cache while all members go through them.
-_BLOCK = 512
+#: Rows a block at least and at most: a family's contexts stay in the cache while rows go through them (4,000 rows of
+#: letter: 190 ms by 512, 118 by 4,096), but every thread should have some.
+_FEWEST, _MOST = 512, 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,8 @@ class Forest:
             log_all(p.ravel(), p.ravel())
             out[first:last] = p + self.shift
 
-        in_blocks(score, n_rows, _BLOCK, n_jobs)
+        share = -(-n_rows // number_of_threads(n_jobs))
+        in_blocks(score, n_rows, min(max(share, _FEWEST), _MOST), n_jobs)
         return out
 
 

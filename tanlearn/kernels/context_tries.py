@@ -208,7 +208,7 @@ def add_context_scores(  # type: ignore[no-untyped-def]
     or on a context that was not seen, is left out. root, child (F,) and parents (F, k), -1 for none, are of the
     families; weight and slot (F, k + 1): of every level of every family, its weight and where its gain goes.
     """
-    n, n_levels = codes.shape[1], parents.shape[1] + 1
+    n, n_levels, n_classes = codes.shape[1], parents.shape[1] + 1, scores.shape[2]
     for f in range(root.shape[0]):
         x = codes[child[f]]
         n_values = n_states[child[f]]
@@ -216,13 +216,17 @@ def add_context_scores(  # type: ignore[no-untyped-def]
             if x[r] >= n_values:
                 continue
             node, is_seen = root[f], True
-            for level in range(n_levels):
-                if level > 0:
-                    if parents[f, level - 1] < 0:
-                        break
-                    value = codes[parents[f, level - 1], r]
-                    end = known.children[node + 1]
-                    node = find(known.branch, known.children[node], end, value)
+            out, w, cell = scores[slot[f, 0], r], weight[f, 0], known.cell_start[node] + x[r] * n_classes
+            for c in range(n_classes):  # without parents, all values and classes are there
+                out[c] += w * gain[cell + c]
+            for level in range(1, n_levels):
+                if parents[f, level - 1] < 0:
+                    break
+                value = codes[parents[f, level - 1], r]
+                first, end = known.children[node], known.children[node + 1]
+                node = first + value  # if all values below occur, too
+                if node >= end or known.branch[node] != value:
+                    node = find(known.branch, first, end, value)
                     if node == end or known.branch[node] != value:
                         break
                 out, w = scores[slot[f, level], r], weight[f, level]

@@ -51,10 +51,10 @@ def gains_of(left, rows):
     return out
 
 
-@pytest.mark.parametrize("block", [256, 7])
+@pytest.mark.parametrize("room", [2**18, 100])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_scores_are_sums_of_the_gains_of_members_that_have_not_seen_the_row(left, monkeypatch, block, n_jobs):
-    monkeypatch.setattr(module, "_BLOCK", block)
+def test_scores_are_sums_of_the_gains_of_members_that_have_not_seen_the_row(left, monkeypatch, room, n_jobs):
+    monkeypatch.setattr(module, "_ROOM", room)
     left = replace(left, n_jobs=n_jobs)
     gains, close = gains_of(left, ROWS), {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_array_equal(left.base(ROWS), left.log_prior[left.fold[ROWS]])
