@@ -21,7 +21,8 @@ import pytest
 import tanlearn
 import tanlearn.baselines
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PACKAGES = (tanlearn, tanlearn.baselines)
 
@@ -124,18 +125,20 @@ def test_docstring_examples_run(name, tmp_path, monkeypatch):
     assert doctest.testmod(importlib.import_module(name), optionflags=FLAGS).failed == 0
 
 
-def test_readme_examples_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_pages_run(page, tmp_path, monkeypatch):
     # A closing fence would count as expected output, so fences are blanked; the line numbers stay.
-    text = re.sub(r"^```.*$", "", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     monkeypatch.chdir(tmp_path)
-    Path("README.md").write_text(text, encoding="utf-8")
-    results = doctest.testfile("README.md", module_relative=False, optionflags=FLAGS, encoding="utf-8")
+    Path(page.name).write_text(text, encoding="utf-8")
+    results = doctest.testfile(page.name, module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert results.attempted > 0
     assert results.failed == 0
 
 
-def test_python_blocks_of_the_readme_are_examples_that_run():
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_of_pages_are_examples_that_run(page):
+    text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     assert [block for block in blocks if not block.startswith(">>> ")] == []
 
