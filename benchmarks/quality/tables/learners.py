@@ -66,7 +66,9 @@ def own(name, title=None, **settings):
     entry = REGISTRY[name]
 
     def make(table, seed, jobs):
-        return entry.make(random_state=seed, n_jobs=jobs, encoder=table.encoder).set_params(**settings)
+        # The forest merges neighbouring values: like the peers, it is told that those of published parts are numbers.
+        encoder = None if name == FOREST else table.encoder
+        return entry.make(random_state=seed, n_jobs=jobs, encoder=encoder).set_params(**settings)
 
     return Learner(title or name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
 
