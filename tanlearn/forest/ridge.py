@@ -42,8 +42,8 @@ class Problem:
 
         Parameters
         ----------
-        rows : ndarray
-            Row numbers, or a mask.
+        rows : ndarray of shape (n_rows,), bool
+            Which ones.
 
         Returns
         -------
