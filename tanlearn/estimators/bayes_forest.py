@@ -92,8 +92,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     random_state : int, RandomState, Generator or None, default=None
         Where members and folds are drawn from.
     warm_start : bool, default=False
-        Keep the members of the fit before, if rows and parameters are the same, and grow only what ``n_estimators`` is
-        more: the forest is the one that is grown at once, if ``random_state`` is a number. Weights are found anew.
+        Keep the members of the fit before, if rows and how members are grown are the same, and grow only what
+        ``n_estimators`` is more; another ``random_state`` is for the new ones. If it is the same number, the forest is
+        the one that is grown at once. Weights are found anew.
     verbose : int, default=0
         With 1, what left-out rows say of every set of weights is printed.
 
@@ -206,6 +207,8 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the forest, and weigh it."""
+        if (data.weights == 0).any():  # rows of no weight are no rows of a context, of a fold, and no gaps
+            data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
             raise ValueError(
                 f"a forest tells at most {_MOST_CLASSES:,} classes apart, got {data.n_classes:,}. y looks like an "
@@ -235,7 +238,7 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     def _read_n_cuts(self) -> tuple[int, int]:
         """Return the fewest and most cuts."""
         given = self.n_cuts
-        pair: list[Any] = [given, given] if isinstance(given, Integral) else list(given)
+        pair: list[Any] = [given, given] if np.ndim(given) == 0 else list(given)
         whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
         if not whole or not 1 <= pair[0] <= pair[1]:
             raise ValueError(

@@ -12,10 +12,8 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.kernels.context_tries import Contexts, Parts, add_context_scores, grow_contexts, smooth_contexts
 from tanlearn.kernels.mathematics import log_all
 
-__all__ = ["NO_VALUE", "ContextTables"]
+__all__ = ["ContextTables"]
 
-#: What a context without parents has in place of the value that others are split by.
-NO_VALUE = 2**16 - 1
 #: Samples of all levels of all families that are split side by side: 64 MiB of numbers.
 _ROOM = 2**24
 
@@ -171,7 +169,7 @@ def _grow(
     seen = np.zeros(n_classes, np.bool_), np.zeros(most_values, np.bool_)
     count, root = np.empty(most_values, np.intp), np.empty(n_families, np.intp)
     rows = codes, n_states, y, child, np.ascontiguousarray(parents)
-    n = grow_contexts(*rows, min_samples, NO_VALUE, parts, *seen, count, own, root)
+    n = grow_contexts(*rows, min_samples, parts, *seen, count, own, root)
     own = Contexts(  # copies, as what there was room for is much more
         own.children[: n + 1].copy(),
         own.branch[:n].copy(),

@@ -138,8 +138,10 @@ def grow_forest(
     Grown
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
-    rows = (zlib.crc32(np.ascontiguousarray(own).data) for own in (data.codes, data.y, data.weights, is_ordered))
-    origin = settings.grain, settings.smoothing, settings.min_samples, data.codes.shape, *rows
+    arrays = data.codes, data.y, data.weights, is_ordered, data.n_states
+    rows = [zlib.crc32(np.ascontiguousarray(own).data) for own in arrays]
+    shape = data.codes.shape, data.codes.dtype.str, data.n_classes
+    origin = settings.grain, settings.smoothing, settings.min_samples, *shape, *rows
     members: list[Member] = []
     if before is not None and before.origin == origin:
         members = before.members[: settings.n_members]

@@ -181,7 +181,10 @@ def _check_tables(tables: ContextTables, n_classes: int) -> None:
         raise ValueError("every context must have a cell for each of its classes and values.")
     if (own.classes >= n_classes).any() or (tables.n_states < 1).any():
         raise ValueError("classes must be known, and features have states.")
-    if len(tables.root) != d or (tables.root < 0).any() or (tables.root >= n_contexts).any():
-        raise ValueError("every family must have a root among the contexts.")
+    root = tables.root
+    if len(root) != d or root[0] != 0 or (np.diff(root) <= 0).any() or root[-1] >= n_contexts:
+        raise ValueError("every family must have a root among the contexts, one after the other.")
+    if (np.diff(own.class_start)[root] != n_classes).any() or (np.diff(own.value_start)[root] != tables.n_states).any():
+        raise ValueError("every root must have all classes and all values.")
     for name, values in (("gain", tables.gain), ("unseen", tables.unseen)):
         _check_finite(values, name)

@@ -14,8 +14,8 @@ nothing there. Contexts form a trie: those that a context is split into have num
 # codes from the number of a feature's values on are missing
 # level (N,); origin (N,): the context that each is part of; the samples of context g are
 # samples[level[g], begin[g]:end[g]], samples (k + 1, S)
-# those that context g is split into are children[g]:children[g + 1], branch (N,) the values that they are split by;
-# that of a root is no value, as the last context of the family before has it in its range
+# those that context g is split into are children[g]:children[g + 1], up to the next family's root for the last of a
+# family; branch (N,): the values that they are split by, 0 of a root
 # of every context: its classes at class_start, its child's values at value_start, both ascending; at cell_start its
 # cells [value][class]
 
@@ -110,7 +110,7 @@ def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-
 
 @kernel
 def grow_contexts(  # type: ignore[no-untyped-def]
-    codes, n_states, y, child, parents, least, no_value, parts, has_class, has_value, count, own, root
+    codes, n_states, y, child, parents, least, parts, has_class, has_value, count, own, root
 ):
     """Split the samples of families by their parents, one after the other; return the number of contexts.
 
@@ -120,7 +120,7 @@ def grow_contexts(  # type: ignore[no-untyped-def]
     own.class_start[0] = own.value_start[0] = own.cell_start[0] = 0
     for f in range(child.shape[0]):
         g, x, n_values = n_contexts, codes[child[f]], n_states[child[f]]
-        root[f], own.branch[g] = g, no_value
+        root[f], own.branch[g] = g, 0
         parts.level[g], parts.origin[g], parts.begin[g] = 0, g, used
         for r in range(x.shape[0]):
             if x[r] < n_values:
@@ -212,6 +212,7 @@ def add_context_scores(  # type: ignore[no-untyped-def]
     for f in range(root.shape[0]):
         x = codes[child[f]]
         n_values = n_states[child[f]]
+        stop = root[f + 1] if f + 1 < root.shape[0] else known.branch.shape[0]
         for r in range(n):
             if x[r] >= n_values:
                 continue
@@ -223,7 +224,7 @@ def add_context_scores(  # type: ignore[no-untyped-def]
                 if parents[f, level - 1] < 0:
                     break
                 value = codes[parents[f, level - 1], r]
-                first, end = known.children[node], known.children[node + 1]
+                first, end = known.children[node], min(known.children[node + 1], stop)
                 node = first + value  # if all values below occur, too
                 if node >= end or known.branch[node] != value:
                     node = find(known.branch, first, end, value)

@@ -336,3 +336,28 @@ def test_candidates_are_a_share_of_earlier_features_or_by_default_at_least_four(
     assert most_parents(max_features=0.5) == [0, 1, 1, 2, 2]
     assert most_parents(max_features=0) == [0] * 5
     assert most_parents(max_parents=2) == [0, 1, 2, 2, 2]
+
+
+def test_warm_start_regrows_where_values_or_classes_are_others():
+    rng = np.random.default_rng(0)
+    codes, y = rng.integers(0, 3, (60, 3)), rng.integers(0, 2, 60)
+    model = small(warm_start=True, n_estimators=2).fit_encoded(EncodedData.from_codes(codes, y))
+    first = model.forest_.members[0]
+    for more in ({"n_classes": 3}, {"n_states": [9, 9, 9]}, {"n_states": [300, 3, 3]}, {"is_ordered": True}):
+        data = EncodedData.from_codes(codes, y, **more)
+        kept = model.fit_encoded(data).forest_
+        assert kept.members[0] is not first
+        fresh = small(n_estimators=2).fit_encoded(data).forest_
+        np.testing.assert_array_equal(kept.log_scores(data.codes), fresh.log_scores(data.codes))
+        first = kept.members[0]
+
+
+def test_rows_of_no_weight_are_none():
+    rng = np.random.default_rng(0)
+    codes, y, weight = rng.integers(0, 3, (60, 3)), rng.integers(0, 2, 60), np.repeat([1, 0], [40, 20])
+    models = [
+        small(n_estimators=2).fit_encoded(EncodedData.from_codes(codes, own, sample_weight=weight, n_classes=2))
+        for own in (y, np.where(weight == 0, 1 - y, y))
+    ]
+    scores = [model.forest_.log_scores(EncodedData.from_codes(codes, y).codes) for model in models]
+    np.testing.assert_array_equal(*scores)

@@ -7,7 +7,7 @@ from support.forests import make
 
 from tanlearn import EncodedData
 from tanlearn.forest import contexts as module
-from tanlearn.forest.contexts import NO_VALUE, ContextTables
+from tanlearn.forest.contexts import ContextTables
 
 
 def grow(data, parents, **how):
@@ -57,7 +57,18 @@ def test_the_last_context_of_a_family_does_not_run_into_the_next(seed):
     data, parents = small_contexts(seed)
     tables = grow(data, parents, min_samples=12)
     np.testing.assert_allclose(scores_of(tables, data), expected_of(data, parents, 1.0, 12), rtol=1e-5, atol=1e-5)
-    assert np.flatnonzero(tables.contexts.branch == NO_VALUE).tolist() == tables.root.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_missing_parent_of_many_values_ends_the_levels_of_its_family(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.c_[rng.integers(0, 3, (80, 3)), np.arange(80) % 300, np.arange(80) + 220]
+    codes[rng.random(codes.shape) < 0.1] = -1
+    data = EncodedData.from_codes(codes, rng.integers(0, 2, 80), n_states=[3, 3, 3, 300, 300], n_classes=2)
+    assert data.codes.dtype == np.uint16
+    parents = [[3, 1, 2], [4, 0, 2], [3, 4, 0], [0, 4, 1], [3, 0, 1]]  # identifiers first: roots are all there is
+    tables = grow(data, parents, min_samples=12)
+    np.testing.assert_allclose(scores_of(tables, data), expected_of(data, parents, 1.0, 12), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_families", [0, 1, 2, 3])

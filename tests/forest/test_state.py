@@ -31,6 +31,9 @@ def test_state_is_the_forest():
         ("classes", lambda a: a + np.uint16(9), "classes must be known"),
         ("cell_start", lambda a: np.where(np.arange(len(a)) == 1, 0, a), "a cell for each"),
         ("n_states", lambda a: 0 * a, "features have states"),
+        ("n_states", lambda a: a + 65_000, "all classes and all values"),
+        ("root", lambda a: np.append(a[:-1], a[-1] + 1), "every (family|root) must have"),
+        ("root", lambda a: np.append(a[1], a[1:]), "one after the other"),
         ("gain", lambda a: np.full_like(a, -np.inf), "gain"),
     ],
 )

@@ -157,18 +157,19 @@ def figures(outcomes, found, digits):
 def introduction(lines, outcomes):
     """Return how figures were made, and what they mean."""
     jobs = " or ".join(str(n) for n in sorted({line["jobs"] for line in lines}))
+    seeds = " and ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))
     made = f"""Made by `python -m benchmarks.quality.tables run`, then `report`, with {made_with(lines)}:
     {len(outcomes.sets)} raw sets in five stratified folds, with seeds
-    {" and ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))} (of sets of more than {MOST_ROWS:,}
-    rows a stratified random sample of so many), and {len(outcomes.published)} that papers have discretised and split,
+    {seeds}, as far as finished (of sets of more than {MOST_ROWS:,} rows a
+    stratified random sample of so many), and {len(outcomes.published)} that papers have discretised and split,
     or shrunk, which are in no mean and no rank. Figures of a set are means over its folds; means and ranks are of sets
     and seeds that all who are compared have finished. A learner that fails on a set is the last there."""
     measures = f"""Log losses are in nats, with probabilities of {LEAST:g} at least; the Brier score is the sum over
     classes of squared differences; the calibration error is taken in ten bins of the highest probability. Seconds are
     processor time of all threads, and seconds by the clock, on a machine that others use, too. Learners that can use
     threads had {jobs}. Sizes are bytes of pickles, not compressed."""
-    looked = f"""Of {FOREST}, settings were looked at on folds 1 and 2 of seed 0 of sets of both groups, of up to 8,124
-    rows: what it had not seen are the other folds and seeds, and larger sets."""
+    looked = f"""For {FOREST} alone that does not hold: its settings were looked at on folds 1 and 2 of seed 0 of sets of
+    both groups, of up to 8,124 rows. Nothing had been seen of the other folds, of seed 1, and of larger sets."""
     twins = ", ".join(f"{name} with {twin}" for name, twin in TWINS.items())
     groups = f"""Settings of ours are chosen on one group of sets, and reported on both: in alphabetical order, every
     second set is held out, but for sets that share rows, or the law that drew them, with another, and go with it

@@ -69,7 +69,7 @@ def losses(outcomes, learner, part="all sets"):
     for peer in (RANDOM_FOREST, NUMBERED):
         for name, seeds in outcomes.common([learner, peer], part).items():
             own, other = (outcomes.mean(name, one, "error", seeds) for one in (learner, peer))
-            if own - other > WORSE and other < found.get(name, (own, own, peer))[1]:
+            if round(own - other, 9) > WORSE and other < found.get(name, (own, own, peer))[1]:
                 found[name] = own, other, peer
     return found
 
