@@ -168,8 +168,8 @@ def introduction(lines, outcomes):
     classes of squared differences; the calibration error is taken in ten bins of the highest probability. Seconds are
     processor time of all threads, and seconds by the clock, on a machine that others use, too. Learners that can use
     threads had {jobs}. Sizes are bytes of pickles, not compressed."""
-    looked = f"""For {FOREST} alone that does not hold: its settings were looked at on folds 1 and 2 of seed 0 of sets of
-    both groups, of up to 8,124 rows. Nothing had been seen of the other folds, of seed 1, and of larger sets."""
+    looked = f"""For {FOREST} alone that does not hold: its settings were looked at on folds 1 and 2 of seed 0 of sets
+    of both groups, of up to 8,124 rows. Nothing had been seen of the other folds, of seed 1, and of larger sets."""
     twins = ", ".join(f"{name} with {twin}" for name, twin in TWINS.items())
     groups = f"""Settings of ours are chosen on one group of sets, and reported on both: in alphabetical order, every
     second set is held out, but for sets that share rows, or the law that drew them, with another, and go with it
