@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray
 from tanlearn.forest.member import Member
 from tanlearn.kernels.mathematics import exp_all, log_all
 
-__all__ = ["Forest", "average_proba", "softmax"]
+__all__ = ["Forest", "softmax"]
 
 #: Rows a block at least and at most: a family's contexts stay in the cache while rows go through them (4,000 rows of
 #: letter: 190 ms by 512, 118 by 4,096), but every thread should have some.
@@ -52,6 +51,34 @@ class Forest:
     is_average: bool
     importances: FloatArray | None = None
 
+    @property
+    def groups(self) -> list[list[tuple[Member, FloatArray]]]:
+        """Members and their weights: those whose scores are added are together, of an average each is by itself."""
+        pairs = list(zip(self.members, self.weights, strict=True))
+        return [[pair] for pair in pairs] if self.is_average else [pairs]
+
+    def undoubted_proba(self, codes: Codes) -> FloatArray:
+        """Return the probabilities of the classes, the mean over groups, before doubt and shift.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
+            As the encoder makes them.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        mean = np.zeros((codes.shape[1], len(self.log_prior)))
+        slots = np.zeros(self.weights.shape[1:], np.intp)
+        for group in self.groups:
+            scores = np.empty((1, *mean.shape))
+            scores[:] = self.log_prior
+            for member, weight in group:
+                member.add_scores(codes, weight, slots, scores)
+            mean += softmax(scores[0])
+        return mean / len(self.groups)
+
     def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Return the logarithms of what is proportional to the probabilities of the classes.
 
@@ -68,18 +95,9 @@ class Forest:
         """
         n_rows, n_classes = codes.shape[1], len(self.log_prior)
         out = np.empty((n_rows, n_classes))
-        slots = np.zeros(self.weights.shape[1:], np.intp)
 
         def score(first: int, last: int) -> None:
-            block = np.ascontiguousarray(codes[:, first:last])
-            if self.is_average:
-                p = average_proba(self.members, block, self.weights, self.log_prior)
-            else:
-                scores = np.empty((1, last - first, n_classes))
-                scores[:] = self.log_prior
-                for member, weight in zip(self.members, self.weights, strict=True):
-                    member.add_scores(block, weight, slots, scores)
-                p = softmax(scores[0])
+            p = self.undoubted_proba(np.ascontiguousarray(codes[:, first:last]))
             p *= 1.0 - self.doubt
             p += self.doubt / n_classes
             log_all(p.ravel(), p.ravel())
@@ -88,31 +106,6 @@ class Forest:
         share = -(-n_rows // number_of_threads(n_jobs))
         in_blocks(score, n_rows, min(max(share, _FEWEST), _MOST), n_jobs)
         return out
-
-
-def average_proba(members: Sequence[Member], codes: Codes, weights: FloatArray, log_prior: FloatArray) -> FloatArray:
-    """Return the mean of the probabilities that every member gives the classes.
-
-    Parameters
-    ----------
-    members : sequence of Member
-    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-        As the encoder makes them.
-    weights : ndarray of shape (n_members, n_features, n_levels)
-    log_prior : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
-    mean = np.zeros((codes.shape[1], len(log_prior)))
-    slots = np.zeros(weights.shape[1:], np.intp)
-    for member, weight in zip(members, weights, strict=True):
-        scores = np.empty((1, *mean.shape))
-        scores[:] = log_prior
-        member.add_scores(codes, weight, slots, scores)
-        mean += softmax(scores[0])
-    return mean / len(members)
 
 
 def softmax(scores: AnyArray) -> AnyArray:

@@ -16,7 +16,7 @@ from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member
 from tanlearn.forest.reading import left_out_importances
-from tanlearn.forest.views import Grow, Views, grow_views
+from tanlearn.forest.views import Grow, Views, grow_views, log_frequencies
 from tanlearn.forest.weighing import doubt_of, first_rows, weigh
 
 __all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
@@ -196,8 +196,7 @@ def weigh_forest(
         rng=rng,
         n_jobs=n_jobs,
     )
-    prior = np.bincount(data.y, data.weights, data.n_classes) + 1.0
-    log_prior, no_shift = np.log(prior / prior.sum()), np.zeros(data.n_classes)
+    log_prior, no_shift = log_frequencies(data), np.zeros(data.n_classes)
     if settings.weights is None:
         used, doubt = _choose_levels(views, say)
         weights = np.zeros((n_members, data.n_features, n_levels))

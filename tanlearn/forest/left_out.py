@@ -175,27 +175,17 @@ class LeftOut:
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        slot = np.zeros(weights.shape[1:], np.intp)
-        out = np.empty((len(rows), self.data.n_classes))
+        return self._scores(rows, weights, np.zeros(weights.shape[1:], np.intp), 1)[0]
 
-        def score(members: list[Member], places: IntArray) -> None:
-            codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
-            scores = np.zeros((1, len(places), self.data.n_classes))
-            for member, weight in zip(members, weights, strict=True):
-                _add(member, codes, weight, slot, scores)
-            out[places] = scores[0]
-
-        self._by_blocks(rows, 1, score)
-        return out
-
-    def _scores(self, rows: IntArray, weight: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
-        """Return sums over members."""
+    def _scores(self, rows: IntArray, weights: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
+        """Return sums over members, whose weights are (n_features, n_levels) each, or of all."""
+        weights = np.broadcast_to(weights, (self.n_members, *slot.shape))
         out = np.empty((n_slots, len(rows), self.data.n_classes))
 
         def score(members: list[Member], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
             scores = np.zeros((n_slots, len(places), self.data.n_classes))
-            for member in members:
+            for member, weight in zip(members, weights, strict=True):
                 _add(member, codes, weight, slot, scores)
             out[:, places] = scores
 

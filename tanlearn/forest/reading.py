@@ -61,7 +61,7 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
     2001.
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
-    prior, groups = log_softmax(forest.log_prior), _groups(forest)
+    prior, groups = log_softmax(forest.log_prior), forest.groups
     before = _mixed(prior[np.newaxis], forest.doubt)
     slot = np.repeat(np.arange(d)[:, np.newaxis], forest.weights.shape[2], axis=1)
     out = np.empty((n_rows, d + 1, n_classes))
@@ -109,7 +109,7 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
         parent adds takes back some of what was said without.
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
-    prior, groups = log_softmax(forest.log_prior), _groups(forest)
+    prior, groups = log_softmax(forest.log_prior), forest.groups
     strength: FloatArray = np.zeros((d, d))
     if n_rows == 0:
         return strength
@@ -175,7 +175,7 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
         Negative log-probabilities of the classes: with all features, without the first, without the second, and so on.
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
-    n_levels, groups = forest.weights.shape[2], _groups(forest)
+    n_levels, groups = forest.weights.shape[2], forest.groups
     slot = np.arange(d * n_levels).reshape(d, n_levels)
     losses = np.empty((1 + d, n_rows))
 
@@ -238,12 +238,6 @@ def left_out_importances(
         losses[:, own] = losses_without(twin, data.codes[:, asked], data.y[asked], n_jobs=n_jobs)
     mean: FloatArray = np.average(losses, axis=1, weights=data.weights[rows])
     return mean[1:] - mean[0]
-
-
-def _groups(forest: Forest) -> list[list[_Weighted]]:
-    """Return the members whose scores are added up: all together, or of an average each by itself."""
-    pairs = list(zip(forest.members, forest.weights, strict=True))
-    return [[pair] for pair in pairs] if forest.is_average else [pairs]
 
 
 def _mixed(log_p: FloatArray, doubt: float) -> FloatArray:

@@ -9,7 +9,7 @@ from support.forests import GRAIN, Gains, learn, make
 
 from tanlearn import EncodedData
 from tanlearn.forest import learning
-from tanlearn.forest.forest import Forest, average_proba, softmax
+from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.views import Views
 from tanlearn.forest.weighing import Weighed, doubt_of
@@ -36,7 +36,7 @@ def test_average_is_the_mean_of_probabilities_and_weighted_scores_are_added():
         member.add_scores(data.codes, weight, np.zeros(weight.shape, np.intp), scores)
         logs.append(scores[0])
     mean = np.exp(log_softmax(logs, axis=2)).mean(axis=0)
-    np.testing.assert_allclose(average_proba(forest.members, data.codes, forest.weights, forest.log_prior), mean)
+    np.testing.assert_allclose(forest.undoubted_proba(data.codes), mean)
     expected = np.log((1 - forest.doubt) * mean + forest.doubt / 3)
     np.testing.assert_allclose(forest.log_scores(data.codes), expected)
     shift = np.array([0.0, 1.0, -np.inf])
