@@ -19,7 +19,9 @@ class Forest:
         data = make("letter")
         self.X, self.y = data.codes.T.astype(float), data.y
         self.model = BayesForestClassifier(n_estimators=8, n_jobs=threads, random_state=0)
-        self.time_fit(threads), self.time_predict(threads)
+        self.stream = BayesForestClassifier(n_estimators=8, weights=None, n_jobs=threads, random_state=0)
+        self.stream.partial_fit(self.X[:ROWS], self.y[:ROWS], range(data.n_classes))
+        self.time_fit(threads), self.time_predict(threads), self.time_partial_fit(threads)
         self.codes = encode_rows(self.model, self.X)
 
     def time_fit(self, threads):
@@ -30,6 +32,9 @@ class Forest:
 
     def time_predict(self, threads):
         self.model.predict_proba(self.X[:ROWS])
+
+    def time_partial_fit(self, threads):
+        self.stream.partial_fit(self.X[ROWS:], self.y[ROWS:])
 
     def time_explain(self, threads):
         self.model.explain(self.X[:ROWS])

@@ -144,9 +144,9 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     else:
         table = estimator.encoder_.encode_columns(columns)
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
-    places = columns.places
-    states = estimator.encoder_.n_states_
-    return EncodedData(table, states, codes, len(classes), weights, places, numbers, estimator.device)
+    encoder, rows = estimator.encoder_, (codes, len(classes), weights, columns.places, numbers)
+    is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
+    return EncodedData(table, encoder.n_states_, *rows, estimator.device, is_ordered=is_ordered)
 
 
 def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:

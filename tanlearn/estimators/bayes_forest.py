@@ -11,11 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from tanlearn._typing import Codes, FloatArray
+from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.forest_reading import ForestReadingMixin
+from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.forest.counts import ForestCounts
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Grown, Settings, grow_forest, weigh_forest
@@ -41,7 +44,7 @@ def _is_joint(forest: Any) -> bool:
     )
 
 
-class BayesForestClassifier(ForestReadingMixin, Classifier):
+class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     """A forest of random Bayesian networks: the first choice where a table is to be predicted, and not read.
 
     Every member cuts numbers otherwise, draws an order of the features, and gives each up to ``max_parents`` of the
@@ -106,6 +109,9 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         Who depends on whom, of every member.
     feature_importances_ : ndarray of shape (n_features_in_,)
         What leaving a feature out costs rows that twins have not seen: the mean rise of their log loss, in nats.
+    counts_ : ForestCounts
+        After ``partial_fit``, what is counted in all members. ``model.counts_.empty()`` counts elsewhere, and
+        ``model.counts_.merge(...)`` adds that up; :class:`~tanlearn.forest.counts.ForestCounts` says more.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -125,6 +131,10 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     Members merge neighbouring values of what has an order: of numbers, even of few whole ones, and of pandas'
     categoricals with ``ordered=True``. Strings, truth values, other categoricals, and columns of numbers that an
     encoder names in ``discrete_features`` have none; codes (:meth:`fit_encoded`) have what their ``is_ordered`` says.
+
+    With ``weights=None`` there is :meth:`partial_fit`. The first chunk decides on cuts, parents, the combinations of
+    values that are counted, and how many parents are used; all chunks are counted in these, and counts add up. After
+    it, only ``smoothing`` and ``class_prior`` still have a say, and importances are those of its rows.
 
     References
     ----------
@@ -207,6 +217,25 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the forest, and weigh it."""
+        self.forest_ = self._make_forest(data, rng)
+
+    def _new_counts(self, data: EncodedData) -> ForestCounts:
+        """Return the contexts of a forest of the first chunk, in which chunks are counted."""
+        return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
+
+    def _learn_counts(self, counts: Any) -> None:
+        """Take the forest of what is counted."""
+        if len(counts.members) != self.n_estimators:
+            raise ValueError(
+                f"n_estimators is {self.n_estimators}, but the chunks so far were counted for another number. Begin "
+                f"with a new classifier: clone(model).partial_fit(...)."
+            )
+        n_levels = counts.forest.weights.shape[2]
+        self._check_smoothing(counts.class_counts.max(), n_levels, counts.most_values)
+        self.forest_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
+
+    def _make_forest(self, data: EncodedData, rng: np.random.Generator) -> Forest:
+        """Grow a forest, and weigh it."""
         if (data.weights == 0).any():  # rows of no weight are no rows of a context, of a fold, and no gaps
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
@@ -218,7 +247,8 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         grain = Grain(n_cuts=self._read_n_cuts(), max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
             grain = replace(grain, max_features=float(self.max_features), min_candidates=0)
-        self._check_smoothing(data, 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1))
+        n_levels = 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1)
+        self._check_smoothing(np.bincount(data.y, data.weights).max(), n_levels, data.n_states.max())
         least = max(_LEAST_SAMPLES, data.n_samples // _MOST_CONTEXTS)
         settings = Settings(
             n_members=int(self.n_estimators),
@@ -232,8 +262,8 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
         say = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None
         grown = grow_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, before=before)
-        self.forest_ = weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, say=say)
         self._grown = grown if self.warm_start else None
+        return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, say=say)
 
     def _read_n_cuts(self) -> tuple[int, int]:
         """Return the fewest and most cuts."""
@@ -247,10 +277,10 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
             )
         return min(int(pair[0]), 2**16), min(int(pair[1]), 2**16)  # no feature has more values
 
-    def _check_smoothing(self, data: EncodedData, n_levels: int) -> None:
+    def _check_smoothing(self, heaviest: float, n_levels: int, most_values: int) -> None:
         """Refuse m with which a probability could vanish: what a class never shows has one of m / (n + m) a level."""
-        m, heaviest = float(self.smoothing), float(np.bincount(data.y, data.weights).max())
-        least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(data.n_states.max())
+        m = float(self.smoothing)
+        least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(most_values)
         if least < _LEAST_EXPONENT:
             raise ValueError(
                 f"smoothing={m:g} is too little for classes that weigh up to {heaviest:.3g}: over {n_levels} levels "
@@ -279,7 +309,8 @@ class BayesForestClassifier(ForestReadingMixin, Classifier):
     @property
     def structures_(self) -> list[Structure]:
         """Who depends on whom, of every member."""
-        return [Structure(member.tables.parents) for member in self.forest_.members]
+        parents = [member.tables.parents for member in self.forest_.members]
+        return [Structure(own if own.size else np.full(len(own), -1)) for own in parents]
 
     @property
     def n_parameters_(self) -> int:

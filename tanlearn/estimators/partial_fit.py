@@ -125,6 +125,12 @@ class FamilyCounts:
 
 def _only_counts(estimator: Any) -> bool:
     """Return whether all that an estimator learns follows from counts, or say what does not."""
+    weights = getattr(estimator, "weights", None)
+    if weights is not None:
+        raise AttributeError(
+            f"weights={weights!r} are found by leaving rows out, which needs all of them at once, so there is no "
+            f"partial_fit. Use weights=None."
+        )
     structure, parameters = getattr(estimator, "structure", None), getattr(estimator, "parameters", None)
     if parameters is not None and not isinstance(parameters, MaximumLikelihood):
         raise AttributeError(

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.kernels.context_tries import Contexts, Parts, add_context_scores, grow_contexts, smooth_contexts
+from tanlearn.kernels.context_tries import (
+    Contexts,
+    Parts,
+    add_context_scores,
+    count_contexts,
+    grow_contexts,
+    smooth_contexts,
+)
 from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["ContextTables"]
@@ -111,6 +118,65 @@ class ContextTables:
         """Levels of a family: one more than the most parents."""
         return self.parents.shape[1] + 1
 
+    def with_counts(self, cells: FloatArray, smoothing: float) -> ContextTables:
+        """Return tables of other counts in the same contexts.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            Weights of all cells; overwritten.
+        smoothing : float
+            What m is on every level.
+
+        Returns
+        -------
+        ContextTables
+        """
+        own, n_classes = self.contexts, int(self.contexts.class_start[1])
+        ratio, unseen = np.empty(len(cells)), np.empty(len(own.classes))
+        scratch = np.empty(n_classes, np.intp), np.empty(n_classes)
+        smooth_contexts(smoothing, self.origin, own, *scratch, cells, ratio, unseen)
+        return replace(self, gain=_logs([ratio]), unseen=_logs([unseen]))
+
+    @property
+    def origin(self) -> IntArray:
+        """The context that each is part of, shape (n_contexts,); of one without parents itself."""
+        n_contexts = len(self.contexts.branch)
+        origin = np.append(0, np.repeat(np.arange(n_contexts), np.diff(self.contexts.children)))
+        origin[self.root] = self.root
+        return origin
+
+    def first_levels(self, n_levels: int) -> ContextTables:
+        """Return tables of families of fewer parents.
+
+        Parameters
+        ----------
+        n_levels : int
+            One more than the most parents that are kept.
+
+        Returns
+        -------
+        ContextTables
+        """
+        if n_levels >= self.n_levels:
+            return self
+        own, origin, level = self.contexts, self.origin, np.zeros(len(self.contexts.branch), np.intp)
+        for depth in range(1, self.n_levels):
+            level[(level[origin] == depth - 1) & (origin < np.arange(len(origin)))] = depth
+        is_kept = level < n_levels
+        ends = {name: np.diff(getattr(own, name)) for name in ("class_start", "value_start", "cell_start")}
+        of_classes, of_values, of_cells = (np.repeat(is_kept, size) for size in ends.values())
+        contexts = Contexts(
+            children=np.append(0, np.cumsum(is_kept))[own.children[np.append(is_kept, True)]],
+            branch=own.branch[is_kept],
+            classes=own.classes[of_classes],
+            values=own.values[of_values],
+            **{name: np.append(0, np.cumsum(size[is_kept])) for name, size in ends.items()},
+        )
+        parents = np.ascontiguousarray(self.parents[:, : n_levels - 1])
+        root = np.cumsum(is_kept)[self.root] - 1
+        return ContextTables(self.n_states, parents, root, contexts, self.gain[of_cells], self.unseen[of_classes])
+
     def add_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
         """Add the weighted gains of rows to their scores.
 
@@ -180,8 +246,9 @@ def _grow(
         own.cell_start[: n + 1].copy(),
     )
     cells, ratio, unseen = np.empty(own.cell_start[n]), np.empty(own.cell_start[n]), np.empty(len(own.classes))
-    scratch = np.empty(n_classes, np.intp), np.empty(most_values, np.intp), np.empty(n_classes)
-    smooth_contexts(codes, y, weights, smoothing, child, root, parts, own, *scratch, cells, ratio, unseen)
+    class_place, value_place = np.empty(n_classes, np.intp), np.empty(most_values, np.intp)
+    count_contexts(codes, y, weights, child, root, parts, own, class_place, value_place, cells)
+    smooth_contexts(smoothing, parts.origin, own, class_place, np.empty(n_classes), cells, ratio, unseen)
     return _Grown(root, own, ratio, unseen)
 
 

@@ -201,7 +201,9 @@ def weigh_forest(
         used, doubt = _choose_levels(views, say)
         weights = np.zeros((n_members, data.n_features, n_levels))
         weights[:, :, :used] = 1.0
-        return _with_importances(Forest(members, log_prior, log_prior, no_shift, weights, doubt, True), views, 1.0)
+        forest = Forest(members, log_prior, log_prior, no_shift, weights, doubt, True)
+        members = [replace(member, tables=member.tables.first_levels(used)) for member in members]
+        return replace(_with_importances(forest, views, 1.0), members=members, weights=weights[:, :, :used].copy())
     found = weigh(views, settings.weights, settings.ridge, say)
     forest = Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
     return _with_importances(forest, views, found.of_prior)

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.back_off import find
 
@@ -141,45 +143,55 @@ def grow_contexts(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smooth_contexts(  # type: ignore[no-untyped-def]
-    codes, y, weight, m, child, root, parts, own, class_place, value_place, total, cells, ratio, unseen
-):
-    """Write P_j of all cells, the ratio to P_j-1, and the ratio of the values that a context has not seen.
+def count_contexts(codes, y, weight, child, root, parts, own, class_place, value_place, cells):  # type: ignore[no-untyped-def]
+    """Write how much the samples of every value and class weigh that a context has seen.
 
-    own is of just the contexts that there are; class_place, total (C,) and value_place (most values,) are scratch.
+    own is of just the contexts that there are; class_place (C,) and value_place (most values,) are scratch.
     """
     f = 0
     for g in range(own.branch.shape[0]):
         if f + 1 < root.shape[0] and g == root[f + 1]:
             f += 1
-        x = codes[child[f]]
-        classes = own.classes[own.class_start[g] : own.class_start[g + 1]]
-        values = own.values[own.value_start[g] : own.value_start[g + 1]]
-        begin, width = own.cell_start[g], classes.shape[0]
+        x, begin = codes[child[f]], own.cell_start[g]
+        first, width = own.class_start[g], own.class_start[g + 1] - own.class_start[g]
         for i in range(width):
-            class_place[classes[i]] = i
-            total[i] = 0.0
-        for j in range(values.shape[0]):
-            value_place[values[j]] = j
+            class_place[own.classes[first + i]] = i
+        for j in range(own.value_start[g], own.value_start[g + 1]):
+            value_place[own.values[j]] = begin + (j - own.value_start[g]) * width
         for q in range(begin, own.cell_start[g + 1]):
             cells[q] = 0.0
         samples = parts.samples[parts.level[g]]
         for s in range(parts.begin[g], parts.end[g]):
             r = samples[s]
-            i = class_place[y[r]]
-            cells[begin + value_place[x[r]] * width + i] += weight[r]
-            total[i] += weight[r]
+            cells[value_place[x[r]] + class_place[y[r]]] += weight[r]
+
+
+@kernel
+def smooth_contexts(m, origin, own, class_place, total, cells, ratio, unseen):  # type: ignore[no-untyped-def]
+    """Turn counts of all cells into P_j; write the ratio to P_j-1, and that of the values that a context has not seen.
+
+    class_place and total (C,) are scratch.
+    """
+    for g in range(own.branch.shape[0]):
+        classes = own.classes[own.class_start[g] : own.class_start[g + 1]]
+        values = own.values[own.value_start[g] : own.value_start[g + 1]]
+        begin, width = own.cell_start[g], classes.shape[0]
         for i in range(width):
-            unseen[own.class_start[g] + i] = m / (total[i] + m)
-        if g == root[f]:
+            total[i] = m
+        for j in range(values.shape[0]):
+            for i in range(width):
+                total[i] += cells[begin + j * width + i]
+        for i in range(width):
+            unseen[own.class_start[g] + i] = m / total[i]
+        o = origin[g]
+        if o == g:
             for j in range(values.shape[0]):
                 for i in range(width):
                     q = begin + j * width + i
-                    cells[q] = (cells[q] + m / values.shape[0]) / (total[i] + m)
+                    cells[q] = (cells[q] + m / values.shape[0]) / total[i]
                     ratio[q] = cells[q]
             continue
         # What a context has seen, the one that it is part of has seen, too: two ascending lists, one within the other.
-        o = parts.origin[g]
         place = own.class_start[o]
         for i in range(width):
             while own.classes[place] != classes[i]:
@@ -194,8 +206,46 @@ def smooth_contexts(  # type: ignore[no-untyped-def]
             for i in range(width):
                 q = begin + j * width + i
                 before = cells[row + class_place[i]]
-                cells[q] = (cells[q] + m * before) / (total[i] + m)
+                cells[q] = (cells[q] + m * before) / total[i]
                 ratio[q] = cells[q] / before
+
+
+@kernel
+def next_context(children, branch, node, value, stop):  # type: ignore[no-untyped-def]
+    """Return the context that one is split into by a value, or -1 if there is none; its family ends before ``stop``."""
+    first, end = children[node], min(children[node + 1], stop)
+    node = first + value  # if all values below occur, too
+    if node >= end or branch[node] != value:
+        node = find(branch, first, end, value)
+        if node == end or branch[node] != value:
+            return -1
+    return node
+
+
+@kernel
+def list_cells(  # type: ignore[no-untyped-def]
+    codes, n_values, y, weight, child, parents, root, stop, children, branch, key_values, n_classes, keys, amounts
+):
+    """Write the cells of one family that rows are counted in, and their weights; return how many there are.
+
+    parents (k,), -1 for none; n_values: of the child; the family's contexts end before stop.
+    keys, amounts (n * (k + 1),): a key is (context * key_values + value) * n_classes + class.
+    """
+    n = 0
+    for r in range(y.shape[0]):
+        x = np.int64(codes[child, r])
+        if x >= n_values:
+            continue
+        node = root
+        for level in range(parents.shape[0] + 1):
+            keys[n], amounts[n] = (node * key_values + x) * n_classes + y[r], weight[r]
+            n += 1
+            if level == parents.shape[0] or parents[level] < 0:
+                break
+            node = next_context(children, branch, node, codes[parents[level], r], stop)
+            if node < 0:
+                break
+    return n
 
 
 @kernel
@@ -224,12 +274,9 @@ def add_context_scores(  # type: ignore[no-untyped-def]
                 if parents[f, level - 1] < 0:
                     break
                 value = codes[parents[f, level - 1], r]
-                first, end = known.children[node], min(known.children[node + 1], stop)
-                node = first + value  # if all values below occur, too
-                if node >= end or known.branch[node] != value:
-                    node = find(known.branch, first, end, value)
-                    if node == end or known.branch[node] != value:
-                        break
+                node = next_context(known.children, known.branch, node, value, stop)
+                if node < 0:
+                    break
                 out, w = scores[slot[f, level], r], weight[f, level]
                 first, last = known.class_start[node], known.class_start[node + 1]
                 if is_seen:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from support.forests import mixed_table
 
 from tanlearn import BayesForestClassifier, EncodedData, MDLPDiscretizer, QuantileDiscretizer, TableEncoder, load
 
@@ -17,14 +18,7 @@ def small(**parameters):
 @pytest.fixture(scope="module")
 def table():
     """Return numbers, categories and gaps, and a class of them."""
-    rng = np.random.default_rng(0)
-    n = 240
-    X = pd.DataFrame(
-        {"size": rng.normal(size=n), "town": rng.choice(["Graz", "Linz", "Wien"], n), "age": rng.random(n)}
-    )
-    y = np.where((X["size"] > 0) ^ (X["town"] == "Graz"), "yes", "no")
-    X.loc[rng.random(n) < 0.1, "town"] = None
-    return X, y
+    return mixed_table()
 
 
 @pytest.mark.parametrize("weights", ["auto", "shared", None])
@@ -276,15 +270,15 @@ def test_warm_start_adds_members_to_those_of_the_same_rows(table, weights):
     X, y = table
     at_once = small(weights=weights, n_estimators=5).fit(X, y)
     model = small(weights=weights, n_estimators=3, warm_start=True).fit(X, y)
-    first = model.forest_.members
-    assert model.set_params(n_estimators=5).fit(X, y).forest_.members[:3] == first
+    first = model._grown.members
+    assert model.set_params(n_estimators=5).fit(X, y)._grown.members[:3] == first
     np.testing.assert_array_equal(model.predict_proba(X), at_once.predict_proba(X))
-    assert model.set_params(n_estimators=2).fit(X, y).forest_.members == first[:2]
-    assert model.set_params(smoothing=2.0).fit(X, y).forest_.members[0] is not first[0]
+    assert model.set_params(n_estimators=2).fit(X, y)._grown.members == first[:2]
+    assert model.set_params(smoothing=2.0).fit(X, y)._grown.members[0] is not first[0]
     model.set_params(smoothing=1.0).fit(X, y)
-    assert model.forest_.members[0] is not first[0]
-    first = model.forest_.members
-    assert model.fit(X[:200], y[:200]).forest_.members[0] is not first[0]
+    assert model._grown.members[0] is not first[0]
+    first = model._grown.members
+    assert model.fit(X[:200], y[:200])._grown.members[0] is not first[0]
     np.testing.assert_array_equal(
         model.predict_proba(X), small(weights=weights, n_estimators=2).fit(X[:200], y[:200]).predict_proba(X)
     )
@@ -324,12 +318,18 @@ def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, m
     assert asked == [least]
 
 
+def test_structures_of_no_parents_have_no_edges(table):
+    X, y = table
+    structures = small(max_parents=0).fit(X, y).structures_
+    assert [(own.n_features, own.n_edges) for own in structures] == [(3, 0)] * 4
+
+
 def test_candidates_are_a_share_of_earlier_features_or_by_default_at_least_four():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 5)), rng.integers(0, 2, 60)
 
     def most_parents(**parameters):
-        tables = small(n_estimators=1, weights=None, **parameters).fit(X, y).forest_.members[0].tables
+        tables = small(n_estimators=1, weights="shared", **parameters).fit(X, y).forest_.members[0].tables
         return sorted((tables.parents >= 0).sum(axis=1).tolist())
 
     assert most_parents() == [0, 1, 2, 3, 4]

@@ -57,7 +57,6 @@ FOLDS = {
 EXPECTED = {
     BayesForestClassifier: FOLDS,
     **dict.fromkeys((TANClassifier, TANSearchCV), GRADIENT),
-    **dict.fromkeys((NaiveBayesClassifier, BayesNetClassifier, AODEClassifier, AnDEClassifier), COUNTS),
 }
 
 ESTIMATORS = [
@@ -65,6 +64,7 @@ ESTIMATORS = [
     BayesNetClassifier(structure=ChowLiu()),
     AODEClassifier(),
     BayesForestClassifier(n_estimators=4, random_state=0),
+    BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
     AnDEClassifier(),
     SelectiveKDependenceClassifier(sparse=True),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
@@ -72,9 +72,15 @@ ESTIMATORS = [
 ]
 
 
+def expected_failures(estimator):
+    """Return checks that an estimator fails, and why."""
+    streams = COUNTS if hasattr(estimator, "partial_fit") else {}
+    return EXPECTED.get(type(estimator), {}) | streams
+
+
 @pytest.mark.filterwarnings("ignore:discretisation left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED.get(type(estimator), {}))
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

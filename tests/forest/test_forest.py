@@ -129,7 +129,8 @@ def test_an_average_takes_the_levels_that_left_out_rows_are_best_off_with(monkey
     monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs twins
     forest = learn(data, weights=None)
     assert [how["is_nested"] for how in asked] == [False]
-    np.testing.assert_array_equal(forest.weights, np.tile(np.arange(3.0) <= level, (3, 5, 1)))
+    np.testing.assert_array_equal(forest.weights, np.ones((3, 5, level + 1)))
+    assert {member.tables.n_levels for member in forest.members} <= set(range(1, level + 2))
     own = outer.level_probabilities(np.arange(90))[level, np.arange(90), data.y]
     assert forest.doubt == doubt_of(own, data.weights, 3)
     assert forest.is_average
@@ -169,7 +170,7 @@ def test_forest_of_one_feature_and_of_few_rows(n_folds):
 
 def test_settings_reach_the_members():
     data = make(100)
-    forest = learn(data, n_members=2, grain=replace(GRAIN, max_parents=1, n_cuts=(2, 2)), weights=None)
+    forest = learn(data, n_members=2, grain=replace(GRAIN, max_parents=1, n_cuts=(2, 2)))
     assert [member.tables.n_levels for member in forest.members] == [2, 2]
     assert forest.members[0].cuts.n_states.max() == 12  # feature 2 has no order
     assert np.delete(forest.members[0].cuts.n_states, 2).max() <= 3

@@ -9,8 +9,11 @@ from tanlearn.kernels.context_tries import (
     Contexts,
     Parts,
     add_context_scores,
+    count_contexts,
     grow_contexts,
+    list_cells,
     list_context,
+    next_context,
     refine_context,
     smooth_contexts,
 )
@@ -57,8 +60,9 @@ def grow(codes, n_states, y, n_classes, weights, child, parents, least, m):
     own = own._replace(branch=own.branch[:n])
     cells, ratio = np.full((2, own.cell_start[n]), np.nan)
     unseen = np.full(own.class_start[n], np.nan)
-    scratch = np.zeros(n_classes, np.intp), np.zeros(most_values, np.intp), np.zeros(n_classes)
-    smooth_contexts(codes, y, weights, m, child, root, parts, own, *scratch, cells, ratio, unseen)
+    class_place, value_place = np.zeros(n_classes, np.intp), np.zeros(most_values, np.intp)
+    count_contexts(codes, y, weights, child, root, parts, own, class_place, value_place, cells)
+    smooth_contexts(m, parts.origin, own, class_place, np.zeros(n_classes), cells, ratio, unseen)
     return n, root, own, cells, ratio, unseen
 
 
@@ -144,3 +148,40 @@ def test_list_context_lists_all_of_the_first_and_what_is_seen_of_others():
 @pytest.mark.parametrize(("value", "place"), [(0, 2), (3, 2), (4, 3), (7, 4), (8, 5)])
 def test_find_finds_the_first_that_is_not_below(value, place):
     assert find(np.array([9, 9, 3, 5, 7, 0]), 2, 5, value) == place
+
+
+@pytest.mark.parametrize(("stop", "node", "value", "found"), [(9, 0, 0, 1), (9, 0, 3, 3), (9, 0, 2, -1), (9, 0, 5, -1)])
+def test_next_context_finds_values_among_those_that_a_context_is_split_into(stop, node, value, found):
+    children, branch = np.array([1, 4, 4, 4, 4]), np.array([0, 0, 1, 3])
+    assert next_context(children, branch, node, value, stop) == found
+    assert next_context(children, branch, node, value, 1) == -1  # the next family begins there
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_list_cells_lists_every_context_that_a_row_is_in(seed):
+    codes, n_states, y, n_classes, weights, child, parents = draw(seed, [np.uint8, np.uint16][seed % 2])
+    n, root, own, *_ = grow(codes, n_states, y, n_classes, weights, child, parents, 2, 1.0)
+    depth, most = parents.shape[1] + 1, int(n_states.max())
+    keys, amounts = np.full(codes.shape[1] * depth, -1), np.full(codes.shape[1] * depth, np.nan)
+    stop = np.append(root[1:], n)
+    for f, i in enumerate(child):
+        family = parents[f], root[f], stop[f], own.children, own.branch
+        m = list_cells(codes, n_states[i], y, weights, i, *family, most, n_classes, keys, amounts)
+        expected = []
+        for r in range(codes.shape[1]):
+            if codes[i, r] >= n_states[i]:
+                continue
+            node, level = root[f], 0
+            while node is not None:
+                expected.append(((node, codes[i, r], y[r]), weights[r]))
+                j = parents[f, level] if level < depth - 1 else -1
+                among = range(own.children[node], min(own.children[node + 1], stop[f])) if j >= 0 else ()
+                node = next((g for g in among if own.branch[g] == codes[j, r]), None)
+                level += 1
+        found = [
+            (np.unravel_index(key, (n, most, n_classes)), amount)
+            for key, amount in zip(keys[:m], amounts[:m], strict=True)
+        ]
+        assert [(tuple(map(int, cell)), amount) for cell, amount in found] == [
+            (tuple(map(int, cell)), amount) for cell, amount in expected
+        ]

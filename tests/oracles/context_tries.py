@@ -3,12 +3,13 @@
 import math
 
 
-def gains(rows, y, weights, n_states, n_classes, child, parents, m, least, row):
+def gains(rows, y, weights, n_states, n_classes, child, parents, m, least, row, n_first=None):
     """Return log P_j - log P_j-1 of a row's value, level by level, each a list over classes; none if it has no child.
 
-    ``rows`` are lists of codes, which are missing from ``n_states`` on. A level needs ``least`` rows that agree with
-    the row in the parents up to there.
+    ``rows`` are lists of codes, which are missing from ``n_states`` on. A level needs ``least`` rows, of the first
+    ``n_first`` or of all, that agree with the row in the parents up to there.
     """
+    n_first = len(rows) if n_first is None else n_first
     value, found = row[child], []
     if value >= n_states[child]:
         return found
@@ -20,7 +21,7 @@ def gains(rows, y, weights, n_states, n_classes, child, parents, m, least, row):
             if row[j] >= n_states[j]:
                 break
             inside = [r for r in inside if rows[r][j] == row[j]]
-            if len(inside) < least:
+            if sum(r < n_first for r in inside) < least:
                 break
         now = []
         for c in range(n_classes):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import softmax
 
 from tanlearn import EncodedData
@@ -27,6 +28,18 @@ def learn(data, n_jobs=None, seed=0, **settings):
     """Return a small forest; codes of feature 2 have no order."""
     settings = Settings(**{"n_members": 3, "grain": GRAIN, "n_folds": 3, **settings})
     return learn_forest(data, np.arange(data.n_features) != 2, settings, np.random.default_rng(seed), n_jobs=n_jobs)
+
+
+def mixed_table():
+    """Return numbers, categories and gaps, and a class of them."""
+    rng = np.random.default_rng(0)
+    n = 240
+    X = pd.DataFrame(
+        {"size": rng.normal(size=n), "town": rng.choice(["Graz", "Linz", "Wien"], n), "age": rng.random(n)}
+    )
+    y = np.where((X["size"] > 0) ^ (X["town"] == "Graz"), "yes", "no")
+    X.loc[rng.random(n) < 0.1, "town"] = None
+    return X, y
 
 
 @dataclass(frozen=True)

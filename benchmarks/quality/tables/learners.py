@@ -17,7 +17,7 @@ FOREST = "BayesForest"
 UNWEIGHTED = f"{FOREST}, unweighted"
 #: Names of the registry.
 OURS = (
-    *("NB ML", "AODE", "KDB-1 ML", "KDB-2 ML"),
+    *("NB ML", "AODE", "A2DE", "A3DE", "KDB-1 ML", "KDB-2 ML", "KDB-5 HS", "KDB-5 HDP", "SKDB"),
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
     FOREST,
 )

@@ -1,0 +1,354 @@
+"""Counts of a forest: its contexts are fixed by some first rows, and rows add up in them, wherever they are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.forest.contexts import ContextTables
+from tanlearn.forest.drawing import Cuts
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.member import Member
+from tanlearn.kernels.context_tries import list_cells
+from tanlearn.network.counts import type_with_room
+
+__all__ = ["ContextCells", "ForestCounts"]
+
+
+@dataclass(frozen=True, eq=False)
+class ContextCells:
+    """What rows weigh by context of a network, value of its feature, and class; of those that have shown up.
+
+    Parameters
+    ----------
+    tables : ContextTables
+        Contexts; what they have seen and gain does not matter.
+    n_classes : int
+        Number of classes.
+    keys : ndarray of shape (n_cells,), int64
+        (context * most values + value) * n_classes + class, ascending.
+    counts : ndarray of shape (n_cells,), int64 or float64
+        Weights.
+    """
+
+    tables: ContextTables
+    n_classes: int
+    keys: IntArray
+    counts: AnyArray
+
+    def count(self, codes: Codes, y: IntArray, weights: AnyArray) -> ContextCells:
+        """Return counts of rows in the same contexts.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples), uint8 or uint16
+            As the member cuts them.
+        y : ndarray of shape (n_samples,), intp
+            Classes.
+        weights : ndarray of shape (n_samples,), int64 or float64
+            Positive.
+
+        Returns
+        -------
+        ContextCells
+        """
+        tables, own = self.tables, self.tables.contexts
+        most = len(y) * tables.n_levels
+        keys, amounts = np.empty(most, np.int64), np.empty(most, weights.dtype)
+        stop = np.append(tables.root[1:], len(own.branch)).tolist()
+        found = []
+        for child, root in enumerate(tables.root.tolist()):
+            family = tables.parents[child], root, stop[child], own.children, own.branch
+            sizes = int(tables.n_states.max()), self.n_classes
+            n = list_cells(codes, tables.n_states[child], y, weights, child, *family, *sizes, keys, amounts)
+            found.append(_sum_equal(keys[:n], amounts[:n]))
+        all_keys, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))  # families are ascending
+        return replace(self, keys=all_keys, counts=counts)
+
+    def merge(self, other: ContextCells, sign: int = 1) -> ContextCells:
+        """Return the sum of two, or the difference.
+
+        Parameters
+        ----------
+        other : ContextCells
+            Counts in the same contexts.
+        sign : {1, -1}, default=1
+            Whether they are added or taken away.
+
+        Returns
+        -------
+        ContextCells
+        """
+        counts = np.concatenate([self.counts, sign * other.counts])
+        keys, counts = _sum_equal(np.concatenate([self.keys, other.keys]), counts)
+        kept = counts != 0
+        return replace(self, keys=keys[kept], counts=counts[kept])
+
+    def smooth(self, smoothing: float) -> ContextTables:
+        """Return tables of what is counted.
+
+        Parameters
+        ----------
+        smoothing : float
+            What m is on every level, above 0.
+
+        Returns
+        -------
+        ContextTables
+        """
+        n_contexts, n_classes = len(self.tables.contexts.branch), self.n_classes
+        n_states, root, most = self.tables.n_states, self.tables.root, int(self.tables.n_states.max())
+        pairs, of_class = np.divmod(self.keys, n_classes)
+        context = pairs // most
+        all_classes = (root[:, np.newaxis] * n_classes + np.arange(n_classes)).ravel()
+        all_values = np.concatenate([g * most + np.arange(n) for g, n in zip(root, n_states, strict=True)])
+        classes = np.unique(np.append(all_classes, context * n_classes + of_class))
+        values = np.unique(np.append(all_values, pairs))
+        numbers = np.arange(n_contexts + 1)
+        class_start, value_start = (
+            np.searchsorted(classes, numbers * n_classes),
+            np.searchsorted(values, numbers * most),
+        )
+        width = np.diff(class_start)
+        cell_start = np.append(0, np.cumsum(width * np.diff(value_start)))
+        row, column = np.searchsorted(values, pairs), np.searchsorted(classes, context * n_classes + of_class)
+        cells = np.zeros(cell_start[-1])
+        places = (row - value_start[context]) * width[context] + column - class_start[context]
+        cells[cell_start[context] + places] = self.counts
+        contexts = self.tables.contexts._replace(
+            class_start=class_start,
+            classes=(classes % n_classes).astype(np.uint16),
+            value_start=value_start,
+            values=(values % most).astype(np.uint16),
+            cell_start=cell_start,
+        )
+        return replace(self.tables, contexts=contexts).with_counts(cells, smoothing)
+
+
+@dataclass(eq=False)
+class ForestCounts:
+    """Counts of all members of a forest whose probabilities are averaged.
+
+    Cuts, parents, contexts and what left-out rows have chosen are those of some first rows, and stay; counts of any
+    rows add up. Of unweighted or integer-weighted rows they are 64-bit integers, the same to the last bit whatever the
+    partition of the rows, and the order in which they are added.
+
+    Parameters
+    ----------
+    forest : Forest
+        What the first rows have decided.
+    class_counts : ndarray of shape (n_classes,), int64 or float64
+        Weights of the classes.
+    members : list of ContextCells
+        Counts of the members.
+    """
+
+    forest: Forest
+    class_counts: AnyArray
+    members: list[ContextCells]
+
+    @classmethod
+    def of_forest(cls, forest: Forest) -> ForestCounts:
+        """Return the counts of no rows, in the contexts of a forest.
+
+        Parameters
+        ----------
+        forest : Forest
+            Its members are averaged.
+
+        Returns
+        -------
+        ForestCounts
+        """
+        nothing, n_classes = np.empty(0, np.int64), len(forest.log_prior)
+        members = [ContextCells(member.tables, n_classes, nothing, nothing) for member in forest.members]
+        return cls(forest, np.zeros(n_classes, np.int64), members)
+
+    @property
+    def most_values(self) -> int:
+        """Most values of a feature in any member."""
+        return max(int(member.cuts.n_states.max()) for member in self.forest.members)
+
+    def empty(self) -> ForestCounts:
+        """Return the counts of no rows in the same contexts, for others to count.
+
+        Returns
+        -------
+        ForestCounts
+        """
+        return self.of_forest(self.forest)
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ForestCounts:
+        """Add the counts of rows.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Rows of the same encoder and classes; those of weight 0 do not count.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ForestCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the rows have other features or classes, or the sum of all integer weights would overflow; nothing is
+            changed then.
+        """
+        cuts = self.forest.members[0].cuts
+        sizes = [own.tolist() for own in (np.diff(cuts.start) - 1, data.n_states)]
+        if sizes[0] != sizes[1] or len(self.class_counts) != data.n_classes:
+            raise ValueError(
+                f"counts add up only over one and the same table: these have {len(self.class_counts)} classes and "
+                f"n_states {sizes[0]}, the batch {data.n_classes} and {sizes[1]}."
+            )
+        data = data.take(data.weights > 0)
+        weights = data.weights.astype(type_with_room(self.class_counts, data.weights))
+
+        def count(cells: tuple[Cuts, ContextCells]) -> ContextCells:
+            own, batch = cells
+            return batch.count(own.encode(data.codes), data.y, weights)
+
+        empty = self.empty()
+        class_counts = np.zeros_like(empty.class_counts, dtype=weights.dtype)
+        np.add.at(class_counts, data.y, weights)
+        pairs = zip((member.cuts for member in self.forest.members), empty.members, strict=True)
+        return self.merge(replace(empty, class_counts=class_counts, members=in_threads(count, pairs, n_jobs)))
+
+    def merge(self, other: ForestCounts) -> ForestCounts:
+        """Add counts of other rows.
+
+        Parameters
+        ----------
+        other : ForestCounts
+            Left as it is.
+
+        Returns
+        -------
+        ForestCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the others are in other contexts, or the sum of all integer weights would overflow; nothing is changed
+            then.
+        """
+        self._check_same(other)
+        type_with_room(self.class_counts, other.class_counts)
+        self.members = [one.merge(two) for one, two in zip(self.members, other.members, strict=True)]
+        self.class_counts = self.class_counts + other.class_counts
+        return self
+
+    def subtract(self, other: ForestCounts) -> ForestCounts:
+        """Take away counts of rows that are part of these.
+
+        Parameters
+        ----------
+        other : ForestCounts
+            Left as it is.
+
+        Returns
+        -------
+        ForestCounts
+            Itself. Of real weights, counts that rounding leaves (a billionth of the total) go.
+
+        Raises
+        ------
+        ValueError
+            If the others are in other contexts, or hold rows that these do not; nothing is changed then.
+        """
+        self._check_same(other)
+        class_counts = self.class_counts - other.class_counts
+        members = [one.merge(two, -1) for one, two in zip(self.members, other.members, strict=True)]
+        rounding = 1e-9 * float(self.class_counts.sum()) if class_counts.dtype.kind == "f" else 0.0
+        if min(float(own.min(initial=0)) for own in (class_counts, *(cells.counts for cells in members))) < -rounding:
+            raise ValueError("subtract would leave negative counts: the others hold rows that these do not.")
+        kept = [cells.counts > rounding for cells in members]
+        self.members = [
+            replace(cells, keys=cells.keys[own], counts=cells.counts[own])
+            for cells, own in zip(members, kept, strict=True)
+        ]
+        self.class_counts = np.maximum(class_counts, 0)
+        return self
+
+    def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
+        """Return the forest of these counts.
+
+        Parameters
+        ----------
+        smoothing : float
+            What m is on every level, above 0.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        Forest
+        """
+        tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
+        members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
+        counts: FloatArray = self.class_counts + 1.0
+        log_prior = np.log(counts / counts.sum())
+        return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
+
+    def _check_same(self, other: ForestCounts) -> None:
+        """Refuse counts in other contexts."""
+        one, two = self.forest.members, other.forest.members
+        is_same = len(one) == len(two) and len(self.class_counts) == len(other.class_counts)
+        if not is_same or not all(_is_same(*pair) for pair in zip(one, two, strict=True)):
+            raise ValueError(
+                "counts add up only in the same contexts: let one classifier see the first rows, and hand empty() of "
+                "its counts_ to all who count."
+            )
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ForestCounts:
+        return replace(self)  # arrays are replaced, and never written into
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ForestCounts) or not np.array_equal(self.class_counts, other.class_counts):
+            return False
+        try:
+            self._check_same(other)
+        except ValueError:
+            return False
+        return all(
+            np.array_equal(one.keys, two.keys) and np.array_equal(one.counts, two.counts)
+            for one, two in zip(self.members, other.members, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n_cells = sum(len(cells.counts) for cells in self.members)
+        return f"ForestCounts(n_members={len(self.members)}, n_classes={len(self.class_counts)}, n_cells={n_cells})"
+
+
+def _sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
+    """Return every key once, ascending, with the sum of its amounts, added in their order."""
+    order = np.argsort(keys, kind="stable")
+    keys, amounts = keys[order], amounts[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[first], np.add.reduceat(amounts, first) if len(first) else amounts
+
+
+def _is_same(one: Member, two: Member) -> bool:
+    """Return whether members have the same cuts and contexts."""
+    if one is two:
+        return True
+    pairs = (
+        (one.cuts.merged, two.cuts.merged),
+        (one.tables.parents, two.tables.parents),
+        (one.tables.root, two.tables.root),
+        (one.tables.contexts.children, two.tables.contexts.children),
+        (one.tables.contexts.branch, two.tables.contexts.branch),
+    )
+    return all(np.array_equal(a, b) for a, b in pairs)
