@@ -57,8 +57,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     ----------
     n_estimators : int, default=32
         Members. More are better where classes are a function of many features, and cost in proportion.
-    max_parents : int, default=6
-        Most parents of a feature, from 0.
+    max_parents : int or "auto", default="auto"
+        Most parents of a feature, from 0. "auto" are 6: what each further parent is worth is weighed by left-out rows,
+        and with ``weights=None`` these choose how many are used.
     max_features : float or "auto", default="auto"
         Share of the earlier features that are drawn as candidates for parents, at most 32 of them, and fewer, to 8, of
         more than 256 features. "auto" is half of them, and at least four.
@@ -70,8 +71,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         m of hierarchical smoothing: how many rows a level's parent is worth. Above 0, and not so small that products
         over the levels would end below the smallest floating number.
     min_samples : int or "auto", default="auto"
-        Rows that a combination of parents has at least, to be counted by itself; from 1 to 2,147,483,647. "auto" are 5,
-        or of more than 24,576 rows one in 4,096, so that a forest of many rows still has room in memory.
+        Rows, whatever they weigh, that a combination of parents has at least, to be counted by itself; from 1 to
+        2,147,483,647. "auto" are 5, or of more than 24,576 rows one in 4,096, so that a forest of many rows still has
+        room in memory.
     weights : {"auto", "shared"} or None, default="auto"
         "shared" weighs levels and features; "auto" families one by one, too, where left-out rows are better off. With
         None the members' probabilities are averaged, of the number of parents that left-out rows are best off with.
@@ -157,7 +159,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Classifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_parents": [Interval(Integral, 0, None, closed="left")],
+        "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
@@ -176,7 +178,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         self,
         *,
         n_estimators: int = 32,
-        max_parents: int = 6,
+        max_parents: int | str = "auto",
         max_features: float | str = "auto",
         n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
@@ -244,7 +246,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
                 f"identifier or a quantity: drop or merge rare classes, or cut the quantity into intervals."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
-        grain = Grain(n_cuts=self._read_n_cuts(), max_parents=int(self.max_parents))
+        grain = Grain(n_cuts=self._read_n_cuts())
+        if not isinstance(self.max_parents, str):
+            grain = replace(grain, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
             grain = replace(grain, max_features=float(self.max_features), min_candidates=0)
         n_levels = 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1)

@@ -162,7 +162,7 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     Returns
     -------
     list of ndarray
-        The parents of every feature, that of the largest I(X; parent | C) first.
+        The parents of every feature, that of the largest I(X; parent | C) first; none of one value.
     """
     d = len(codes)
     order = rng.permutation(d)
@@ -172,9 +172,11 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
         n = min(max(int(np.ceil(position * grain.max_features)), grain.min_candidates), most)
         candidates.append(rng.permutation(order[:position])[:n])
     found = _information(codes, n_states, data, order, candidates)
+    splits = codes.min(axis=1) < codes.max(axis=1)  # and not information: in whole truth tables, pairs may have none
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
     for child, others, own in zip(order.tolist(), candidates, found, strict=True):
-        parents[child] = others[np.argsort(-own, kind="stable")[: grain.max_parents]]
+        best = others[np.argsort(-own, kind="stable")]
+        parents[child] = best[splits[best]][: grain.max_parents]
     return parents
 
 

@@ -336,6 +336,9 @@ def test_candidates_are_a_share_of_earlier_features_or_by_default_at_least_four(
     assert most_parents(max_features=0.5) == [0, 1, 1, 2, 2]
     assert most_parents(max_features=0) == [0] * 5
     assert most_parents(max_parents=2) == [0, 1, 2, 2, 2]
+    X = rng.random((60, 9))
+    assert most_parents(max_features=1.0) == [0, 1, 2, 3, 4, 5, 6, 6, 6]
+    assert most_parents(max_features=1.0, max_parents=7) == [0, 1, 2, 3, 4, 5, 6, 7, 7]
 
 
 def test_warm_start_regrows_where_values_or_classes_are_others():

@@ -1,6 +1,7 @@
 """What is drawn of a member: cuts of codes, and parents."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from tanlearn import EncodedData
 from tanlearn.forest import drawing as module
 from tanlearn.forest.drawing import draw_cuts, draw_parents
 from tanlearn.network.pair_information import visited_information
+
+ALL = replace(GRAIN, max_features=1.0)
 
 
 def cut(data, seed=0, gaps=(), **grain):
@@ -172,3 +175,21 @@ def test_wide_columns_are_visited_and_say_the_same(monkeypatch, weights, gaps):
     assert draw() == tabled
     assert len(visited) >= 5
     assert 3 not in visited
+
+
+def test_columns_of_one_value_are_nobodys_parents():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (80, 4))
+    codes[:, 1] = 1
+    data = EncodedData.from_codes(codes, codes[:, 0] ^ codes[:, 2], n_states=[2] * 4, n_classes=2)
+    for seed in range(5):
+        parents = draw_parents(data.codes, data.n_states, data, ALL, np.random.default_rng(seed))
+        assert sorted(len(parents[i]) for i in (0, 2, 3)) == [0, 1, 2]
+        assert not any(1 in own for own in parents)
+
+
+def test_parents_of_no_information_are_taken_as_they_may_say_something_together():
+    table = np.array(list(product([0, 1], repeat=3)) * 4)
+    data = EncodedData.from_codes(table, table.sum(axis=1) % 2, n_states=[2] * 3, n_classes=2)
+    parents = draw_parents(data.codes, data.n_states, data, ALL, np.random.default_rng(0))
+    assert sorted(len(own) for own in parents) == [0, 1, 2]
