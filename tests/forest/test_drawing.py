@@ -193,3 +193,26 @@ def test_parents_of_no_information_are_taken_as_they_may_say_something_together(
     data = EncodedData.from_codes(table, table.sum(axis=1) % 2, n_states=[2] * 3, n_classes=2)
     parents = draw_parents(data.codes, data.n_states, data, ALL, np.random.default_rng(0))
     assert sorted(len(own) for own in parents) == [0, 1, 2]
+
+
+def test_of_many_rows_some_choose_parents(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, (3000, 3))
+    x[:, 1] = np.where(rng.random(3000) < 0.9, x[:, 0], x[:, 1])
+    data = EncodedData.from_codes(x, rng.integers(0, 2, 3000), sample_weight=np.arange(1, 3001))
+    seen, information = [], module._information
+
+    def spy(codes, n_states, some, *how):
+        seen.append((codes.shape[1], int(some.weights.sum())))
+        assert any(np.array_equal(codes[:, r], data.codes[:, some.weights[r] - 1]) for r in range(5))
+        return information(codes, n_states, some, *how)
+
+    monkeypatch.setattr(module, "_information", spy)
+    grain = replace(ALL, max_parents=1)
+    for most in (3000, 500):
+        monkeypatch.setattr(module, "_MOST_ROWS", most)
+        for seed in range(5):
+            parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
+            assert 0 in parents[1] or 1 in parents[0]
+    assert [n for n, _ in seen] == [3000] * 5 + [500] * 5
+    assert len({total for _, total in seen[5:]}) == 5  # every seed draws others
