@@ -379,7 +379,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         Learner(
             "BayesForest",
-            "32 random networks of up to six parents, weighed by left-out rows",
+            "32 random networks of up to four parents, weighed by left-out rows",
             _OURS + _SAHAMI,
             _forest,
             2,

@@ -58,7 +58,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     n_estimators : int, default=32
         Members. More are better where classes are a function of many features, and cost in proportion.
     max_parents : int or "auto", default="auto"
-        Most parents of a feature, from 0. "auto" are 6: what each further parent is worth is weighed by left-out rows,
+        Most parents of a feature, from 0. "auto" are 4: what each further parent is worth is weighed by left-out rows,
         and with ``weights=None`` these choose how many are used.
     max_features : float or "auto", default="auto"
         Share of the earlier features that are drawn as candidates for parents, at most 32 of them, and fewer, to 8, of

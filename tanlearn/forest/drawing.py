@@ -43,8 +43,9 @@ class Grain:
         Fewest of them, if so many are earlier.
     max_candidates : int, default=32
         Most of them; of over 256 features fewer, to 8.
-    max_parents : int, default=6
-        Most parents.
+    max_parents : int, default=4
+        Most parents. On 24 tables, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and errors of
+        14.95, 15.15, 15.15 and 15.05 %; 3 cannot tell the parity of five values.
     """
 
     n_cuts: tuple[int, int] = (3, 15)
@@ -52,7 +53,7 @@ class Grain:
     max_features: float = 0.5
     min_candidates: int = 4
     max_candidates: int = 32
-    max_parents: int = 6
+    max_parents: int = 4
 
 
 @dataclass(frozen=True, eq=False)
