@@ -20,7 +20,7 @@ from sklearn.utils import check_array
 from tanlearn._threads import in_blocks
 from tanlearn.data.table import ArrayTable, Column, Table, where_any
 
-__all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten"]
+__all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
@@ -160,7 +160,7 @@ def _from_pandas(series: Any, place: str) -> Column:
         labels = _labels(dtype.categories.to_numpy())
         return Column(codes, where_any(codes < 0), labels, place, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
-        raise _temporal(place, dtype)
+        raise temporal_error(place, dtype)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy(), place)
     if dtype.type is str and getattr(dtype, "storage", None) != "python":  # those it compares up to a NUL, before 3
@@ -194,7 +194,7 @@ def _from_polars(series: Any, place: str) -> Column:
         numbers = series.cast(pl.String).cast(pl.Enum(strings)).to_physical().cast(pl.Int64).fill_null(-1)
         return _from_dictionary((numbers.to_numpy(), strings.to_numpy()), place)
     if dtype.is_temporal():
-        raise _temporal(place, dtype)
+        raise temporal_error(place, dtype)
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return from_objects(values, place)
@@ -258,7 +258,7 @@ def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | No
     if kind in "OT":
         return from_objects(values.astype(object), place)
     if kind in "mM":
-        raise _temporal(place, values.dtype)
+        raise temporal_error(place, values.dtype)
     if kind == "c":
         raise ValueError(f"Complex data not supported: {place} has dtype {values.dtype}.")
     raise TypeError(f"{place} has dtype {values.dtype}, but only strings and numbers can be read.")
@@ -446,8 +446,20 @@ def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
     )
 
 
-def _temporal(place: str, dtype: Any) -> TypeError:
-    """Return the error for dates and durations."""
+def temporal_error(place: str, dtype: Any) -> TypeError:
+    """Return the error for dates and durations.
+
+    Parameters
+    ----------
+    place : str
+        What messages call the column.
+    dtype : object
+        Its type.
+
+    Returns
+    -------
+    TypeError
+    """
     return TypeError(
         f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
         f"column by numbers such as the year, the hour or the days since a fixed date."

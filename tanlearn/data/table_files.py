@@ -15,7 +15,7 @@ from typing import Any
 from tanlearn._typing import AnyArray
 from tanlearn.data.text_files import DAMAGED, CheckedRows, find_separator, holds_texts, open_text, undecodable, unmarked
 
-__all__ = ["FORMATS", "TableFile", "dates_as_days", "open_table", "require_pandas", "require_pyarrow"]
+__all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
 #: Formats by the endings of their files; text may be compressed besides.
 _ENDINGS = {
@@ -278,7 +278,7 @@ def open_table(
         raise ValueError(f"{name} is a spreadsheet, which cannot be read: save its table as .csv.")
     if path.stat().st_size == 0:
         raise ValueError(f"{name} cannot be read: it is empty, without even a line of names of columns.")
-    found = _format_of(path) if format is None else format
+    found = format_of(path) if format is None else format
     separator = "\t" if found == "tsv" else ","
     index: list[Any] = []
     if found in ("csv", "tsv"):
@@ -403,8 +403,18 @@ def _require(module: str, what: str) -> Any:
         raise ImportError(f'{what} needs {package}. Install it with: pip install "tanlearn[frames]"') from error
 
 
-def _format_of(path: Path) -> str:
-    """Return what a file holds, by its ending or its first bytes."""
+def format_of(path: Path) -> str:
+    """Return what a file holds, by its ending or its first bytes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    {"csv", "tsv", "parquet", "feather"}
+    """
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in _COMPRESSED:
         endings.pop()

@@ -16,11 +16,22 @@ from tanlearn.data.categories import distinct
 from tanlearn.data.columns import from_array, from_objects, plain, shorten
 from tanlearn.data.table import Column, Table
 
-__all__ = ["LARGEST_TOTAL", "number_classes", "present_rows", "read_classes", "read_labels", "read_weights"]
+__all__ = [
+    "LARGEST_TOTAL",
+    "check_total",
+    "labels_of",
+    "number_classes",
+    "present_rows",
+    "read_classes",
+    "read_labels",
+    "read_weights",
+    "row_weights",
+]
 
 # Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
 # learners take them, are then neither infinite nor zero. With weights of 1e300 line searches failed, with 1e305 trees.
 LARGEST_TOTAL = 1e100
+_LARGEST_COUNT = int(np.iinfo(np.int64).max)
 
 
 def read_classes(
@@ -147,17 +158,42 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
     y = plain(y)
     dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
     column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
-    labels, missing = column.values, column.missing
-    if column.categories is not None:
-        labels = column.categories[labels]
     if n_samples is not None:
-        _check_length("y", len(labels), n_samples)
-    if missing is not None:
+        _check_length("y", len(column.values), n_samples)
+    return labels_of(column)
+
+
+def labels_of(column: Column) -> NDArray[Any]:
+    """Return the classes that a column holds.
+
+    Parameters
+    ----------
+    column : Column
+        Strings, numbers, booleans or categories.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If a class is missing.
+
+    Examples
+    --------
+    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.validation import labels_of
+    >>> labels_of(read_columns([["no"], ["yes"], ["no"]])[0])
+    array(['no', 'yes', 'no'], dtype=object)
+    """
+    if column.missing is not None:
         raise ValueError(
-            f"y is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of {len(labels)} rows). Every row "
-            f"needs a class: drop the rows without one, or make the lack a class of its own."
+            f"{column.place} is missing in row {column.missing.argmax()} ({np.count_nonzero(column.missing)} of "
+            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
+            f"of its own."
         )
-    return labels
+    return column.values if column.categories is None else column.categories[column.values]
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
@@ -189,6 +225,32 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     """
     if sample_weight is None:
         return None
+    weights = row_weights(sample_weight, n_samples)
+    with np.errstate(over="ignore"):  # an infinite sum is refused like one that is not quite
+        check_total(weights.sum().item(), n_samples)
+    return weights
+
+
+def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
+    """Read the weights of some rows of a table, which may all be zero.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float
+        Finite and non-negative; a number means the same weight for every row.
+    n_samples : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64 or float64
+        Integers stay integers.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number per row, one is negative or not finite, or integers add up to too much.
+    """
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     try:
@@ -217,10 +279,12 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
                 f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row "
                 f"out, give it weight 0."
             )
-    if not weights.any():
-        raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
-    _check_total(weights)
-    return weights if weights.dtype.kind == "f" else weights.astype(np.int64)
+    if weights.dtype.kind == "f":
+        return weights
+    # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
+    if len(weights) and weights.max().item() * len(weights) > _LARGEST_COUNT:
+        check_total(sum(weights.tolist()), n_samples)
+    return weights.astype(np.int64)
 
 
 def present_rows(
@@ -266,22 +330,30 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
         )
 
 
-def _check_total(weights: NDArray[Any]) -> None:
-    """Raise if the weights add up to more than a count can hold, which is at most their sum, or to next to nothing."""
-    total: Any
-    if weights.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # inf is refused like what is not quite
-            total = float(weights.sum())
-        if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
-            raise ValueError(
-                f"sample_weight adds up to {total} over {len(weights)} rows, but floating weights must add up to at "
-                f"least {1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
-            )
-        return
-    largest = int(np.iinfo(np.int64).max)
-    # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
-    if weights.max().item() * len(weights) > largest and (total := sum(weights.tolist())) > largest:
+def check_total(total: float, n_samples: int) -> None:
+    """Check the sum of all weights.
+
+    Parameters
+    ----------
+    total : int or float
+        An integer if all weights are.
+    n_samples : int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        If it is zero, or more than a count can hold, which is at most this sum, or next to nothing.
+    """
+    if total == 0:
+        raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
+    if isinstance(total, float) and not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
-            f"sample_weight adds up to {total} over {len(weights)} rows, but integer weights may add up to {largest} "
-            f"at most. Divide them by a common factor, or pass them as floating numbers."
+            f"sample_weight adds up to {total} over {n_samples} rows, but floating weights must add up to at least "
+            f"{1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
+        )
+    if isinstance(total, int) and total > _LARGEST_COUNT:
+        raise ValueError(
+            f"sample_weight adds up to {total} over {n_samples} rows, but integer weights may add up to "
+            f"{_LARGEST_COUNT} at most. Divide them by a common factor, or pass them as floating numbers."
         )

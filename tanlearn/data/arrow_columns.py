@@ -1,0 +1,137 @@
+"""Arrow's arrays as columns, without a Python object for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from tanlearn.data.columns import from_array, temporal_error
+from tanlearn.data.table import Column, Table, where_any
+
+__all__ = ["read_array", "read_record_batch"]
+
+# Told by name, as older releases of pyarrow have no views.
+_TEXTS = frozenset(
+    ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
+)
+
+
+def read_record_batch(batch: Any, texts: Collection[Any] = ()) -> Table:
+    """Read a record batch column by column.
+
+    Parameters
+    ----------
+    batch : pyarrow RecordBatch
+        One row and one column at least.
+    texts : collection of str
+        Columns whose dictionaries a reader has made of texts, so that they declare nothing.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        If a number is infinite.
+    TypeError
+        If a column holds anything but strings, numbers and booleans.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tanlearn.data.arrow_columns import read_record_batch
+    >>> age, town = read_record_batch(pa.record_batch({"age": [31, None], "town": ["Graz", "Linz"]}))
+    >>> age.values, age.missing, town.values, town.categories
+    (array([31,  0]), array([False,  True]), array([0, 1], dtype=int32), array(['Graz', 'Linz'], dtype=object))
+    """
+    named = zip(batch.schema.names, batch.columns, strict=True)
+    return Table([read_array(array, f"X column {name!r}", is_declared=name not in texts) for name, array in named])
+
+
+def read_array(array: Any, place: str, *, is_declared: bool = True) -> Column:
+    """Read an array: numbers without nulls where they lie, strings by their dictionary.
+
+    A dictionary declares categories: pandas makes a ``category`` of it, and so do pandas and polars make one of their
+    ``category`` and ``Enum``. A reader that makes dictionaries of texts on its way says so.
+
+    Parameters
+    ----------
+    array : pyarrow Array
+        Strings, bytes, numbers, booleans, a dictionary of these, or nothing but nulls.
+    place : str
+        What messages call it.
+    is_declared : bool, default=True
+        Whether a dictionary declares categories; otherwise those that occur count.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    ValueError
+        If a number is infinite.
+    TypeError
+        If the array holds dates, durations, or anything else but strings, numbers and booleans.
+    """
+    import pyarrow as pa
+
+    types, dtype = pa.types, array.type
+    if isinstance(array, pa.ExtensionArray):
+        return read_array(array.storage, place, is_declared=is_declared)
+    if types.is_dictionary(dtype):
+        return _from_dictionary(array, place, is_declared)
+    if _is_text(dtype):
+        return _from_dictionary(array.dictionary_encode(), place, is_declared=False)
+    if types.is_floating(dtype):
+        return from_array(array.to_numpy(zero_copy_only=False), place)
+    if types.is_integer(dtype) or types.is_boolean(dtype):
+        missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+        plain = array if missing is None else array.fill_null(0 if types.is_integer(dtype) else False)
+        return Column(plain.to_numpy(zero_copy_only=False), missing, None, place)
+    if types.is_null(dtype):
+        return Column(np.full(len(array), None), np.ones(len(array), np.bool_), None, place)
+    if types.is_temporal(dtype):
+        raise temporal_error(place, dtype)
+    raise TypeError(
+        f"{place} is of Arrow's type {dtype}, but only strings, numbers and booleans can be read. Cast the column to "
+        f"string if it is categorical, to float64 if it is continuous, or leave it out."
+    )
+
+
+def _is_text(dtype: Any) -> bool:
+    """Return whether a type is one of strings or bytes."""
+    return str(dtype).partition("[")[0] in _TEXTS
+
+
+def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
+    """Read indices into a dictionary; Arrow lets it hold a value twice, and null."""
+    from pyarrow import types
+
+    if not is_declared and len(array.dictionary) > len(array):  # of a whole row group, of which few occur here
+        array = array.dictionary_decode().dictionary_encode()
+    codes, dictionary = _filled(array.indices), array.dictionary
+    if types.is_nested(dictionary.type):
+        raise TypeError(f"{place} holds categories of several parts ({dictionary.type}). Leave the column out.")
+    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
+        encoded = dictionary.dictionary_encode()
+        codes = np.append(_filled(encoded.indices), -1)[codes]  # one more at the end, which -1 finds
+        dictionary = encoded.dictionary
+    if any(is_such(dictionary.type) for is_such in (_is_text, types.is_integer, types.is_floating, types.is_boolean)):
+        categories = dictionary.to_numpy(zero_copy_only=False)
+    else:
+        categories = np.empty(len(dictionary), object)
+        categories[:] = dictionary.to_pylist()
+    missing = where_any(codes < 0)
+    return Column(codes, missing, categories, place, is_declared, is_ordered=is_declared and bool(array.type.ordered))
+
+
+def _filled(indices: Any) -> Any:
+    """Return indices, and -1 where there is none."""
+    import pyarrow as pa
+
+    plain = indices.cast(pa.int32()).fill_null(-1) if indices.null_count else indices
+    return plain.to_numpy(zero_copy_only=False)

@@ -1,0 +1,275 @@
+"""Batches of columns, classes and weights, of data of any size, as often as they are asked for.
+
+Every batch has the columns of the first, in their order and of their kinds. What is wrong is told with the batch and
+the number of its first row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.same_columns import SameColumns, kind_of
+from tanlearn.data.table import Column, Table
+from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
+from tanlearn.data.validation import check_total, labels_of, read_labels, row_weights
+
+__all__ = ["Batch", "Batches", "open_batches"]
+
+_REMEDY = (
+    "To have it read again, pass what begins anew: a list, a file, a data set, or a function without arguments that "
+    "returns the source."
+)
+
+
+class Batch(NamedTuple):
+    """Some rows of a source.
+
+    Parameters
+    ----------
+    columns : Table
+        The features.
+    y : ndarray of shape (n_samples,)
+        The classes as they are, not numbered.
+    sample_weight : ndarray of shape (n_samples,), int64 or float64, or None
+        Weights, finite and non-negative, perhaps all zero.
+    """
+
+    columns: Table
+    y: AnyArray
+    sample_weight: AnyArray | None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, at least 1."""
+        return self.columns.n_samples
+
+
+class Batches:
+    """A source of batches; every iteration is a new reading of it.
+
+    A column that declares its categories declares, in every batch, also those of the batches before, in the order in
+    which they came: the last batch has all of them, and a category keeps its number throughout a reading.
+
+    Parameters
+    ----------
+    source, target, weight, columns, batch_rows : object
+        As for :func:`open_batches`.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the features; ``None`` if the source has none, and before the first batch has been read.
+
+    Raises
+    ------
+    ValueError
+        If ``batch_rows`` is no positive number.
+    TypeError
+        If the source is nothing that holds rows, or ``columns`` is one string.
+    """
+
+    def __init__(
+        self, source: Any, target: Any, weight: Any, columns: Sequence[Any] | None, batch_rows: int | None
+    ) -> None:
+        if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
+            raise ValueError(f"batch_rows must be a whole number of at least 1, got {batch_rows!r}.")
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
+        if not (holds_table(source) or callable(source) or isinstance(source, Iterable)):
+            raise _unknown("source", source)
+        self.names: tuple[str, ...] | None = None
+        self._source = source
+        self._target, self._weight = target, weight
+        self._columns = None if columns is None else list(columns)
+        self._batch_rows = batch_rows
+        self._is_begun = False
+        self._n_samples: int | None = None
+
+    @property
+    def is_rereadable(self) -> bool:
+        """Whether the source can be read more than once: iterators, which end for good, cannot."""
+        return not hasattr(self._source, "__next__")
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self._is_begun and not self.is_rereadable:
+            raise ValueError(f"the source, of type {type(self._source).__name__}, has been read already. {_REMEDY}")
+        self._is_begun = True
+        return self._read()
+
+    def _read(self) -> Iterator[Batch]:
+        """Yield the batches of one reading."""
+        same, is_weighted, first, total = SameColumns(), False, 0, 0
+        for number, piece in enumerate(self._pieces()):
+            try:
+                batch, names = self._batch(piece)
+                batch = batch._replace(columns=same.check(number, batch.columns))
+                same.check_kind(number, "y", kind_of(Column(batch.y, None, None, "y")))
+                has_weights = batch.sample_weight is not None
+                if number and has_weights != is_weighted:
+                    there, before = ("weights", "none") if has_weights else ("no weights", "some")
+                    raise ValueError(f"there are {there} where batch 0 has {before}. Weigh all batches, or none.")
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"in batch {number}, whose row 0 is row {first:,} of the source: {error}") from error
+            if number == 0:
+                is_weighted = has_weights
+                self.names = tuple(names) if all(isinstance(name, str) for name in names) else None
+            if batch.sample_weight is not None:
+                with np.errstate(over="ignore"):  # an infinite sum is refused at the end
+                    total += batch.sample_weight.sum().item()
+            first += batch.n_samples
+            yield batch
+        if self._n_samples not in (None, first):
+            raise ValueError(
+                f"the source, of type {type(self._source).__name__}, had {self._n_samples:,} row(s) when it was first "
+                f"read, and has {first:,} now. {_REMEDY}"
+            )
+        if first == 0:
+            raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
+        if is_weighted:
+            check_total(total, first)
+        self._n_samples = first
+
+    def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:
+        """Yield pieces of tables, and tuples, that have any rows."""
+        source = self._source
+        if callable(source) and not holds_table(source):
+            source = source()
+        if holds_table(source):
+            yield from table_pieces(source, self._choose, self._batch_rows)
+            return
+        if not isinstance(source, Iterable):
+            raise _unknown("source", source)
+        for number, item in enumerate(source):
+            if isinstance(item, tuple) and len(item) in (2, 3):
+                if (self._target, self._weight, self._columns) != (None, None, None):
+                    raise ValueError(
+                        f"target, weight and columns name columns of tables, but item {number} of the source is a "
+                        f"tuple, which holds classes and weights itself. Leave them out, or pass tables."
+                    )
+                if not hasattr(item[0], "__len__") or len(item[0]):
+                    yield item
+            elif holds_table(item):
+                yield from table_pieces(item, self._choose, self._batch_rows)
+            else:
+                raise _unknown(f"item {number} of the source", item)
+
+    def _choose(self, names: list[Any]) -> list[Any]:
+        """Return features, then target and weight, among the columns of a table."""
+        known, times = f"There are: {', '.join(map(repr, names))}.", Counter(names)
+        if self._target is None:
+            raise ValueError(f"target must name the column that holds the classes. {known}")
+        others = [self._target] if self._weight is None else [self._target, self._weight]
+        features = [name for name in names if name not in others] if self._columns is None else self._columns
+        for name in (*others, *features):
+            if times[name] != 1:
+                raise ValueError(f"{'several columns are' if times[name] else 'no column is'} called {name!r}. {known}")
+        chosen = [*features, *others]
+        for name, n_times in Counter(chosen).items():
+            if n_times > 1:
+                raise ValueError(f"{name!r} is named {n_times} times among columns, target and weight. Name it once.")
+        if not features:
+            raise ValueError(f"there is no feature beside target and weight. {known}")
+        return chosen
+
+    def _batch(self, piece: Piece | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
+        """Return a batch, and the names of its features or what stands for them."""
+        weights = None
+        if isinstance(piece, tuple):
+            X, y, sample_weight = (*piece, None)[:3]
+            table = read_columns(X)
+            if sample_weight is not None:
+                weights = row_weights(sample_weight, table.n_samples)
+            return Batch(table, read_labels(y, table.n_samples), weights), list(getattr(X, "columns", [None]))
+        features = piece.names[: -1 if self._weight is None else -2]
+        table, (y,) = piece.read(features), piece.read([self._target])
+        if self._weight is not None:
+            weights = _weights_of(*piece.read([self._weight]))
+        return Batch(table, labels_of(replace(y, place=f"the class (column {self._target!r})")), weights), features
+
+
+def _weights_of(column: Column) -> AnyArray:
+    """Return the weights that a column holds."""
+    kind = kind_of(column)
+    if kind not in (None, "numbers"):
+        raise TypeError(f"{column.place} holds {kind}, but weights must be numbers. Cast the column to numbers.")
+    return row_weights(column.numbers(), len(column.values))
+
+
+def _unknown(what: str, found: Any) -> TypeError:
+    """Return the error for what holds no rows."""
+    return TypeError(
+        f"{what} must be a table (a DataFrame of pandas or polars, a LazyFrame, a Table, RecordBatchReader or data set "
+        f"of Arrow, or anything else with __arrow_c_stream__), the path of a Parquet, Feather or CSV file, an iterable "
+        f"of tables or of tuples (X, y) or (X, y, sample_weight), or a function without arguments that returns one of "
+        f"these; got {shorten(found)} of type {type(found).__name__}."
+    )
+
+
+def open_batches(
+    source: Any,
+    target: Any = None,
+    *,
+    weight: Any = None,
+    columns: Sequence[Any] | None = None,
+    batch_rows: int | None = None,
+) -> Batches:
+    """Take whatever holds rows as batches of columns, classes and weights.
+
+    Nothing is read before batches are asked for. Values are read as :func:`tanlearn.data.columns.read_columns` reads
+    them, batch by batch; Arrow's dictionaries declare categories, as pandas' ``category`` and polars' ``Enum`` do.
+
+    Parameters
+    ----------
+    source : object
+        One of
+
+        - a table: a DataFrame of pandas or polars, a LazyFrame of polars (which before 1.34 is collected in whole), a
+          data set or Scanner of pyarrow, or whatever has Arrow's C stream interface: a Table or RecordBatchReader of
+          pyarrow, a relation of DuckDB;
+        - the path of a Parquet, Feather or CSV file, or of a folder of Parquet files. Of text, columns have the types
+          that pyarrow finds in the first 16 MiB;
+        - an iterable of tables, each of which is read in batches, such as pandas' reader of chunks;
+        - an iterable of tuples ``(X, y)`` or ``(X, y, sample_weight)``, each of which is a batch; X is whatever
+          :meth:`tanlearn.TableEncoder.fit` takes;
+        - a function without arguments that returns one of these, anew at each call.
+    target : str
+        The column of a table that holds the classes.
+    weight : str, optional
+        The column of a table that holds weights of rows.
+    columns : list of str, optional
+        The columns of a table that are features, in this order; by default, all others in theirs.
+    batch_rows : int, optional
+        Rows of a table in a batch at most; by default, as many as hold four million cells, a power of two from 1,024 to
+        131,072. Smaller pieces of a source are batches as they are.
+
+    Returns
+    -------
+    Batches
+        Reading raises ``ValueError`` or ``TypeError`` where rows, classes or weights break a rule, or columns are
+        others than in the first batch, and ``ImportError`` where a package is missing.
+
+    Raises
+    ------
+    ValueError
+        If ``batch_rows`` is no positive number.
+    TypeError
+        If the source is none of these, or ``columns`` is one string.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from tanlearn.data.batches import open_batches
+    >>> frame = pl.DataFrame({"town": ["Graz", "Linz", "Graz"], "age": [31, None, 7], "late": ["no", "yes", "no"]})
+    >>> batches = open_batches(frame, "late", batch_rows=2)
+    >>> [(batch.n_samples, batch.y.tolist()) for batch in batches], batches.names
+    ([(2, ['no', 'yes']), (1, ['no'])], ('town', 'age'))
+    """
+    return Batches(source, target, weight, columns, batch_rows)
