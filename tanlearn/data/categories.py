@@ -18,7 +18,9 @@ from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.table import Column
 
 __all__ = [
+    "LARGEST_N_STATES",
     "CategoryEncoder",
+    "check_number",
     "distinct",
     "encode_categories",
     "find_categories",
@@ -26,6 +28,7 @@ __all__ = [
     "warn_of_unseen",
 ]
 
+#: So many categories a column may have.
 LARGEST_N_STATES = missing_code(np.uint16)
 _N_SHOWN = 10
 # A column with fewer values that are all unseen may be as it should: where half of the values of a column are unseen,
@@ -220,12 +223,35 @@ def find_categories(column: Column) -> AnyArray:
         occurs = np.zeros(len(categories) + 1, np.bool_)  # one more at the end, which -1 finds
         occurs[column.values] = True
         categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
-    if len(categories) > LARGEST_N_STATES:
+    check_number(len(categories), column.place)
+    return categories
+
+
+def check_number(n_categories: int, place: str) -> None:
+    """Refuse more categories than codes can number.
+
+    Parameters
+    ----------
+    n_categories : int
+        How many there are.
+    place : str
+        What messages call the column.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 65,535.
+
+    Examples
+    --------
+    >>> from tanlearn.data.categories import check_number
+    >>> check_number(65_535, "X column 0")
+    """
+    if n_categories > LARGEST_N_STATES:
         raise ValueError(
-            f"{column.place} has {len(categories)} categories, more than {LARGEST_N_STATES}. It looks like "
+            f"{place} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
             f"an identifier or a continuous column: drop it, or discretise it."
         )
-    return categories
 
 
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:

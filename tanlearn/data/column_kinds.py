@@ -13,7 +13,7 @@ from tanlearn.data.categories import distinct, find_categories
 from tanlearn.data.numbers import FIRST_ROWS, distinct_numbers
 from tanlearn.data.table import Column, Table
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories", "have_order"]
+__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories", "have_order", "named_columns"]
 
 # Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
 # Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
@@ -48,7 +48,7 @@ def find_all_categories(
         If the option names columns that are not there, or a column has too many categories.
     """
     is_auto = isinstance(option, str)  # "auto", the only string that the constraints let pass
-    chosen = _may_be_categorical(table) if is_auto else _named(option, len(table), names)
+    chosen = _may_be_categorical(table) if is_auto else named_columns(option, len(table), names)
     known = distinct_numbers(table, np.flatnonzero(chosen), n_jobs)
     found: list[AnyArray | None] = [None] * len(table)
     for i in np.flatnonzero(chosen).tolist():
@@ -101,8 +101,33 @@ def _holds_numbers(table: Table, number: int) -> bool:
     return values is not None and values.dtype.kind != "b"
 
 
-def _named(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:
-    """Return which columns an option other than "auto" names."""
+def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:
+    """Return which columns an option other than "auto" names.
+
+    Parameters
+    ----------
+    option : bool or array-like
+        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
+    n_features : int
+        Number of columns.
+    names : ndarray of shape (n_features,), optional
+        Names of the columns, if the table has names.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), bool
+
+    Raises
+    ------
+    ValueError
+        If the option names columns that are not there.
+
+    Examples
+    --------
+    >>> from tanlearn.data.column_kinds import named_columns
+    >>> named_columns([2, 0], 3, None)
+    array([ True, False,  True])
+    """
     chosen = np.asarray(option)
     if chosen.ndim == 0:
         return np.full(n_features, bool(option))

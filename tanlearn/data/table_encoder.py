@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table import Panel, Table
@@ -30,10 +30,6 @@ __all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
 
 #: Discretisers whose cuts are all that there is to know of them; subclasses may encode otherwise.
 CUT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
-
-# A column has something to lose if no value takes more than this share of it.
-_LARGEST_SHARE = 0.9
-_N_NAMED = 10
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -323,7 +319,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             else:
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
         self.restore(categories, [None] * len(columns), discretizer)
-        self._warn_of_lost_columns(columns, sample_weight)
+        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
+        warn_of_lost_columns(self._lost_columns(columns), discretizer, columns.n_samples, total)
         codes = self.encode_columns(columns)
         self.typical_values_ = self._typical_values(columns, codes, sample_weight)
         return codes
@@ -443,39 +440,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
         return values
 
-    def _warn_of_lost_columns(self, columns: Table, sample_weight: AnyArray | None) -> None:
-        """Warn of columns that are constant to every learner from here on, though their values differ."""
+    def _lost_columns(self, columns: Table) -> list[str]:
+        """Return what messages call the columns that have one state though their values differ."""
         lost = []
         for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):
             column = columns[i]
             values = column.values if column.missing is None else column.values[~column.missing]
             # What takes such a share of the rows is the median: finding that takes a tenth of the time of sorting.
             middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
-            if np.count_nonzero(values == middle) < _LARGEST_SHARE * len(values):
+            if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
                 lost.append(column.place)
-        if not lost:
-            return
-        shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
-        is_by_class = isinstance(self.discretizer_, MDLPDiscretizer)
-        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
-        light = ""
-        if is_by_class and round(total) < columns.n_samples:
-            light = (
-                f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
-            )
-        name = type(self.discretizer_).__name__
-        reason, remedy = f"{name} made one interval of each", "cut it more finely, or bin it beforehand, otherwise"
-        if is_by_class:
-            reason = f"{name} found no cut that tells the classes apart by such a column alone"
-            remedy = "bin it beforehand if it tells classes apart only together with others"
-        # The same words for every fold of a table, so that Python shows them once.
-        warnings.warn(
-            f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
-            f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
-            f"TableEncoder, if it is a code; {remedy}.{light}",
-            UserWarning,
-            stacklevel=2,
-        )
+        return lost
 
     def _typical_values(self, columns: Table, codes: Codes, sample_weight: AnyArray | None) -> list[FloatArray | None]:
         """Return the weighted means of the training values in the states of continuous features."""

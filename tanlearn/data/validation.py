@@ -35,7 +35,7 @@ _LARGEST_COUNT = int(np.iinfo(np.int64).max)
 
 
 def read_classes(
-    y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None
+    y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None, *, is_part: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Read the classes and number them.
 
@@ -47,6 +47,8 @@ def read_classes(
         Number of rows of the table.
     rows : ndarray of shape (n_samples,), bool, optional
         The rows that count; the others are left out of the result.
+    is_part : bool, default=False
+        Whether these are some of the rows only, which may all be of one class, or none.
 
     Returns
     -------
@@ -72,10 +74,11 @@ def read_classes(
     counted = labels if rows is None else labels[rows]
     classes, codes = _number(counted)
     # But for floating numbers it looks at the first one, and at whether most differ: 0.8 s for a million strings.
-    is_clear = labels.dtype.kind != "f" and 2 * len(classes) < len(counted)
+    is_clear = labels.dtype.kind != "f" and (is_part or 2 * len(classes) < len(counted))
     with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
-        check_classification_targets(labels[:1] if is_clear else labels)
-    if len(classes) < 2:
+        if len(labels):  # of a part twice, as it warns where most labels differ
+            check_classification_targets(labels[:1] if is_clear else np.tile(labels, 2) if is_part else labels)
+    if len(classes) < 2 and not is_part:
         raise ValueError(
             f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
             f"and a classifier needs at least two classes. Add rows of another class."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.data.array_bytes import DAMAGE, read_arrays
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
@@ -27,20 +27,6 @@ _FORMAT = 1
 
 # Rows whose sets are in memory at once: 8 kB a value.
 _BLOCK = 2**16
-
-# What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than there
-# is, zipfile RuntimeError for encryption and, as NotImplementedError, for versions of the format that it does not know.
-_DAMAGE = (
-    EOFError,
-    KeyError,
-    MemoryError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-)
 
 
 class CountState:
@@ -319,14 +305,14 @@ class CountState:
             If the bytes are damaged, of something else, or of a newer format.
         """
         try:
-            arrays = _read_arrays(data)
+            arrays = read_arrays(data)
             version = arrays["tanlearn_counts"]
             if version.ndim or version.dtype.kind not in "iu" or version < 1:
                 raise ValueError("its format is no positive integer")
             if version <= _FORMAT:
                 n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
                 _check_counts(n_states, n_classes, cells, pairs)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise ValueError(f"these {len(data)} bytes are no (or a damaged) CountState: {error}") from error
         if version > _FORMAT:
             raise ValueError(
@@ -489,17 +475,6 @@ def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
     if n_cells + n_pairs > largest:
         raise ValueError(f"n_states and n_classes call for {n_cells + n_pairs} counts, but {largest} is the limit.")
     return n_cells, n_pairs
-
-
-def _read_arrays(data: bytes) -> dict[str, AnyArray]:
-    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        # to_bytes does not compress, so the arrays of an honest archive are no larger than it is.
-        packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
-        if packed or archive.testzip() is not None:
-            raise zipfile.BadZipFile("a checksum is wrong, or something is compressed")
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
 
 
 def _check_counts(n_states: AnyArray, n_classes: AnyArray, cells: AnyArray, pairs: AnyArray) -> None:

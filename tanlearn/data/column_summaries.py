@@ -1,0 +1,448 @@
+"""What is kept of one column of a table that is read in parts: its values, counted class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.categories import check_number
+from tanlearn.data.columns import shorten
+from tanlearn.data.table import Column
+from tanlearn.data.value_counts import Block, ValueCounts, add_block, collect, compress, merge_counts, sum_by_key
+
+__all__ = ["ColumnSummary", "Limits", "summarize"]
+
+# Exact up to so many times the number of points: by default one value more than categories can be numbered, so that a
+# column of points is none that could be categorical.
+_EXACT = 8
+
+
+class Limits(NamedTuple):
+    """How much is kept of a column of numbers.
+
+    Parameters
+    ----------
+    n_points : int
+        Number of points of a block; eight times as many distinct values are kept as they are.
+    exact : bool
+        Whether all are.
+    """
+
+    n_points: int
+    exact: bool
+
+    @property
+    def largest(self) -> int:
+        """Number of distinct values that are kept as they are, if not all are."""
+        return _EXACT * self.n_points
+
+    def hold(self, counts: ValueCounts) -> bool:
+        """Return whether counts are kept as they are.
+
+        Parameters
+        ----------
+        counts : ValueCounts
+            Of one column.
+
+        Returns
+        -------
+        bool
+        """
+        return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """The values of a column, counted class by class. It is never changed.
+
+    Parameters
+    ----------
+    place : str
+        What messages call the column.
+    kind : {"nothing", "numbers", "strings", "bytes", "declared"}
+        What it holds; nothing if all rows so far miss it.
+    counts : ValueCounts
+        Of numbers, or of indices into ``names``.
+    names : ndarray of shape (n_names,), optional
+        The distinct strings, sorted, or the declared categories in their order.
+    is_ordered : bool, default=False
+        Whether declared categories have an order that means something.
+    blocks : tuple of Block, default=()
+        What has become points, besides ``counts``.
+    """
+
+    place: str
+    kind: str
+    counts: ValueCounts
+    names: AnyArray | None = None
+    is_ordered: bool = False
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """Weight of the rows that do not miss the column."""
+        return sum(counts.weights.sum().item() for counts in self._all_counts())
+
+    @property
+    def rank_error(self) -> float:
+        """Most that the rank of any number may be wrong by, as a share of the weight."""
+        if not self.blocks:
+            return 0.0
+        return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
+
+    def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Return the summary of both.
+
+        Parameters
+        ----------
+        other : ColumnSummary
+            Of other rows of the same column.
+        limits : Limits
+            How much is kept.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        ColumnSummary
+
+        Raises
+        ------
+        ValueError
+            If there are too many strings, or integers that no type holds.
+        TypeError
+            If one holds strings and the other numbers, or they declare other categories.
+        """
+        if "nothing" in (self.kind, other.kind):
+            known = other if self.kind == "nothing" else self
+            if known.kind == "nothing":
+                dtypes = [part.counts.values.dtype for part in (self, other)]
+                # Missing objects are objects, whatever they are beside others.
+                dtype = np.result_type(*([one for one in dtypes if one.kind != "O"] or dtypes))
+                return replace(known, counts=_blank(dtype))
+            return known.within(limits, n_classes)
+        if self.kind != other.kind:
+            raise _mixed(self, other)
+        if self.kind == "numbers":
+            return self._merge_numbers(other, limits, n_classes)
+        if self.kind == "declared":
+            return replace(self._check_declared(other), counts=merge_counts([self.counts, other.counts], n_classes))
+        return self._merge_strings(other, n_classes)
+
+    def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Return the summary with no more than the limits allow.
+
+        Parameters
+        ----------
+        limits : Limits
+            How much is kept.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        ColumnSummary
+
+        Raises
+        ------
+        ValueError
+            If there are too many strings.
+        """
+        if self.kind in ("strings", "bytes") and self.names is not None:
+            check_number(len(self.names), self.place)
+        if self.kind != "numbers":
+            return self
+        summary, blank = self, _blank(np.dtype(np.float64))
+        if not limits.hold(self.counts):
+            blocks = _add_compressed(self.blocks, self.counts, limits, n_classes)
+            summary = replace(self, counts=blank, blocks=blocks)
+        return summary._cast(np.dtype(np.float64), n_classes) if summary.blocks else summary
+
+    def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
+        """Return the summary with other class codes.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_old_classes,), intp
+            The new code of every class, not decreasing.
+        n_classes : int
+            Number of new classes.
+
+        Returns
+        -------
+        ColumnSummary
+        """
+
+        def with_new(counts: ValueCounts) -> ValueCounts:
+            return collect(counts.values, classes[counts.classes], counts.weights, n_classes, are_sorted_runs=True)
+
+        blocks = tuple(block._replace(counts=with_new(block.counts)) for block in self.blocks)
+        return replace(self, counts=with_new(self.counts), blocks=blocks)
+
+    def as_column(self) -> Column:
+        """Return a column with every value once; one missing row if there is none.
+
+        Returns
+        -------
+        Column
+            Points, where values have become those.
+        """
+        if self.kind == "nothing":
+            blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
+            return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.place)
+        if self.names is None:
+            values = np.unique(np.concatenate([counts.values for counts in self._all_counts()]))
+            return Column(values, None, None, self.place)
+        is_empty = not len(self.counts.values)  # declared, and missing in every row
+        values = np.full(1, -1) if is_empty else self.counts.values[self.counts.is_first]
+        missing = np.ones(1, np.bool_) if is_empty else None
+        return Column(values, missing, self.names, self.place, self.kind == "declared", self.is_ordered)
+
+    def pooled(self, n_classes: int) -> ValueCounts:
+        """Return the counts of values and points together.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        ValueCounts
+        """
+        return merge_counts(self._all_counts(), n_classes)
+
+    def as_rows(self, n_classes: int) -> tuple[Column, IntArray, FloatArray]:
+        """Return weighted rows that stand for those of a column of numbers.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        column : Column
+            The values, and three rows of every class that miss them: who looks for all classes finds them, and most
+            rows share theirs with others, as in a table.
+        y : ndarray of shape (n_rows,), intp
+            Class codes.
+        weights : ndarray of shape (n_rows,), float64
+            Weights.
+
+        Raises
+        ------
+        TypeError
+            If the column holds anything but numbers.
+        """
+        if self.kind not in ("nothing", "numbers"):
+            self.as_column().numbers()  # raises, unless all is missing
+            return replace(self, kind="nothing", counts=_blank(np.dtype(np.float64)), names=None).as_rows(n_classes)
+        counts = self.pooled(n_classes)
+        values = counts.values if self.kind == "numbers" else np.empty(0)
+        n_pairs, n_rows = len(values), len(values) + 3 * n_classes
+        filled = np.zeros(n_rows, values.dtype)
+        filled[:n_pairs] = values
+        if values.dtype.kind == "f":
+            filled[n_pairs:] = np.nan
+        missing = np.arange(n_rows) >= n_pairs
+        y = np.append(counts.classes, np.repeat(np.arange(n_classes), 3)).astype(np.intp)
+        return Column(filled, missing, None, self.place), y, np.append(counts.weights, np.ones(3 * n_classes))
+
+    def _all_counts(self) -> list[ValueCounts]:
+        """Return the counts and those of all blocks."""
+        return [self.counts, *(block.counts for block in self.blocks)]
+
+    def _merge_numbers(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Merge numbers, in a type that holds all of them."""
+        dtype = _common_type(self, other)
+        merged, more = self._cast(dtype, n_classes), other._cast(dtype, n_classes)
+        blocks = merged.blocks
+        for block in more.blocks:
+            blocks = add_block(blocks, block, limits.n_points, n_classes)
+        # What is too much by itself becomes a block of its own, so that small parts are not sorted with large ones.
+        parts = [merged.counts, more.counts]
+        large = [part for part in parts if not limits.hold(part)]
+        for part in large:
+            blocks = _add_compressed(blocks, part, limits, n_classes)
+        small = [part for part in parts if limits.hold(part)]
+        counts = merge_counts(small or [_blank(dtype)], n_classes)
+        return replace(self, counts=counts, blocks=blocks).within(limits, n_classes)
+
+    def _cast(self, dtype: np.dtype[Any], n_classes: int) -> ColumnSummary:
+        """Return the numbers in another type, in which some may be equal."""
+
+        def cast(counts: ValueCounts) -> ValueCounts:
+            if counts.values.dtype == dtype:
+                return counts
+            return collect(counts.values.astype(dtype), counts.classes, counts.weights, n_classes, are_sorted_runs=True)
+
+        blocks = tuple(block._replace(counts=cast(block.counts)) for block in self.blocks)
+        return replace(self, counts=cast(self.counts), blocks=blocks)
+
+    def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
+        """Merge strings or bytes."""
+        if self.names is None or other.names is None:
+            raise ValueError(f"{self.place} holds {self.kind} without names")
+        own = self.names.tolist()
+        number = dict(zip(own, range(len(own)), strict=True))
+        theirs = other.names.tolist()
+        names, mine, moved = self.names, self.counts, other.counts
+        if not all(name in number for name in theirs):
+            names = np.array(sorted({*own, *theirs}), dtype=object)
+            check_number(len(names), self.place)
+            number = dict(zip(names.tolist(), range(len(names)), strict=True))
+            mine = mine._replace(values=_numbers_of(own, number)[mine.values])
+        # Both lists of names are sorted, and so are the numbers.
+        moved = moved._replace(values=_numbers_of(theirs, number)[moved.values])
+        return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
+
+    def _check_declared(self, other: ColumnSummary) -> ColumnSummary:
+        """Return the summary, or raise if the other one declares other categories."""
+        found = [[] if column.names is None else column.names.tolist() for column in (self, other)]
+        if found[0] != found[1] or self.is_ordered != other.is_ordered:
+            ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
+            raise TypeError(
+                f"{self.place} declares the {ordered[0]} categories {shorten(found[0])} in one part and the "
+                f"{ordered[1]} {shorten(found[1])} in another. Declare the same ones in the same order in every part, "
+                f"or cast the column to str."
+            )
+        return self
+
+
+def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: int) -> ColumnSummary:
+    """Count the values of a column, class by class.
+
+    Parameters
+    ----------
+    column : Column
+        As :func:`tanlearn.data.columns.read_columns` reads it, of any number of rows.
+    classes : ndarray of shape (n_samples,), intp
+        Class codes.
+    weights : ndarray of shape (n_samples,), int64 or float64
+        Above zero.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ColumnSummary
+        Of all values as they are.
+
+    Raises
+    ------
+    ValueError
+        If it declares too many categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.column_summaries import summarize
+    >>> from tanlearn.data.columns import read_columns
+    >>> column = read_columns([["b"], ["a"], [None], ["b"]])[0]
+    >>> summary = summarize(column, np.array([0, 1, 1, 0]), np.ones(4, np.int64), 2)
+    >>> summary.names, summary.counts.weights
+    (array(['a', 'b'], dtype=object), array([1, 2]))
+    """
+    values, place = column.values, column.place
+    if column.missing is not None:
+        present = ~column.missing
+        values, classes, weights = values[present], classes[present], weights[present]
+    if column.categories is not None and column.is_declared:
+        check_number(len(column.categories), place)
+        counts = _count_codes(values, classes, weights, len(column.categories), n_classes)
+        return ColumnSummary(place, "declared", counts, column.categories, column.is_ordered)
+    if not len(values):
+        dtype = np.dtype(object) if column.categories is not None else values.dtype
+        return ColumnSummary(place, "nothing", _blank(dtype))
+    if column.categories is None and values.dtype.kind in "biuf":
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
+        if values.dtype.kind == "f":
+            values = values + values.dtype.type(0)  # -0.0 is 0.0
+        return ColumnSummary(place, "numbers", collect(values, classes, weights, n_classes))
+    labels = column.categories
+    if labels is None:
+        number = dict(zip(dict.fromkeys(values.tolist()), count()))
+        values = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
+        labels = np.array(list(number), dtype=object)
+    counts = _count_codes(values, classes, weights, len(labels), n_classes)
+    # Only what occurs, in its order.
+    occurring = counts.values[counts.is_first]
+    known = labels[occurring].tolist()
+    names = np.array(sorted(known), dtype=object)
+    number = dict(zip(names.tolist(), count()))
+    target = np.zeros(len(labels), np.intp)
+    target[occurring] = _numbers_of(known, number)
+    kind = "bytes" if isinstance(known[0], bytes) else "strings"
+    counts = collect(target[counts.values], counts.classes, counts.weights, n_classes)
+    return ColumnSummary(place, kind, counts, names)
+
+
+def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:
+    """Count codes without sorting the rows."""
+    keys, sums = sum_by_key(values * np.intp(n_classes) + classes, weights, n_values * n_classes)
+    value, own = np.divmod(keys, n_classes)
+    return ValueCounts(value.astype(np.intp), own.astype(np.int32), sums)
+
+
+def _add_compressed(
+    blocks: tuple[Block, ...], counts: ValueCounts, limits: Limits, n_classes: int
+) -> tuple[Block, ...]:
+    """Add counts to blocks, as points."""
+    return add_block(blocks, Block(0, *compress(counts, limits.n_points, n_classes)), limits.n_points, n_classes)
+
+
+def _numbers_of(names: list[Any], number: dict[Any, int]) -> IntArray:
+    """Return the numbers of names."""
+    return np.fromiter(map(number.__getitem__, names), np.intp, len(names))
+
+
+def _blank(dtype: np.dtype[Any]) -> ValueCounts:
+    """Return counts of nothing."""
+    return ValueCounts(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
+    """Return the error for parts of several kinds."""
+    found = f"{_example(one)} in one part and {_example(other)} in another"
+    if one.place == "y":
+        return TypeError(
+            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. Cast the "
+            f"classes to str."
+        )
+    return TypeError(
+        f"{one.place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
+    )
+
+
+def _example(one: ColumnSummary) -> str:
+    """Return what kind of values the column holds, and one of them."""
+    if one.kind == "declared":
+        return "declared categories"
+    counts = next(counts for counts in one._all_counts() if len(counts.values))
+    value = (counts.values if one.names is None else one.names[counts.values])[:1].tolist()[0]
+    return f"{type(value).__name__} ({shorten(value)})"
+
+
+def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
+    """Return the type of numbers of two parts: what a column of Python objects would take."""
+    values = one.counts.values, other.counts.values
+    dtype = np.result_type(*values)
+    if dtype.kind != "f" or any(part.dtype.kind == "f" for part in values):
+        return dtype
+    # Integers beside unsigned ones of 64 bits: NumPy would make floating numbers of them.
+    low = min(int(part[0]) for part in values)
+    high = max(int(part[-1]) for part in values)
+    if high < 2**63:
+        return np.dtype(np.int64)
+    if low >= 0:
+        return np.dtype(np.uint64)
+    raise ValueError(
+        f"{one.place} holds {low} in one part and {high} in another, so it is neither of 64-bit integers nor of "
+        f"floating numbers. Cast the column to float if it is a quantity, or to str if it is a name."
+    )

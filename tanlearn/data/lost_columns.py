@@ -1,0 +1,60 @@
+"""Columns from which nothing can be learnt once they are discretised, though their values differ."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from tanlearn.data.discretize import MDLPDiscretizer
+
+__all__ = ["LARGEST_SHARE", "warn_of_lost_columns"]
+
+#: A column has something to lose if no value takes more than this share of it.
+LARGEST_SHARE = 0.9
+_N_NAMED = 10
+
+
+def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, total: float) -> None:
+    """Warn, once, of columns that are constant to every learner from here on, though their values differ.
+
+    Parameters
+    ----------
+    lost : list of str
+        What messages call them.
+    discretizer : object
+        What left them with one state.
+    n_samples : int
+        Number of rows.
+    total : float
+        Their weight.
+
+    Warns
+    -----
+    UserWarning
+        If there are any.
+
+    Examples
+    --------
+    >>> from tanlearn.data.lost_columns import warn_of_lost_columns
+    >>> warn_of_lost_columns([], None, 3, 3.0)
+    """
+    if not lost:
+        return
+    shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
+    is_by_class = isinstance(discretizer, MDLPDiscretizer)
+    light = ""
+    if is_by_class and round(total) < n_samples:
+        light = f" The weights count rows, and make no more than {total:.3g} here: multiply them by a common factor."
+    name = type(discretizer).__name__
+    reason, remedy = f"{name} made one interval of each", "cut it more finely, or bin it beforehand, otherwise"
+    if is_by_class:
+        reason = f"{name} found no cut that tells the classes apart by such a column alone"
+        remedy = "bin it beforehand if it tells classes apart only together with others"
+    # The same words for every fold of a table, so that Python shows them once.
+    warnings.warn(
+        f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
+        f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
+        f"TableEncoder, if it is a code; {remedy}.{light}",
+        UserWarning,
+        stacklevel=2,
+    )

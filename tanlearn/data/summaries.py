@@ -1,0 +1,418 @@
+"""What a first reading keeps of a table of any length, and the encoder that follows from it."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any, Self
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn.data.array_bytes import DAMAGE, read_arrays
+from tanlearn.data.column_kinds import have_order
+from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
+from tanlearn.data.columns import shorten
+from tanlearn.data.lost_columns import warn_of_lost_columns
+from tanlearn.data.summary_encoder import fit_to_summaries
+from tanlearn.data.summary_state import from_state, to_state
+from tanlearn.data.table import Column, Table
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import LARGEST_TOTAL, read_classes, row_weights
+from tanlearn.data.value_counts import sum_by_key
+
+__all__ = ["TableSummary"]
+
+_FORMAT = 1
+_LARGEST_INTEGER = int(np.iinfo(np.int64).max)
+
+
+class TableSummary:
+    """Values and classes of a table, counted column by column and batch by batch.
+
+    Summaries of parts of a table merge to that of the whole, in any order. An encoder fitted to it has the categories
+    and cuts that :meth:`TableEncoder.fit_columns` finds in the whole table, bit for bit where weights are integers or
+    absent, and to the rounding of their sums where they are real.
+
+    Of categories, all that occur are kept. Of numbers, all distinct ones up to ``8 * n_points``, which are 65,536 by
+    default: so many states no column may have. Beyond, a column becomes points that stand for their neighbours,
+    organised in levels: every 65,536 values or more, or every larger batch, become ``n_points`` points, and two blocks
+    of points of one level become one of the next. By that, the rank of a number, the weight of all values up to it,
+    is wrong by less than ``(1 + log2(n_blocks)) / n_points`` of the weight, and mostly by less than half of that:
+    :meth:`rank_error` returns a bound that is kept book of. A pair of a value and a class takes 20 bytes, so a column
+    of real numbers in two classes takes up to 1.3 MB while it is exact, and 0.3 MB a level afterwards.
+
+    Parameters
+    ----------
+    n_points : int, default=8192
+        Number of points of a block, at least 2.
+    exact : bool, default=False
+        Whether all distinct numbers are kept, however many there are.
+
+    Raises
+    ------
+    ValueError
+        If ``n_points`` is no integer from 2 on.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.summaries import TableSummary
+    >>> first = TableSummary().update(read_columns([["b", 1.5], ["a", 2.5], ["b", 3.5]]), ["no", "no", "no"])
+    >>> rest = TableSummary().update(read_columns([["a", 10.5], ["c", 11.5], ["b", 12.5]]), ["yes", "yes", "yes"])
+    >>> summary = first.merge(rest)
+    >>> summary.classes_, summary.class_counts, summary.n_samples
+    (array(['no', 'yes'], dtype=object), array([3, 3]), 6)
+    >>> encoder = summary.fit_encoder(TableEncoder())
+    >>> encoder.categories_[0], encoder.discretizer_.cut_points_
+    (array(['a', 'b', 'c'], dtype=object), [array([7.])])
+    """
+
+    def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:
+        if not isinstance(n_points, (int, np.integer)) or n_points < 2:
+            raise ValueError(f"n_points must be an integer from 2 on, got {n_points!r}.")
+        self._limits = Limits(int(n_points), bool(exact))
+        self._n_samples = 0
+        # The classes are a column, too, of one class.
+        self._classes = summarize(Column(np.empty(0), None, None, "y"), np.empty(0, np.intp), np.empty(0, np.int64), 1)
+        self._label_type = np.dtype(object)
+        self._columns: list[ColumnSummary] | None = None
+
+    @property
+    def classes_(self) -> AnyArray:
+        """Names of the classes, sorted, shape (n_classes,)."""
+        if self._classes.names is None:
+            return self._classes.counts.values
+        return self._classes.names.astype(self._label_type)
+
+    @property
+    def class_counts(self) -> AnyArray:
+        """Weight of every class, shape (n_classes,), int64, or float64 once a batch had real weights."""
+        return self._classes.counts.weights
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of non-zero weight."""
+        return self._n_samples
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What messages call the columns; none before the first batch."""
+        return tuple(column.place for column in self._columns or ())
+
+    def __repr__(self) -> str:
+        return (
+            f"TableSummary(n_samples={self.n_samples}, n_columns={len(self.places)}, n_classes={len(self.classes_)}, "
+            f"weight={self.class_counts.sum()}, dtype={self.class_counts.dtype})"
+        )
+
+    def update(self, columns: Table, y: Any, sample_weight: Any = None) -> Self:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        columns : Table
+            As :func:`tanlearn.data.columns.read_columns` reads it; the same columns in every batch. It may have no row.
+        y : array-like of shape (n_samples,)
+            Classes as the user has them: strings, integers, booleans or categories.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; rows of weight 0 count as absent.
+
+        Returns
+        -------
+        TableSummary
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the columns are others than before, classes or weights break a rule, a column has too many categories,
+            or the weights add up to too much. Nothing is changed then.
+        TypeError
+            If a column or the classes hold strings where there were numbers before, or the other way round, or a
+            column declares other categories. Nothing is changed then.
+        """
+        n_samples = columns.n_samples
+        is_weighted = sample_weight is not None and n_samples > 0
+        weights = row_weights(sample_weight, n_samples) if is_weighted else None
+        rows = None if weights is None or weights.all() else weights > 0
+        codes, classes = read_classes(y, n_samples, rows, is_part=True)
+        if weights is None:
+            weights = np.ones(n_samples, np.int64)
+        if rows is not None:
+            columns, weights = columns.take(rows), weights[rows]
+        part = type(self)(n_points=self._limits.n_points, exact=self._limits.exact)
+        part._n_samples = len(weights)
+        part._classes = _count_classes(classes, codes, weights)
+        part._label_type = classes.dtype
+        n_classes = max(len(classes), 1)
+        part._columns = [summarize(column, codes, weights, n_classes) for column in columns]
+        return self.merge(part)
+
+    def merge(self, other: TableSummary) -> Self:
+        """Add what another summary has counted.
+
+        Parameters
+        ----------
+        other : TableSummary
+            Of other rows with the same columns; it stays as it is.
+
+        Returns
+        -------
+        TableSummary
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If it is of other columns, keeps more or fewer points, or the weights add up to too much. Nothing is changed
+            then.
+        TypeError
+            If a column or the classes hold strings in one summary and numbers in the other, or a column declares other
+            categories. Nothing is changed then.
+        """
+        if other._limits != self._limits:
+            raise ValueError(
+                f"a summary of {self._limits} cannot take up one of {other._limits}: make both with the same n_points "
+                f"and exact."
+            )
+        if other._columns is None:
+            return self
+        if self._columns is not None:
+            _check_places(self.places, other.places)
+        _check_total(self.class_counts, other.class_counts)
+        classes = self._classes.merge(other._classes, Limits(1, exact=True), 1)
+        n_classes = max(len(classes.counts.values), 1)
+        mine, theirs = (_places_of(part, classes) for part in (self._classes, other._classes))
+        columns = [_renumber(column, theirs, n_classes) for column in other._columns]
+        if self._columns is None:
+            columns = [column.within(self._limits, n_classes) for column in columns]
+        else:
+            own = (_renumber(column, mine, n_classes) for column in self._columns)
+            columns = [column.merge(more, self._limits, n_classes) for column, more in zip(own, columns, strict=True)]
+        if other._n_samples:
+            first = not self._n_samples
+            self._label_type = other._label_type if first else np.result_type(self._label_type, other._label_type)
+        self._n_samples += other._n_samples
+        self._classes, self._columns = classes, columns
+        return self
+
+    def rank_error(self, i: int) -> float:
+        """Return by how much the rank of any number may be wrong, at most.
+
+        Parameters
+        ----------
+        i : int
+            A column.
+
+        Returns
+        -------
+        float
+            As a share of the weight of the rows that do not miss the column; 0 if it is exact.
+
+        Raises
+        ------
+        IndexError
+            If there is no such column.
+        """
+        if self._columns is None or not 0 <= i < len(self._columns):
+            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.places) - 1}.")
+        return self._columns[i].rank_error
+
+    def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
+        """Return an encoder fitted to all rows.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            It stays as it is. Its discretizer cuts, column by column, where its ``fit`` finds it right, as
+            :class:`~tanlearn.MDLPDiscretizer`, :class:`~tanlearn.QuantileDiscretizer` and subclasses do.
+        names : ndarray of shape (n_features,), optional
+            Names of the columns, if the table has names.
+
+        Returns
+        -------
+        TableEncoder
+            A clone of it that is fitted. Where a column of numbers has become points, cuts lie between points, and
+            typical values are means of points.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two classes, a parameter breaks a rule, or a column that is to be categorical has
+            too many categories, or became points.
+        TypeError
+            If a column that is to be continuous holds no numbers, or the discretizer makes no cuts.
+
+        Warns
+        -----
+        UserWarning
+            Once, if the discretizer leaves columns with one state whose values differ: as by
+            :meth:`TableEncoder.fit`, but that the share of a value is one of the weight and not of the rows.
+        """
+        columns = self._columns_to_fit()
+        fitted, lost = fit_to_summaries(encoder, columns, len(self.classes_), names)
+        warn_of_lost_columns(lost, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
+        return fitted
+
+    def have_order(self, encoder: TableEncoder) -> AnyArray:
+        """Return which columns have codes whose order means something.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            As :meth:`fit_encoder` returns it.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), bool
+            As :func:`tanlearn.data.column_kinds.have_order` does of the whole table.
+        """
+        columns = Table([column.as_column() for column in self._columns or ()])
+        return have_order(encoder.discrete_features, columns, encoder.categories_)
+
+    def to_bytes(self) -> bytes:
+        """Return the summary as bytes, to be stored or sent; no pickle is involved.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        TypeError
+            If a column declares categories that are neither strings, bytes nor numbers.
+        """
+        columns = [self._classes, *(self._columns or ())]
+        arrays: dict[str, AnyArray] = {}
+        states = [to_state(column, f"{number}", arrays) for number, column in enumerate(columns)]
+        state = {
+            **self._limits._asdict(),
+            "n_samples": self._n_samples,
+            "label_type": self._label_type.str,
+            "has_columns": self._columns is not None,
+            "columns": states,
+        }
+        buffer = io.BytesIO()
+        text = np.frombuffer(json.dumps(state).encode("ascii"), np.uint8)
+        named: dict[str, Any] = {"state": text, **arrays}
+        np.savez(buffer, tanlearn_summary=_FORMAT, **named)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the summary that :meth:`to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            What :meth:`to_bytes` returned.
+
+        Returns
+        -------
+        TableSummary
+
+        Raises
+        ------
+        ValueError
+            If the bytes are damaged, of something else, or of a newer format.
+        """
+        try:
+            arrays = read_arrays(data)
+            version = arrays["tanlearn_summary"]
+            if version.ndim or version.dtype.kind not in "iu" or version < 1:
+                raise ValueError("its format is no positive integer")
+            summary = cls._from_arrays(arrays) if version <= _FORMAT else None
+        except (*DAMAGE, AttributeError, LookupError) as error:
+            raise ValueError(f"these {len(data)} bytes are no (or a damaged) TableSummary: {error}") from error
+        if summary is None:
+            raise ValueError(
+                f"the TableSummary has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
+            )
+        return summary
+
+    @classmethod
+    def _from_arrays(cls, arrays: dict[str, AnyArray]) -> Self:
+        """Return a summary of what was read, checked."""
+        state = json.loads(arrays["state"].tobytes())
+        summary = cls(n_points=state["n_points"], exact=state["exact"])
+        own, *others = state["columns"]
+        classes = from_state(own, "0", arrays, 1)
+        n_classes = len(classes.counts.values)
+        columns = [from_state(other, f"{i}", arrays, n_classes) for i, other in enumerate(others, 1)]
+        summary._label_type = np.dtype(state["label_type"])
+        n_samples, total = state["n_samples"], classes.total
+        if classes.blocks or type(n_samples) is not int or n_samples < 0 or bool(n_samples) != bool(n_classes):
+            raise ValueError("its classes are none")
+        if classes.names is not None and summary._label_type.kind not in "OUS":
+            raise ValueError("its classes are of another type")
+        if any(column.total > total * (1 + 1e-9) for column in columns):
+            raise ValueError("a column weighs more than all classes")
+        summary._n_samples, summary._classes = n_samples, classes
+        summary._columns = columns if state["has_columns"] else None
+        return summary
+
+    def _columns_to_fit(self) -> list[ColumnSummary]:
+        """Return the columns after checking that there is something to learn from."""
+        classes, total = self.classes_, float(self.class_counts.sum())
+        if self._columns is None or not self.n_samples:
+            raise ValueError("the summary holds no row of non-zero weight, and an encoder needs some. Add rows.")
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes.tolist()[0]!r}, in all {self.n_samples} row(s) of non-zero weight, "
+                f"and a classifier needs at least two classes. Add rows of another class."
+            )
+        if total < 1 / LARGEST_TOTAL:
+            raise ValueError(
+                f"sample_weight adds up to {total} over {self.n_samples} rows, but floating weights must add up to at "
+                f"least {1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
+            )
+        return self._columns
+
+
+def _count_classes(classes: AnyArray, codes: IntArray, weights: AnyArray) -> ColumnSummary:
+    """Return the summary of the classes, as a column of one class."""
+    _, sums = sum_by_key(codes, weights, len(classes))
+    return summarize(Column(classes, None, None, "y"), np.zeros(len(classes), np.intp), sums, 1)
+
+
+def _places_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
+    """Return where the classes of a part are among all of them."""
+    if whole.names is None or part.names is None:
+        values = part.counts.values.astype(whole.counts.values.dtype)
+        return np.searchsorted(whole.counts.values, values)
+    number = {name: i for i, name in enumerate(whole.names.tolist())}
+    return np.array([number[name] for name in part.names.tolist()], np.intp)
+
+
+def _renumber(column: ColumnSummary, classes: IntArray, n_classes: int) -> ColumnSummary:
+    """Return a column with other class codes, if they are others."""
+    if np.array_equal(classes, np.arange(len(classes))):
+        return column
+    return column.renumber(classes, n_classes)
+
+
+def _check_places(own: tuple[str, ...], other: tuple[str, ...]) -> None:
+    """Refuse other columns."""
+    if own == other:
+        return
+    differ = next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), min(len(own), len(other)))
+    found = [repr(places[differ]) if differ < len(places) else "nothing" for places in (own, other)]
+    raise ValueError(
+        f"parts of a table have the same columns in the same order: {len(own)} columns before, {len(other)} now, and "
+        f"column {differ} was {found[0]} and is {found[1]}. Name, order or drop the columns as in the first part."
+    )
+
+
+def _check_total(own: AnyArray, other: AnyArray) -> None:
+    """Refuse weights that add up to more than can be counted."""
+    is_whole = own.dtype.kind == other.dtype.kind == "i"
+    total: float = sum(sum(counts.tolist()) for counts in (own, other))
+    largest = _LARGEST_INTEGER if is_whole else LARGEST_TOTAL
+    if total > largest:
+        remedy = ", or pass them as floating numbers" if is_whole else ""
+        raise ValueError(
+            f"the weights of all parts add up to {total}, but may add up to {shorten(largest)} at most. Divide them by "
+            f"a common factor{remedy}."
+        )

@@ -1,0 +1,157 @@
+"""A column's summary as plain values and arrays for a file, and back, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.column_summaries import ColumnSummary
+from tanlearn.data.columns import shorten
+from tanlearn.data.value_counts import Block, ValueCounts
+
+__all__ = ["from_state", "to_state"]
+
+_KINDS = ("nothing", "numbers", "strings", "bytes", "declared")
+
+
+def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> dict[str, Any]:
+    """Return all of a summary that JSON can hold, and add the arrays to others.
+
+    Parameters
+    ----------
+    column : ColumnSummary
+        What is to be kept.
+    name : str
+        What names of its arrays begin with.
+    arrays : dict of str to ndarray
+        Gets some more.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    TypeError
+        If a declared category is neither a string nor bytes nor a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.column_summaries import summarize
+    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.summary_state import from_state, to_state
+    >>> column = summarize(read_columns([[2.5], [1.5]])[0], np.array([0, 1]), np.ones(2, np.int64), 2)
+    >>> arrays = {}
+    >>> from_state(to_state(column, "0", arrays), "0", arrays, 2).counts.values
+    array([1.5, 2.5])
+    """
+    for part, counts in enumerate([column.counts, *(block.counts for block in column.blocks)]):
+        if counts.values.dtype.kind in "OUS":  # of nothing
+            counts = counts._replace(values=np.empty(0))
+        arrays |= {f"{name}_{part}_{field}": values for field, values in counts._asdict().items()}
+    is_text = column.kind == "nothing" and column.counts.values.dtype.kind in "OUS"
+    names = None
+    if column.names is not None:
+        names = [column.names.dtype.str, [_to_json(value, column.place) for value in column.names.tolist()]]
+    return {
+        "place": column.place,
+        "kind": column.kind,
+        "is_text": is_text,
+        "names": names,
+        "is_ordered": column.is_ordered,
+        "blocks": [[block.level, block.under, block.over] for block in column.blocks],
+    }
+
+
+def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_classes: int) -> ColumnSummary:
+    """Return the summary that :func:`to_state` took apart.
+
+    Parameters
+    ----------
+    state : dict
+        What it returned.
+    name : str
+        What names of arrays begin with.
+    arrays : dict of str to ndarray
+        What it added to.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ColumnSummary
+
+    Raises
+    ------
+    ValueError
+        If something does not fit.
+    """
+    place, kind, is_ordered = state["place"], state["kind"], state["is_ordered"]
+    names = None if state["names"] is None else _read_names(*state["names"])
+    if not isinstance(place, str) or kind not in _KINDS or not isinstance(is_ordered, bool):
+        raise ValueError("a column has no place or no kind")
+    if (names is None) != (kind in ("nothing", "numbers")) or (state["blocks"] and kind != "numbers"):
+        raise ValueError(f"{place} holds {kind}, and what does not belong to these")
+    parts = [
+        ValueCounts(*(arrays[f"{name}_{part}_{field}"] for field in ValueCounts._fields))
+        for part in range(1 + len(state["blocks"]))
+    ]
+    for counts in parts:
+        _check_counts(counts, place, n_classes)
+    own, *others = parts
+    if names is not None:
+        values, is_known = own.values, kind == "declared" or sorted(set(names.tolist())) == names.tolist()
+        if not is_known or values.dtype.kind != "i" or (len(values) and not 0 <= values[0] <= values[-1] < len(names)):
+            raise ValueError(f"{place} has other categories than it counts")
+    if (kind == "nothing" and len(own.values)) or (kind == "numbers" and not sum(len(c.values) for c in parts)):
+        raise ValueError(f"{place} holds {kind}, but counts {len(own.values)} pairs")
+    if state["is_text"]:
+        own = own._replace(values=np.empty(0, object))
+    blocks: list[Block] = []
+    for (level, under, over), counts in zip(state["blocks"], others, strict=True):
+        is_later = type(level) is int and level > (blocks[-1].level if blocks else -1)
+        if not is_later or not (0 <= under < np.inf and 0 <= over < np.inf) or not len(counts.values):
+            raise ValueError(f"{place} has a block without a level or a bound")
+        blocks.append(Block(level, counts, under, over))
+    return ColumnSummary(place, kind, own, names, is_ordered, tuple(blocks))
+
+
+def _to_json(value: Any, place: str) -> Any:
+    """Return a category as JSON holds it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        return {"bytes": value.decode("latin-1")}
+    if isinstance(value, str | int | float):
+        return value
+    raise TypeError(
+        f"{place} declares the category {shorten(value)} of type {type(value).__name__}, but only strings, bytes and "
+        f"numbers can be stored. Cast the column to str."
+    )
+
+
+def _read_names(dtype: str, values: list[Any]) -> AnyArray:
+    """Return names as an array."""
+    known = [value["bytes"].encode("latin-1") if isinstance(value, dict) else value for value in values]
+    if not all(isinstance(value, str | bytes | int | float) for value in known) or np.dtype(dtype).kind not in "Obiuf":
+        raise ValueError("a category is neither a string nor a number")
+    return np.array(known, dtype=dtype)
+
+
+def _check_counts(counts: ValueCounts, place: str, n_classes: int) -> None:
+    """Refuse arrays that are no increasing pairs with their weights."""
+    values, classes, weights = counts
+    if not values.ndim == 1 or not values.shape == classes.shape == weights.shape:
+        raise ValueError(f"{place} has counts of other shapes")
+    if values.dtype.kind not in "biuf" or classes.dtype != np.int32 or weights.dtype not in (np.int64, np.float64):
+        raise ValueError(f"{place} has counts of other types")
+    same, less = values[1:] == values[:-1], values[1:] > values[:-1]
+    if not (less | (same & (classes[1:] > classes[:-1]))).all() or not np.isfinite(values).all():
+        raise ValueError(f"{place} has values that do not increase")
+    if len(classes) and not 0 <= classes.min() <= classes.max() < n_classes:
+        raise ValueError(f"{place} has a class that is not there")
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(f"{place} has weights that are not positive and finite")

@@ -1,0 +1,260 @@
+"""Weights of the values of a column, class by class: exact, or of fewer points with a bound on what ranks lose by it.
+
+Points are organised in levels, as by G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles
+in one pass and with limited memory", SIGMOD 1998: two blocks of one level become one of the next, compressed. What a
+rank loses by one compression is known, so the bound of a block is the sum of those that led to it, and grows with the
+logarithm of the number of blocks. Nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tanlearn._typing import AnyArray, IntArray
+
+__all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key"]
+
+# Up to here floating numbers add whole ones exactly.
+_LARGEST_EXACT = 2**53
+
+
+class ValueCounts(NamedTuple):
+    """Weights of pairs of a value and a class, in increasing order of both.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_pairs,)
+        Numbers, none of them NaN.
+    classes : ndarray of shape (n_pairs,), int32
+        Class codes.
+    weights : ndarray of shape (n_pairs,), int64 or float64
+        Above zero.
+    """
+
+    values: AnyArray
+    classes: NDArray[np.int32]
+    weights: AnyArray
+
+    @property
+    def is_first(self) -> NDArray[np.bool_]:
+        """Which pairs are the first ones of their values."""
+        is_first = np.ones(len(self.values), np.bool_)
+        np.not_equal(self.values[1:], self.values[:-1], out=is_first[1:])
+        return is_first
+
+    @property
+    def n_values(self) -> int:
+        """Number of distinct values."""
+        return int(np.count_nonzero(self.is_first))
+
+
+class Block(NamedTuple):
+    """Points that stand for more values, and what ranks may have lost.
+
+    The rank of a number is the weight of all values up to it.
+
+    Parameters
+    ----------
+    level : int
+        The block was made of ``2**level`` others, each compressed.
+    counts : ValueCounts
+        The points.
+    under, over : int or float
+        By how much a rank may be too low or too high, at most.
+    """
+
+    level: int
+    counts: ValueCounts
+    under: float
+    over: float
+
+
+def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray, AnyArray]:
+    """Return the keys that occur, increasing, and the sums of their weights.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n_samples,), intp
+        From 0 to ``n_keys - 1``.
+    weights : ndarray of shape (n_samples,), int64 or float64
+        Above zero. Integers are added exactly, floating numbers in the order in which they stand.
+    n_keys : int
+        How many keys there may be.
+
+    Returns
+    -------
+    found : ndarray of shape (n_found,), intp
+        The keys.
+    sums : ndarray of shape (n_found,)
+        Their sums, in the type of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.value_counts import sum_by_key
+    >>> sum_by_key(np.array([5, 2, 5]), np.array([1, 1, 3]), 6)
+    (array([2, 5]), array([1, 4]))
+    """
+    if weights.dtype.kind == "i" and float(weights.sum(dtype=np.float64)) >= _LARGEST_EXACT:
+        order = np.argsort(keys, kind="stable")
+        start = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        return keys[order][start], np.add.reduceat(weights[order], start)
+    found = None
+    if n_keys > 4 * len(keys):  # a table of all would be mostly empty
+        found, keys = np.unique(keys, return_inverse=True)
+    sums = np.bincount(keys, weights, 0 if found is not None else n_keys)
+    if found is None:
+        found = np.flatnonzero(sums)
+        sums = sums[found]
+    return found, sums.astype(weights.dtype, copy=False)
+
+
+def collect(
+    values: AnyArray, classes: AnyArray, weights: AnyArray, n_classes: int, *, are_sorted_runs: bool = False
+) -> ValueCounts:
+    """Add up the weights of rows with the same value and class.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Numbers, none of them NaN.
+    classes : ndarray of shape (n_samples,), integer
+        Class codes.
+    weights : ndarray of shape (n_samples,), int64 or float64
+        Above zero.
+    n_classes : int
+        Number of classes.
+    are_sorted_runs : bool, default=False
+        Whether the values consist of a few increasing runs, which are merged faster than sorted anew.
+
+    Returns
+    -------
+    ValueCounts
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.value_counts import collect
+    >>> values, classes, weights = collect(np.array([7, 3, 7]), np.array([0, 1, 0]), np.ones(3, np.int64), 2)
+    >>> values, classes, weights
+    (array([3, 7]), array([1, 0], dtype=int32), array([1, 2]))
+    """
+    # Sums of integers are the same in any order; those of floating numbers must not hang on the sort of the processor.
+    is_any_order = weights.dtype.kind == "i" and not are_sorted_runs
+    order = np.argsort(values, kind=None if is_any_order else "stable")
+    found = ValueCounts(values[order], classes[order].astype(np.int32, copy=False), weights[order])
+    is_first = found.is_first
+    if is_first.all():
+        return found
+    distinct = found.values[is_first]
+    keys = (np.cumsum(is_first) - 1) * n_classes + found.classes
+    pairs, sums = sum_by_key(keys, found.weights, len(distinct) * n_classes)
+    place, own = np.divmod(pairs, n_classes)
+    return ValueCounts(distinct[place], own.astype(np.int32), sums)
+
+
+def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
+    """Add several counts, of values of one type, up.
+
+    Parameters
+    ----------
+    parts : iterable of ValueCounts
+        At least one.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ValueCounts
+    """
+    given = list(parts)
+    filled = [part for part in given if len(part.values)]
+    if len(filled) < 2:
+        return filled[0] if filled else given[0]
+    values, classes, weights = (np.concatenate(column) for column in zip(*filled, strict=True))
+    return collect(values, classes, weights, n_classes, are_sorted_runs=True)
+
+
+def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueCounts, float, float]:
+    """Have neighbouring values stand together at one of them.
+
+    A group of neighbours has less than one ``n_points``-th of the weight besides its last value, and its point is the
+    value where it reaches half of its weight. So ranks of points are right, and no rank is wrong by more than what
+    a group has besides its point.
+
+    Parameters
+    ----------
+    counts : ValueCounts
+        Of one value at least.
+    n_points : int
+        Number of points, one more at most where sums are rounded. Fewer values are left as they are.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    counts : ValueCounts
+        The weights of the points.
+    under, over : int or float
+        By how much a rank is too low or too high, at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.value_counts import ValueCounts, compress
+    >>> counts = ValueCounts(np.arange(6), np.zeros(6, np.int32), np.ones(6, np.int64))
+    >>> points, under, over = compress(counts, 2, 1)
+    >>> points.values, points.weights, under, over
+    (array([1, 4]), array([3, 3]), 1, 1)
+    """
+    is_first = counts.is_first
+    if np.count_nonzero(is_first) <= n_points:
+        return counts, 0, 0
+    place = np.cumsum(is_first) - 1
+    _, of_value = sum_by_key(place, counts.weights, int(place[-1]) + 1)
+    reached = np.cumsum(of_value)
+    before = np.append(reached[:1] * 0, reached[:-1])
+    group = (before / reached[-1] * n_points).astype(np.intp)  # increases even where it is rounded
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    last = np.append(first[1:], len(group)) - 1
+    middle = before[first] + (reached[last] - before[first]) / 2
+    point = np.clip(np.searchsorted(reached, middle), first, last)
+    under = (before[point] - before[first]).max().item()
+    over = (reached[last] - reached[point]).max().item()
+    of_group = np.repeat(np.arange(len(first)), last - first + 1)
+    pairs, sums = sum_by_key(of_group[place] * n_classes + counts.classes, counts.weights, len(first) * n_classes)
+    number, own = np.divmod(pairs, n_classes)
+    values = counts.values[is_first][point]
+    return ValueCounts(values[number], own.astype(np.int32), sums), under, over
+
+
+def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:
+    """Add a block to others, of which no two have one level.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        In increasing order of levels.
+    block : Block
+        One more.
+    n_points : int
+        Number of points of a compressed block.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    tuple of Block
+        In increasing order of levels, no two of one.
+    """
+    of_level = {other.level: other for other in blocks}
+    while block.level in of_level:
+        other = of_level.pop(block.level)
+        counts, under, over = compress(merge_counts([other.counts, block.counts], n_classes), n_points, n_classes)
+        block = Block(block.level + 1, counts, other.under + block.under + under, other.over + block.over + over)
+    of_level[block.level] = block
+    return tuple(of_level[level] for level in sorted(of_level))
