@@ -7,6 +7,7 @@ So one more pass over the rows, each taken out of the counts, judges all of them
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,10 +18,12 @@ from tanlearn._typing import IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.batches import BatchFitMixin, Reading
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.counts import CountState
 from tanlearn.network.leave_one_out import LeaveOneOut
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.hierarchical import CONCENTRATIONS, dense_if_small, log_class_prior, read_concentrations
@@ -31,7 +34,7 @@ from .k_dependence import KDependence
 __all__ = ["SelectiveKDependenceClassifier"]
 
 
-class SelectiveKDependenceClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
+class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
     """KDB of as many parents and features as predict best the rows that are left out, hierarchically smoothed.
 
     Parameters
@@ -135,6 +138,22 @@ class SelectiveKDependenceClassifier(GenerativeMixin, EmbeddedMixin, Classifier)
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Rank features and parents, judge all networks, and count the best one."""
         information = Information.of_rows(data, n_jobs=self.n_jobs)
+        self._learn_from(information, lambda: data, lambda contexts: contexts.update(data, n_jobs=self.n_jobs))
+
+    def _learn_batches(self, reading: Reading) -> None:
+        """Rank by all rows, let a sample judge, and count all rows in the best network."""
+        pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
+        information = Information.of_counts(pairs, n_jobs=self.n_jobs)
+        self._learn_from(information, lambda: reading.sample, lambda contexts: reading.add_to(contexts, n_jobs=self.n_jobs))
+
+    def _learn_from(
+        self,
+        information: Information,
+        rows: Callable[[], EncodedData],
+        count: Callable[[ContextCounts], ContextCounts],
+    ) -> None:
+        """Learn from what is known of pairs, rows that judge, and what counts all rows."""
+        data = rows()
         order = np.argsort(-information.of_class, kind="stable")
         largest = KDependence(k=self.max_k).from_information(information)
         judge = LeaveOneOut(data, largest.parents, max(len(CONCENTRATIONS), self.max_k + 1), n_jobs=self.n_jobs)
@@ -147,8 +166,7 @@ class SelectiveKDependenceClassifier(GenerativeMixin, EmbeddedMixin, Classifier)
         parents = np.full((data.n_features, max(1, self.k_)), -1)
         parents[self.selected_, : self.k_] = largest.parents[self.selected_, : self.k_]
         self.structure_ = Structure(parents)
-        contexts = ContextCounts(self.structure_.parents, data.n_states, data.n_classes)
-        contexts.update(data, n_jobs=self.n_jobs)
+        contexts = count(ContextCounts(self.structure_.parents, data.n_states, data.n_classes))
         _forget_classes(contexts, order[n_selected:])
         m = m[: 1 + int((self.structure_.parents >= 0).sum(axis=1).max())]
         tables = BackOffTables(contexts, m, log_class_prior(contexts.class_counts), n_jobs=self.n_jobs)

@@ -18,7 +18,7 @@ from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
 
-__all__ = ["encode_chunk", "encode_rows", "encode_training", "forget", "generator"]
+__all__ = ["encode_chunk", "encode_rows", "encode_training", "forget", "generator", "new_encoder"]
 
 
 def encode_training(
@@ -149,14 +149,29 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     return EncodedData(table, encoder.n_states_, *rows, estimator.device, is_ordered=is_ordered)
 
 
-def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
-    """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
-    encoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+def new_encoder(estimator: Any) -> TableEncoder:
+    """Return an unfitted encoder for an estimator: the user's, or one with its defaults.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the attributes ``encoder`` and ``n_jobs``.
+
+    Returns
+    -------
+    TableEncoder
+    """
+    encoder: TableEncoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     if encoder.discretizer is None and hasattr(estimator, "_default_discretizer"):
         encoder.discretizer = estimator._default_discretizer()
-    estimator.encoder_ = encoder
+    return encoder
+
+
+def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
+    """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
+    estimator.encoder_ = new_encoder(estimator)
     names = getattr(estimator, "feature_names_in_", None)
-    codes: Codes = encoder.fit_columns(columns, y, weights, names=names)
+    codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
     return codes
 
 

@@ -12,7 +12,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_cod
 from tanlearn.data.validation import read_weights
 from tanlearn.kernels._cuda import DEVICES
 
-__all__ = ["EncodedData"]
+__all__ = ["EncodedData", "joined"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +265,36 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
     wrong = largest >= states
     _check_codes(table, wrong, f"codes must be below the feature's n_states, {states[wrong.argmax()]}")
     return states.astype(np.intp)
+
+
+def joined(parts: Sequence[EncodedData]) -> EncodedData:
+    """Return the rows of several parts of a table, one part behind the other.
+
+    Parameters
+    ----------
+    parts : sequence of EncodedData
+        Of the same features and classes, at least one.
+
+    Returns
+    -------
+    EncodedData
+
+    Examples
+    --------
+    >>> from tanlearn import EncodedData
+    >>> from tanlearn.data.encoded_data import joined
+    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
+    >>> joined([data.take([2]), data.take([0])]).codes
+    array([[1, 0]], dtype=uint8)
+    """
+    is_weighted = any(part.sample_weight is not None for part in parts)
+    return replace(
+        parts[0],
+        codes=np.concatenate([part.codes for part in parts], axis=1),
+        y=np.concatenate([part.y for part in parts]),
+        sample_weight=np.concatenate([part.weights for part in parts]) if is_weighted else None,
+        row_numbers=None,
+    )
 
 
 def _read_order(is_ordered: Any, n_features: int) -> AnyArray | None:

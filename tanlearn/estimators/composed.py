@@ -11,11 +11,15 @@ from sklearn.utils._param_validation import HasMethods
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.batches import Reading
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.estimators.partial_fit import FamilyCounts, PartialFitMixin, forest_counts
 from tanlearn.network.calibration import Calibration
+from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.counts import CountState
 from tanlearn.network.structures import Structure, check_structure
+from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
@@ -42,7 +46,44 @@ class StructureLearner(Protocol):
         ...
 
 
-class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
+class _FamiliesMixin(PartialFitMixin):
+    """``fit_batches`` of structures and their families."""
+
+    structure_: Structure
+    structure_learner_: Any
+    parameters_: Any
+    tables_: Tables
+
+    def _learn_batches(self, reading: Reading) -> None:
+        """Find the structure from counts of pairs, unless it is known, then count its families."""
+        structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
+        self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
+        check_learner_device(self.parameters_, self.device)
+        pairs = None
+        if structure is None:
+            structure = Structure.naive_bayes(len(reading.n_states))
+        elif not isinstance(structure, Structure):
+            self.structure_learner_ = clone(structure)
+            pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
+            structure = self.structure_learner_.from_counts(pairs)
+        check_structure(structure, len(reading.n_states))
+        self.structure_ = structure
+        if hasattr(self.parameters_, "from_contexts"):
+            contexts = ContextCounts(structure.parents, reading.n_states, reading.n_classes)
+            reading.add_to(contexts, n_jobs=self.n_jobs)
+            self.tables_ = self.parameters_.from_contexts(contexts, lambda: reading.sample)
+        elif pairs is not None and (structure.parents[:, 1:] < 0).all():
+            self.counts_ = pairs
+            self.tables_ = self.parameters_.from_counts(*forest_counts(pairs, structure))
+        else:
+            layout = TableLayout.of_parents(structure.parents, reading.n_states, reading.n_classes)
+            counts = reading.add_to(FamilyCounts(layout), n_jobs=self.n_jobs)
+            self.tables_ = self.parameters_.from_counts(layout, counts.cells)
+            if pairs is None:  # a structure of chunks that come later would be another
+                self.counts_ = counts
+
+
+class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
     """A structure learner and a parameter learner, one after the other.
 
     Parameters
@@ -151,7 +192,7 @@ class BayesNetClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classi
         self.structure_ = structure
 
 
-class NaiveBayesClassifier(PartialFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
+class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
     """Naive Bayes: features independent given the class (resource-efficient, eq. 4), any parameter learner.
 
     Parameters

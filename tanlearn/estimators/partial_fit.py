@@ -18,13 +18,14 @@ from tanlearn.data.border import encode_chunk, forget
 from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
+from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.counts import CountState, type_with_room
 from tanlearn.network.structures import Structure, check_structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["FamilyCounts", "PartialFitMixin"]
+__all__ = ["FamilyCounts", "PartialFitMixin", "forest_counts"]
 
 
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
@@ -123,37 +124,10 @@ class FamilyCounts:
         return self
 
 
-def _only_counts(estimator: Any) -> bool:
-    """Return whether all that an estimator learns follows from counts, or say what does not."""
-    weights = getattr(estimator, "weights", None)
-    if weights is not None:
-        raise AttributeError(
-            f"weights={weights!r} are found by leaving rows out, which needs all of them at once, so there is no "
-            f"partial_fit. Use weights=None."
-        )
-    structure, parameters = getattr(estimator, "structure", None), getattr(estimator, "parameters", None)
-    if parameters is not None and not isinstance(parameters, MaximumLikelihood):
-        raise AttributeError(
-            f"{parameters!r} needs all rows at once, so there is no partial_fit. Use parameters=MaximumLikelihood()."
-        )
-    if not (structure is None or isinstance(structure, Structure) or hasattr(structure, "from_counts")):
-        raise AttributeError(
-            f"{structure!r} needs all rows at once, so there is no partial_fit. Use a Structure, or a learner of "
-            f"counts such as ChowLiu()."
-        )
-    return True
-
-
-class PartialFitMixin:
+class PartialFitMixin(BatchFitMixin):
     """``partial_fit`` for classifiers whose structure and tables follow from counts."""
 
-    encoder: Any
-    class_weight: Any
-    device: str
-    n_jobs: int | None
-    counts_: Any
-
-    @available_if(_only_counts)  # type: ignore[untyped-decorator]
+    @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=False))  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Learn from a chunk of rows, in addition to those before.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -115,13 +116,35 @@ class HierarchicalSmoothing(BaseEstimator):
         TableMemoryError
             If ``sparse`` is False and the cells would need more memory than tables may take.
         """
+        contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
+        return self.from_contexts(contexts, lambda: data)
+
+    def from_contexts(self, contexts: ContextCounts, rows: Callable[[], EncodedData]) -> Tables:
+        """Return the tables of counts that are at hand already.
+
+        Parameters
+        ----------
+        contexts : ContextCounts
+            Of the families of a structure.
+        rows : callable
+            Returns rows, all or some of those that are counted; called if these are to choose ``m``.
+
+        Returns
+        -------
+        Tables
+            As :meth:`fit` returns them.
+
+        Raises
+        ------
+        ValueError, TableMemoryError
+            As by :meth:`fit`.
+        """
         self._validate_params()
-        m = read_concentrations(self.m, 1 + int((structure.parents >= 0).sum(axis=1).max()))
+        m = read_concentrations(self.m, 1 + int((contexts.parents >= 0).sum(axis=1).max()))
         if m is None:
-            judge = LeaveOneOut(data, structure.parents, len(CONCENTRATIONS), n_jobs=self.n_jobs)
+            judge = LeaveOneOut(rows(), contexts.parents, len(CONCENTRATIONS), n_jobs=self.n_jobs)
             m, (self.log_loss_, self.error_) = judge.choose(CONCENTRATIONS)
         self.m_ = m
-        contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         tables = BackOffTables(contexts, self.m_, log_class_prior(contexts.class_counts), n_jobs=self.n_jobs)
         return dense_if_small(tables, self.sparse)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -137,10 +138,32 @@ class HierarchicalDirichlet(BaseEstimator):
         TableMemoryError
             If ``sparse`` is False and the cells would need more memory than tables may take.
         """
-        self._validate_params()
         contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
-        families = in_threads(lambda i: _Restaurant(contexts, i), range(data.n_features), self.n_jobs)
-        depth = (structure.parents >= 0).sum(axis=1)
+        return self.from_contexts(contexts)
+
+    def from_contexts(self, contexts: ContextCounts, rows: Callable[[], EncodedData] | None = None) -> Tables:
+        """Return the tables of counts that are at hand already.
+
+        Parameters
+        ----------
+        contexts : ContextCounts
+            Of the families of a structure.
+        rows : callable, optional
+            Not used: counts are all that there is to know.
+
+        Returns
+        -------
+        Tables
+            As :meth:`fit` returns them.
+
+        Raises
+        ------
+        TableMemoryError
+            As by :meth:`fit`.
+        """
+        self._validate_params()
+        families = in_threads(lambda i: _Restaurant(contexts, i), range(len(contexts.parents)), self.n_jobs)
+        depth = (contexts.parents >= 0).sum(axis=1)
         self.concentrations_: FloatArray = np.ones(1 + int(depth.max()))
         for _ in range(self.n_iter):
             sums = np.zeros((len(self.concentrations_), 2))
