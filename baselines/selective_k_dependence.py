@@ -144,7 +144,9 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         """Rank by all rows, let a sample judge, and count all rows in the best network."""
         pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
         information = Information.of_counts(pairs, n_jobs=self.n_jobs)
-        self._learn_from(information, lambda: reading.sample, lambda contexts: reading.add_to(contexts, n_jobs=self.n_jobs))
+        self._learn_from(
+            information, lambda: reading.sample, lambda contexts: reading.add_to(contexts, n_jobs=self.n_jobs)
+        )
 
     def _learn_from(
         self,

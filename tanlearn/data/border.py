@@ -161,7 +161,9 @@ def new_encoder(estimator: Any) -> TableEncoder:
     -------
     TableEncoder
     """
-    encoder: TableEncoder = TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    encoder: TableEncoder = (
+        TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    )
     if encoder.discretizer is None and hasattr(estimator, "_default_discretizer"):
         encoder.discretizer = estimator._default_discretizer()
     return encoder

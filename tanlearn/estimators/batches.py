@@ -69,12 +69,13 @@ class Reading:
 
     def __iter__(self) -> Iterator[EncodedData]:
         for batch in self._batches:
+            if batch.sample_weight is not None and not batch.sample_weight.any():
+                continue
             columns, y, _, weights, numbers = present_rows(batch.columns, batch.y, batch.sample_weight, self._classes)
-            if len(y):
-                codes = self._encoder.encode_columns(columns)
-                weights = weigh_classes(self._class_weight, y, self._classes, weights)
-                rows = codes, self.n_states, y, self.n_classes, weights, columns.places, numbers
-                yield EncodedData(*rows, self._device, is_ordered=self._is_ordered)
+            codes = self._encoder.encode_columns(columns)
+            weights = weigh_classes(self._class_weight, y, self._classes, weights)
+            rows = codes, self.n_states, y, self.n_classes, weights, columns.places, numbers
+            yield EncodedData(*rows, self._device, is_ordered=self._is_ordered)
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
         """Count all rows.
