@@ -357,6 +357,13 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
         list(open_batches(tmp_path / "t.csv", "y"))
 
 
+def test_a_file_whose_types_change_on_the_way_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr("tanlearn.data.table_pieces._TEXT_BLOCK", 64)
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n" * 50 + "old,b\n")
+    with pytest.raises(ValueError, match=r"t\.csv cannot be read: .*CSV conversion error to int64: .* 'old'"):
+        list(open_batches(tmp_path / "t.csv", "y"))
+
+
 def test_without_pyarrow_frames_are_read_and_files_say_what_to_install(monkeypatch, tmp_path):
     path = folder(tmp_path)
     stream = Stream(arrow())

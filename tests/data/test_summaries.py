@@ -382,7 +382,7 @@ BATCHES = {
     "negative": ([0, 1], [1, -1], ValueError, "must be non-negative"),
     "short weights": ([0, 1], [1], ValueError, "sample_weight has 1"),
     "too much": ([0, 1], [2**63 - 3, 1], ValueError, f"add up to {2**63}, but may add up to {2**63 - 1} at most"),
-    "much too much": ([0, 1], [1e100, 1e100], ValueError, "sample_weight adds up to 2e[+]100"),
+    "much too much": ([0, 1], [1e100, 1e100], ValueError, "the weights of all parts add up to 2e[+]100"),
 }
 
 
