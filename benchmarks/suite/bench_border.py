@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tanlearn import MDLPDiscretizer, NaiveBayesClassifier
+from tanlearn import MDLPDiscretizer, NaiveBayesClassifier, TableEncoder
+from tanlearn.data.columns import read_columns
+from tanlearn.data.summaries import TableSummary
 
 
 class NaiveBayes:
@@ -63,6 +65,42 @@ class Cuts:
 
     def peakmem_fit(self, shape, n_jobs):
         MDLPDiscretizer(n_jobs=n_jobs).fit(self.X, self.y)
+
+
+class Summary:
+    """A first reading in batches: eight columns of real numbers, eight of categories, and the encoder that follows."""
+
+    params, param_names = [[10_000, 100_000]], ["n_samples_a_batch"]
+    timeout = 300
+
+    def setup(self, n_samples_a_batch):
+        rng, n = np.random.default_rng(0), 1_000_000
+        self.y = rng.integers(0, 2, n)
+        words = [f"value {i}" for i in range(10)]
+        frame = pd.DataFrame(rng.normal(size=(n, 8))).add_prefix("n")
+        for j in range(8):
+            frame[f"s{j}"] = pd.Categorical.from_codes(rng.integers(0, 10, n), words)
+        firsts = range(0, n, n_samples_a_batch)
+        self.batches = [
+            (read_columns(frame.iloc[first : first + n_samples_a_batch]), self.y[first : first + n_samples_a_batch])
+            for first in firsts
+        ]
+        self.summary = self.summarize()
+
+    def summarize(self):
+        summary = TableSummary()
+        for columns, y in self.batches:
+            summary.update(columns, y)
+        return summary
+
+    def time_update(self, n_samples_a_batch):
+        self.summarize()
+
+    def peakmem_update(self, n_samples_a_batch):
+        self.summarize()
+
+    def time_fit_encoder(self, n_samples_a_batch):
+        self.summary.fit_encoder(TableEncoder())
 
 
 class OneRow:

@@ -286,16 +286,13 @@ class ColumnSummary:
 
     def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
         """Merge strings or bytes."""
-        if self.names is None or other.names is None:
-            raise ValueError(f"{self.place} holds {self.kind} without names")
-        own = self.names.tolist()
-        number = dict(zip(own, range(len(own)), strict=True))
-        theirs = other.names.tolist()
+        own, theirs = (np.asarray(part.names).tolist() for part in (self, other))
+        number = dict(zip(own, count(), strict=False))
         names, mine, moved = self.names, self.counts, other.counts
         if not all(name in number for name in theirs):
             names = np.array(sorted({*own, *theirs}), dtype=object)
             check_number(len(names), self.place)
-            number = dict(zip(names.tolist(), range(len(names)), strict=True))
+            number = dict(zip(names.tolist(), count(), strict=False))
             mine = mine._replace(values=_numbers_of(own, number)[mine.values])
         # Both lists of names are sorted, and so are the numbers.
         moved = moved._replace(values=_numbers_of(theirs, number)[moved.values])
