@@ -241,7 +241,7 @@ class ColumnSummary:
         """
         if self.kind not in ("nothing", "numbers"):
             self.as_column().numbers()  # raises, unless all is missing
-            return replace(self, kind="nothing", counts=_blank(np.dtype(np.float64)), names=None).as_rows(n_classes)
+            return replace(self, kind="nothing", names=None).as_rows(n_classes)
         counts = self.pooled(n_classes)
         values = counts.values if self.kind == "numbers" else np.empty(0)
         n_pairs, n_rows = len(values), len(values) + 3 * n_classes

@@ -99,7 +99,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
     >>> sum_by_key(np.array([5, 2, 5]), np.array([1, 1, 3]), 6)
     (array([2, 5]), array([1, 4]))
     """
-    if weights.dtype.kind == "i" and float(weights.sum(dtype=np.float64)) >= _LARGEST_EXACT:
+    if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
         order = np.argsort(keys, kind="stable")
         start = np.flatnonzero(np.diff(keys[order], prepend=-1))
         return keys[order][start], np.add.reduceat(weights[order], start)

@@ -207,6 +207,17 @@ def test_class_weights_of_values_are_kept():
     assert found == [[(0, 0, 1), (0, 1, 7), (1, 0, 2), (1, 1, 5)], [(1, 0, 3), (3, 1, 12)]]
 
 
+def test_large_whole_weights_are_added_exactly():
+    large = 2**53
+    summary = of([["a", 1.5], ["a", 1.5], ["b", 2.5]], [0, 0, 1], [large, 1, 1])
+    summary.merge(of([["a", 1.5], ["b", 1.5]], [0, 1], [2, large + 1]))
+    assert summary.class_counts.tolist() == [large + 3, large + 2]
+    assert [column.counts.weights.tolist() for column in summary._columns] == [
+        [large + 3, large + 2],
+        [large + 3, large + 1, 1],
+    ]
+
+
 def test_codes_are_those_of_few_whole_numbers_in_all_parts_together():
     few = of([[1], [2]], [0, 1])
     assert few.fit_encoder(TableEncoder()).categories_[0].tolist() == [1, 2]
@@ -553,14 +564,14 @@ def test_points_are_only_made_of_too_many_values():
     y = np.arange(16) % 2
     options = [TableSummary(n_points=2), TableSummary(n_points=2, exact=True)]
     for summary in options:
-        for _ in range(3):
-            summary.update(read_columns(values), y)
+        for own in (y, 1 - y, y):
+            summary.update(read_columns(values), own)
         assert summary.rank_error(0) == 0
         summary.update(read_columns([[0.5]]), [0])
     assert [summary.rank_error(0) > 0 for summary in options] == [True, False]
     points, exact = (summary.fit_encoder(TableEncoder()) for summary in options)
     whole = np.vstack([values, values, values, [[0.5]]])
-    assert_same(exact, fitted(TableEncoder(), whole, np.append(np.tile(y, 3), 0))[0])
+    assert_same(exact, fitted(TableEncoder(), whole, np.concatenate([y, 1 - y, y, [0]]))[0])
     assert points.categories_ == [None]
     with pytest.raises(ValueError, match="X column 0 has so many distinct values that quantiles of it are kept"):
         options[0].fit_encoder(TableEncoder(discrete_features=True))

@@ -61,10 +61,12 @@ def cut(frame, y, weights, n_parts, seed):
     return [(frame.iloc[a:b], y[a:b], weights[a:b]) for a, b in zip([0, *edges], [*edges, len(y)], strict=True)]
 
 
-@every_model
-@pytest.mark.parametrize("n_parts", [1, 2, 7, 64])
-def test_batches_make_the_model_of_all_rows(model, n_parts):
-    frame, y = table()
+@pytest.mark.parametrize(
+    ("name", "n_parts"),
+    [*((name, 7) for name in MODELS), *((name, n) for name in ("KDB-3 HS", "A2DE", "forest") for n in (1, 2, 64))],
+)
+def test_batches_make_the_model_of_all_rows(name, n_parts):
+    model, (frame, y) = MODELS[name], table()
     weights = np.random.default_rng(1).integers(0, 3, 300)
     whole = clone(model).fit(frame, y, weights)
     found = clone(model).fit_batches(cut(frame, y, weights, n_parts, n_parts))
