@@ -125,6 +125,10 @@ def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
     else:
         categories = np.empty(len(dictionary), object)
         categories[:] = dictionary.to_pylist()
+    if categories.dtype.kind == "f" and np.isnan(categories).any():  # NaN is missing, and equal to no other NaN
+        kept = ~np.isnan(categories)
+        codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
+        categories = categories[kept]
     missing = where_any(codes < 0)
     return Column(codes, missing, categories, place, is_declared, is_ordered=is_declared and bool(array.type.ordered))
 

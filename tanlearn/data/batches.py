@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,16 +40,36 @@ class Batch(NamedTuple):
         The classes as they are, not numbered.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, or None
         Weights, finite and non-negative, perhaps all zero.
+    number : int
+        Of the batch, from 0.
+    first : int
+        The number of its first row in the source.
     """
 
     columns: Table
     y: AnyArray
     sample_weight: AnyArray | None
+    number: int = 0
+    first: int = 0
 
     @property
     def n_samples(self) -> int:
         """Number of rows, at least 1."""
         return self.columns.n_samples
+
+    def located(self) -> AbstractContextManager[None]:
+        """Return a context in which errors tell where the batch is."""
+        return _located(self.number, self.first)
+
+
+@contextmanager
+def _located(number: int, first: int) -> Iterator[None]:
+    """Say where the batch is that something is wrong with."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"in batch {number}, whose row 0 is row {first:,} of the source: {error}") from error
 
 
 class Batches:
@@ -72,7 +93,7 @@ class Batches:
     ValueError
         If ``batch_rows`` is no positive number.
     TypeError
-        If the source is nothing that holds rows, or ``columns`` is one string.
+        If the source is nothing that holds rows, ``columns`` is one string, or ``target`` or ``weight`` no name.
     """
 
     def __init__(
@@ -80,6 +101,12 @@ class Batches:
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
             raise ValueError(f"batch_rows must be a whole number of at least 1, got {batch_rows!r}.")
+        for what, name in (("target", target), ("weight", weight)):
+            if np.ndim(name) > 0:
+                raise TypeError(
+                    f"{what} must be the name of a column of the source, got {shorten(name)}. Classes and weights that "
+                    f"are at hand stand beside the table: pass [(X, y)] or [(X, y, sample_weight)]."
+                )
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
         if not (holds_table(source) or callable(source) or isinstance(source, Iterable)):
@@ -90,6 +117,9 @@ class Batches:
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._is_begun = False
+        # What the first reading has found, and later ones have to find again.
+        self._same = SameColumns()
+        self._is_weighted: bool | None = None
         self._n_samples: int | None = None
 
     @property
@@ -105,22 +135,20 @@ class Batches:
 
     def _read(self) -> Iterator[Batch]:
         """Yield the batches of one reading."""
-        same, is_weighted, first, total = SameColumns(), False, 0, 0
+        first, total = 0, 0
         for number, piece in enumerate(self._pieces()):
-            try:
+            with _located(number, first):
                 batch, names = self._batch(piece)
-                batch = batch._replace(columns=same.check(number, batch.columns))
-                same.check_kind(number, "y", kind_of(Column(batch.y, None, None, "y")))
+                columns = self._same.check(number, batch.columns)
+                batch = batch._replace(columns=columns, number=number, first=first)
+                self._same.check_kind(number, "y", kind_of(Column(batch.y, None, None, "y")))
                 has_weights = batch.sample_weight is not None
-                if number and has_weights != is_weighted:
+                if self._is_weighted not in (None, has_weights):
                     there, before = ("weights", "none") if has_weights else ("no weights", "some")
                     raise ValueError(f"there are {there} where batch 0 has {before}. Weigh all batches, or none.")
-            except (TypeError, ValueError) as error:
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(f"in batch {number}, whose row 0 is row {first:,} of the source: {error}") from error
-            if number == 0:
-                is_weighted = has_weights
-                self.names = tuple(names) if all(isinstance(name, str) for name in names) else None
+                self._is_weighted = has_weights
+                if number == 0:
+                    self.names = _string_names(names)
             if batch.sample_weight is not None:
                 with np.errstate(over="ignore"):  # an infinite sum is refused at the end
                     total += batch.sample_weight.sum().item()
@@ -133,7 +161,7 @@ class Batches:
             )
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
-        if is_weighted:
+        if self._is_weighted:
             check_total(total, first)
         self._n_samples = first
 
@@ -187,12 +215,25 @@ class Batches:
             table = read_columns(X)
             if sample_weight is not None:
                 weights = row_weights(sample_weight, table.n_samples)
-            return Batch(table, read_labels(y, table.n_samples), weights), list(getattr(X, "columns", [None]))
+            names = getattr(X, "column_names", getattr(X, "columns", ()))
+            return Batch(table, read_labels(y, table.n_samples), weights), list(names)
         features = piece.names[: -1 if self._weight is None else -2]
         table, (y,) = piece.read(features), piece.read([self._target])
         if self._weight is not None:
             weights = _weights_of(*piece.read([self._weight]))
         return Batch(table, labels_of(replace(y, place=f"the class (column {self._target!r})")), weights), features
+
+
+def _string_names(names: list[Any]) -> tuple[str, ...] | None:
+    """Return names that are strings; others are none."""
+    n_strings = sum(isinstance(name, str) for name in names)
+    if 0 < n_strings < len(names):
+        other = next(name for name in names if not isinstance(name, str))
+        raise TypeError(
+            f"names of columns are strings but for {other!r}, so predictions could not compare them. Make all of them "
+            f"strings."
+        )
+    return tuple(names) if n_strings else None
 
 
 def _weights_of(column: Column) -> AnyArray:
@@ -261,7 +302,7 @@ def open_batches(
     ValueError
         If ``batch_rows`` is no positive number.
     TypeError
-        If the source is none of these, or ``columns`` is one string.
+        If the source is none of these, ``columns`` is one string, or ``target`` or ``weight`` no name.
 
     Examples
     --------

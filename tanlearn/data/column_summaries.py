@@ -299,9 +299,16 @@ class ColumnSummary:
         return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
 
     def _check_declared(self, other: ColumnSummary) -> ColumnSummary:
-        """Return the summary, or raise if the other one declares other categories."""
+        """Return the summary that declares more, or raise if the other one declares other categories, or another order.
+
+        Categories that have no order may grow: those of one begin with all of the other.
+        """
         found = [[] if column.names is None else column.names.tolist() for column in (self, other)]
-        if found[0] != found[1] or self.is_ordered != other.is_ordered:
+        few, many = sorted(found, key=len)
+        is_same = self.is_ordered == other.is_ordered
+        if is_same and not self.is_ordered and many[: len(few)] == few:
+            return self if len(found[0]) == len(many) else other
+        if found[0] != found[1] or not is_same:
             ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
             raise TypeError(
                 f"{self.place} declares the {ordered[0]} categories {shorten(found[0])} in one part and the "

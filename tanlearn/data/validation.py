@@ -96,7 +96,9 @@ def _number(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, np.fromiter(map(number.__getitem__, labels.tolist()), np.intp, len(labels))
 
 
-def number_classes(y: Any, n_samples: int, classes: NDArray[Any]) -> NDArray[np.intp]:
+def number_classes(
+    y: Any, n_samples: int, classes: NDArray[Any], rows: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
     """Return the numbers of known classes.
 
     Parameters
@@ -107,15 +109,17 @@ def number_classes(y: Any, n_samples: int, classes: NDArray[Any]) -> NDArray[np.
         Number of rows.
     classes : ndarray of shape (n_classes,)
         The known ones.
+    rows : ndarray of shape (n_samples,), bool, optional
+        The rows that count; the others, which may have any class, are left out of the result.
 
     Returns
     -------
-    ndarray of shape (n_samples,), intp
+    ndarray of shape (n_rows,), intp
 
     Raises
     ------
     ValueError
-        If the length is wrong, or a row has another class.
+        If the length is wrong, or a row that counts has another class.
 
     Examples
     --------
@@ -127,13 +131,14 @@ def number_classes(y: Any, n_samples: int, classes: NDArray[Any]) -> NDArray[np.
     number = {label: code for code, label in enumerate(classes.tolist())}
     labels = read_labels(y, n_samples).tolist()
     codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
-    if (codes < 0).any():
-        row = int((codes < 0).argmax())
+    unknown = codes < 0 if rows is None else (codes < 0) & rows
+    if unknown.any():
+        row = int(unknown.argmax())
         raise ValueError(
             f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
             f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
         )
-    return codes
+    return codes if rows is None else codes[rows]
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
@@ -317,8 +322,7 @@ def present_rows(
     if classes is None:
         codes, classes = read_classes(y, n_samples, rows)
     else:
-        codes = number_classes(y, n_samples, classes)
-        codes = codes if rows is None else codes[rows]
+        codes = number_classes(y, n_samples, classes, rows)
     if weights is None or rows is None:
         return columns, codes, classes, weights, np.arange(n_samples)
     return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from tanlearn._typing import IntArray
+from tanlearn._typing import IntArray, codes_dtype
 from tanlearn.data.batches import Batches, open_batches
 from tanlearn.data.border import forget, new_encoder
 from tanlearn.data.class_weights import weigh_classes
@@ -71,9 +71,11 @@ class Reading:
         for batch in self._batches:
             if batch.sample_weight is not None and not batch.sample_weight.any():
                 continue
-            columns, y, _, weights, numbers = present_rows(batch.columns, batch.y, batch.sample_weight, self._classes)
-            codes = self._encoder.encode_columns(columns)
-            weights = weigh_classes(self._class_weight, y, self._classes, weights)
+            with batch.located():
+                table, weights = batch.columns, batch.sample_weight
+                columns, y, _, weights, numbers = present_rows(table, batch.y, weights, self._classes)
+                codes = self._encoder.encode_columns(columns)
+                weights = weigh_classes(self._class_weight, y, self._classes, weights)
             rows = codes, self.n_states, y, self.n_classes, weights, columns.places, numbers
             yield EncodedData(*rows, self._device, is_ordered=self._is_ordered)
 
@@ -95,6 +97,12 @@ class Reading:
         for data in self:
             counts.update(data, n_jobs=n_jobs)
         return counts
+
+    @property
+    def nothing(self) -> EncodedData:
+        """No row of it."""
+        codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
+        return EncodedData(codes, self.n_states, np.empty(0, np.intp), self.n_classes, device=self._device)
 
     @cached_property
     def sample(self) -> EncodedData:
@@ -194,8 +202,9 @@ class BatchFitMixin:
         Returns
         -------
         object
-            The fitted estimator itself: that of ``fit`` on the whole table, to the last bit while cuts are exact and
-            weights whole, and rows that choose are all rows; but that ``class_weight`` has no say in cuts.
+            The fitted estimator itself. It predicts what that of ``fit`` on the whole table does, to the last bit while
+            cuts are exact and weights whole, and rows that choose are all rows; but ``class_weight`` has no say in
+            cuts, and typical values of intervals are equal but for rounding.
 
         Raises
         ------
@@ -217,12 +226,15 @@ class BatchFitMixin:
         """
         self._validate_params()  # type: ignore[attr-defined]
         check_device(self.device)
+        for part in ("structure", "parameters"):
+            getattr(getattr(self, part, None), "_validate_params", bool)()
         twin = copy(self)
         forget(twin)
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
         summary = TableSummary(exact=exact)
         for batch in batches:
-            summary.update(batch.columns, batch.y, batch.sample_weight)
+            with batch.located():
+                summary.update(batch.columns, batch.y, batch.sample_weight)
         _take_names(twin, batches.names, len(summary.places))
         names = getattr(twin, "feature_names_in_", None)
         encoder = summary.fit_encoder(new_encoder(self), names)
@@ -236,7 +248,7 @@ class BatchFitMixin:
 
     def _learn_batches(self, reading: Reading) -> None:
         """Count all rows, and learn from the counts; ``counts_`` can go on with ``partial_fit``."""
-        self.counts_ = reading.add_to(self._new_counts(next(iter(reading))), n_jobs=self.n_jobs)
+        self.counts_ = reading.add_to(self._new_counts(reading.nothing), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
     def _new_counts(self, data: EncodedData) -> Any:

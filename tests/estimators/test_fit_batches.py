@@ -179,6 +179,99 @@ def test_learners_that_need_all_rows_have_no_fit_batches(model, message):
         raise caught.value.__cause__
 
 
+@pytest.mark.parametrize("model", ["naive Bayes", "Chow-Liu", "KDB-2"])
+@pytest.mark.parametrize("alpha", [-1, np.nan, "x"])
+def test_wrong_parameters_of_learners_are_refused_before_anything_is_read(model, alpha):
+    model = clone(MODELS[model]).set_params(parameters=MaximumLikelihood(alpha=alpha))
+    with pytest.raises(ValueError, match="'alpha' parameter of MaximumLikelihood"):
+        model.fit_batches(iter(()))
+
+
+def test_categories_that_are_declared_batch_by_batch_may_grow():
+    frame, y = table()
+    frame = frame[["town", "rooms"]].assign(town=frame["town"].astype("category"))
+    first = np.flatnonzero(frame["town"] != "Wien")
+    rows = np.concatenate([first, np.flatnonzero(frame["town"] == "Wien")])
+    parts = [frame.iloc[part].copy() for part in np.split(rows, [len(first) // 2, len(first)])]
+    for part in parts:
+        part["town"] = part["town"].cat.remove_unused_categories()
+    assert [len(part["town"].cat.categories) for part in parts] == [2, 2, 1]
+    whole = NaiveBayesClassifier().fit(frame, y)
+    found = NaiveBayesClassifier().fit_batches(zip_of(parts, np.split(y[rows], [len(first) // 2, len(first)])))
+    np.testing.assert_array_equal(found.predict_proba(frame), whole.predict_proba(frame))
+    empty = frame.iloc[:5].assign(town=pd.Categorical([None] * 5, []))
+    NaiveBayesClassifier().fit_batches([(empty, y[:5]), (frame[5:], y[5:])])
+    chunked = pa.concat_tables(pa.Table.from_pandas(part, preserve_index=False) for part in parts)
+    arrow = NaiveBayesClassifier().fit_batches(chunked.append_column("sold", pa.array(y[rows])), "sold")
+    np.testing.assert_array_equal(arrow.tables_.cells, found.tables_.cells)
+
+
+def zip_of(*lists):
+    """Return tuples as a list, which can be read twice."""
+    return list(zip(*lists, strict=True))
+
+
+def test_a_class_of_rows_of_no_weight_is_none():
+    frame, y = table()
+    labels, weights = np.append(y[:-1], "perhaps"), np.append(np.ones(299, int), 0)
+    found = NaiveBayesClassifier().fit_batches([(frame, labels, weights)])
+    np.testing.assert_array_equal(found.classes_, ["no", "yes"])
+    np.testing.assert_array_equal(found.tables_.cells, NaiveBayesClassifier().fit(frame, labels, weights).tables_.cells)
+
+
+class Changing:
+    """A source that is another one when it is read again."""
+
+    def __init__(self, *readings):
+        self.readings = list(readings)
+
+    def __iter__(self):
+        return iter([self.readings.pop(0)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X[["town", "number", "rooms", "area"]], y), "column 0 is X column 'town' where batch 0 has"),
+        (lambda X, y: (X.rename(columns={"town": "city"}), y), "X column 'city'"),
+        (lambda X, y: (X.assign(more=1), y), "there are 5 column"),
+        (lambda X, y: (X.assign(rooms=X["rooms"].astype(str)), y), "X column 'rooms' holds strings"),
+        (lambda X, y: (X, y, np.ones(300)), "there are weights where batch 0 has none"),
+        (lambda X, y: (X[:200], y[:200]), "had 300 row"),
+        (lambda X, y: (X, np.where(np.arange(300) == 7, "never", y)), "batch 0.*y holds 'never' in row 7"),
+    ],
+)
+def test_a_second_reading_must_be_that_of_the_first(change, message):
+    frame, y = table()
+    with pytest.raises((TypeError, ValueError), match=message):
+        NaiveBayesClassifier().fit_batches(Changing((frame, y), change(frame, y)))
+
+
+def test_names_of_columns_are_those_of_any_table():
+    frame, y = table()
+    found = NaiveBayesClassifier().fit_batches([(pa.Table.from_pandas(frame, preserve_index=False), y)])
+    assert found.feature_names_in_.tolist() == list(frame.columns)
+    assert not hasattr(NaiveBayesClassifier().fit_batches([(frame.to_numpy(object), y)]), "feature_names_in_")
+    with pytest.raises(TypeError, match="names of columns are strings but for 1"):
+        NaiveBayesClassifier().fit_batches([(frame.rename(columns={"town": 1}), y)])
+
+
+def test_missing_entries_of_dictionaries_are_missing():
+    codes = np.arange(60) % 3
+    column = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([30.0, float("nan"), 10.0]))
+    source = pa.table({"a": column, "y": pa.array(["no", "yes"] * 30)})
+    model = NaiveBayesClassifier().fit_batches(source, "y", batch_rows=7)
+    assert model.encoder_.categories_[0].tolist() == [30.0, 10.0]
+    assert model.counts_.cells[2:].sum() == 40
+
+
+@pytest.mark.parametrize("wrong", [{"target": np.array(["no"])}, {"target": "y", "sample_weight": [1.0]}])
+def test_classes_beside_a_table_are_told_where_to_stand(wrong):
+    frame, y = table()
+    with pytest.raises(TypeError, match=r"must be the name of a column of the source.*pass \[\(X, y\)\]"):
+        NaiveBayesClassifier().fit_batches(frame.assign(y=y), **wrong)
+
+
 def test_what_breaks_a_rule_leaves_the_model_as_it_was():
     frame, y = table()
     model = NaiveBayesClassifier().fit(frame, y)
