@@ -58,7 +58,12 @@ class Batch(NamedTuple):
         return self.columns.n_samples
 
     def located(self) -> AbstractContextManager[None]:
-        """Return a context in which errors tell where the batch is."""
+        """Return a context in which errors tell where the batch is.
+
+        Returns
+        -------
+        contextmanager
+        """
         return _located(self.number, self.first)
 
 

@@ -26,13 +26,13 @@ from tanlearn.kernels._cuda import check_device
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["BatchFitMixin", "Reading", "refuse_what_needs_all_rows"]
+__all__ = ["BatchFitMixin", "EncodedBatches", "refuse_what_needs_all_rows"]
 
 #: Rows at most that decide what counts cannot.
 SAMPLE_ROWS = 2**16
 
 
-class Reading:
+class EncodedBatches:
     """The encoded rows of a source, read as often as they are asked for.
 
     Parameters
@@ -239,14 +239,14 @@ class BatchFitMixin:
         names = getattr(twin, "feature_names_in_", None)
         encoder = summary.fit_encoder(new_encoder(self), names)
         twin.encoder_, twin.classes_ = encoder, summary.classes_  # type: ignore[attr-defined]
-        reading = Reading(batches, summary, encoder, self.class_weight, self.device)
+        reading = EncodedBatches(batches, summary, encoder, self.class_weight, self.device)
         twin._learn_batches(reading)
         twin._end(reading.n_classes)  # type: ignore[attr-defined]
         vars(self).clear()
         vars(self).update(vars(twin))
         return self
 
-    def _learn_batches(self, reading: Reading) -> None:
+    def _learn_batches(self, reading: EncodedBatches) -> None:
         """Count all rows, and learn from the counts; ``counts_`` can go on with ``partial_fit``."""
         self.counts_ = reading.add_to(self._new_counts(reading.nothing), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)

@@ -16,7 +16,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import Reading
+from tanlearn.estimators.batches import EncodedBatches
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin
 from tanlearn.forest.counts import ForestCounts
@@ -226,7 +226,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         """Return the contexts of a forest of the first chunk, in which chunks are counted."""
         return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
 
-    def _learn_batches(self, reading: Reading) -> None:
+    def _learn_batches(self, reading: EncodedBatches) -> None:
         """Grow the contexts of a sample, and count all rows in them."""
         self.counts_ = reading.add_to(self._new_counts(reading.sample), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import Reading
+from tanlearn.estimators.batches import EncodedBatches
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.estimators.partial_fit import FamilyCounts, PartialFitMixin, forest_counts
@@ -54,7 +54,7 @@ class _FamiliesMixin(PartialFitMixin):
     parameters_: Any
     tables_: Tables
 
-    def _learn_batches(self, reading: Reading) -> None:
+    def _learn_batches(self, reading: EncodedBatches) -> None:
         """Find the structure from counts of pairs, unless it is known, then count its families."""
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)

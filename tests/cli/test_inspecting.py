@@ -155,8 +155,8 @@ def test_a_forest_is_explained_and_described(run, shop, tmp_path, weights):
     done = run("explain", path, "spent=150")
     assert done.stderr == "tanlearn: not given, and so taken for missing: newsletter.\n"
     told = run("describe", path).stdout
-    combined = "averaged" if weights is None else "added"
-    assert f"networks    3, {combined}, at most 1 parents a column" in told
+    combined = "averaged, at most 0" if weights is None else "added, at most 1"  # an average keeps what it uses
+    assert f"networks    3, {combined} parents a column" in told
     assert json.loads(run("describe", path, "--json").stdout) == forest.describe()
 
 
