@@ -236,15 +236,13 @@ def list_cells(  # type: ignore[no-untyped-def]
         x = np.int64(codes[child, r])
         if x >= n_values:
             continue
-        node = root
-        for level in range(parents.shape[0] + 1):
+        node, level = root, 0
+        while node >= 0:
             keys[n], amounts[n] = (node * key_values + x) * n_classes + y[r], weight[r]
             n += 1
-            if level == parents.shape[0] or parents[level] < 0:
-                break
-            node = next_context(children, branch, node, codes[parents[level], r], stop)
-            if node < 0:
-                break
+            is_last = level == parents.shape[0] or parents[level] < 0
+            node = -1 if is_last else next_context(children, branch, node, codes[parents[level], r], stop)
+            level += 1
     return n
 
 
