@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 
-__all__ = ["DAMAGE", "read_arrays"]
+__all__ = ["DAMAGE", "read_arrays", "read_format"]
 
 #: What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than
 #: there is, zipfile RuntimeError for encryption and, as NotImplementedError, for formats that it does not know.
@@ -60,3 +60,33 @@ def read_arrays(data: bytes) -> dict[str, AnyArray]:
             raise zipfile.BadZipFile("a checksum is wrong, or something is compressed")
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+def read_format(version: AnyArray) -> int:
+    """Return the number of the format that bytes are in.
+
+    Parameters
+    ----------
+    version : ndarray of shape ()
+        As it was read.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If it is no such number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.array_bytes import read_format
+    >>> read_format(np.array(2))
+    2
+    """
+    if version.ndim or version.dtype.kind not in "iu" or version < 1:
+        raise ValueError("its format is no positive integer")
+    return int(version)

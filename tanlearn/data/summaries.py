@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.data.array_bytes import DAMAGE, read_arrays
+from tanlearn.data.array_bytes import DAMAGE, read_arrays, read_format
 from tanlearn.data.column_kinds import have_order
 from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
 from tanlearn.data.columns import shorten
@@ -320,9 +320,7 @@ class TableSummary:
         """
         try:
             arrays = read_arrays(data)
-            version = arrays["tanlearn_summary"]
-            if version.ndim or version.dtype.kind not in "iu" or version < 1:
-                raise ValueError("its format is no positive integer")
+            version = read_format(arrays["tanlearn_summary"])
             summary = cls._from_arrays(arrays) if version <= _FORMAT else None
         except (*DAMAGE, AttributeError, LookupError) as error:
             raise ValueError(f"these {len(data)} bytes are no (or a damaged) TableSummary: {error}") from error

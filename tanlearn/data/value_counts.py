@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray, IntArray
 
-__all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key"]
+__all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key", "sum_equal"]
 
 # Up to here floating numbers add whole ones exactly.
 _LARGEST_EXACT = 2**53
@@ -100,9 +100,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
     (array([2, 5]), array([1, 4]))
     """
     if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
-        order = np.argsort(keys, kind="stable")
-        start = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        return keys[order][start], np.add.reduceat(weights[order], start)
+        return sum_equal(keys, weights)
     found = None
     if n_keys > 4 * len(keys):  # a table of all would be mostly empty
         found, keys = np.unique(keys, return_inverse=True)
@@ -111,6 +109,34 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
         found = np.flatnonzero(sums)
         sums = sums[found]
     return found, sums.astype(weights.dtype, copy=False)
+
+
+def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
+    """Return every key once, increasing, and the sum of its amounts, in their own type.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n_samples,), intp
+        From 0.
+    amounts : ndarray of shape (n_samples,), int64 or float64
+        What is added up, in the order in which it stands.
+
+    Returns
+    -------
+    found : ndarray of shape (n_found,), intp
+    sums : ndarray of shape (n_found,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.value_counts import sum_equal
+    >>> sum_equal(np.array([5, 2, 5]), np.array([2**60, 1, 3]))
+    (array([2, 5]), array([                  1, 1152921504606846979]))
+    """
+    order = np.argsort(keys, kind="stable")
+    keys, amounts = keys[order], amounts[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[first], np.add.reduceat(amounts, first) if len(first) else amounts
 
 
 def collect(

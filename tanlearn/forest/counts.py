@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.value_counts import sum_equal
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
+from tanlearn.forest.views import log_frequencies
 from tanlearn.kernels.context_tries import list_cells
+from tanlearn.kernels.counts import count_classes
 from tanlearn.network.counts import type_with_room
 
 __all__ = ["ContextCells", "ForestCounts"]
@@ -65,7 +68,7 @@ class ContextCells:
             family = tables.parents[child], root, stop[child], own.children, own.branch
             sizes = int(tables.n_states.max()), self.n_classes
             n = list_cells(codes, tables.n_states[child], y, weights, child, *family, *sizes, keys, amounts)
-            found.append(_sum_equal(keys[:n], amounts[:n]))
+            found.append(sum_equal(keys[:n], amounts[:n]))
         all_keys, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))  # families are ascending
         return replace(self, keys=all_keys, counts=counts)
 
@@ -84,7 +87,7 @@ class ContextCells:
         ContextCells
         """
         counts = np.concatenate([self.counts, sign * other.counts])
-        keys, counts = _sum_equal(np.concatenate([self.keys, other.keys]), counts)
+        keys, counts = sum_equal(np.concatenate([self.keys, other.keys]), counts)
         kept = counts != 0
         return replace(self, keys=keys[kept], counts=counts[kept])
 
@@ -217,9 +220,8 @@ class ForestCounts:
             own, batch = cells
             return batch.count(own.encode(data.codes), data.y, weights)
 
-        empty = self.empty()
-        class_counts = np.zeros_like(empty.class_counts, dtype=weights.dtype)
-        np.add.at(class_counts, data.y, weights)
+        empty, class_counts = self.empty(), np.zeros(data.n_classes, weights.dtype)
+        count_classes(data.y, weights, class_counts)
         pairs = zip((member.cuts for member in self.forest.members), empty.members, strict=True)
         return self.merge(replace(empty, class_counts=class_counts, members=in_threads(count, pairs, n_jobs)))
 
@@ -296,8 +298,7 @@ class ForestCounts:
         """
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
         members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
-        counts: FloatArray = self.class_counts + 1.0
-        log_prior = np.log(counts / counts.sum())
+        log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 
     def _check_same(self, other: ForestCounts) -> None:
@@ -330,14 +331,6 @@ class ForestCounts:
     def __repr__(self) -> str:
         n_cells = sum(len(cells.counts) for cells in self.members)
         return f"ForestCounts(n_members={len(self.members)}, n_classes={len(self.class_counts)}, n_cells={n_cells})"
-
-
-def _sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
-    """Return every key once, ascending, with the sum of its amounts, added in their order."""
-    order = np.argsort(keys, kind="stable")
-    keys, amounts = keys[order], amounts[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    return keys[first], np.add.reduceat(amounts, first) if len(first) else amounts
 
 
 def _is_same(one: Member, two: Member) -> bool:

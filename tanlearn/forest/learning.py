@@ -196,7 +196,8 @@ def weigh_forest(
         rng=rng,
         n_jobs=n_jobs,
     )
-    log_prior, no_shift = log_frequencies(data), np.zeros(data.n_classes)
+    log_prior = log_frequencies(np.bincount(data.y, data.weights, data.n_classes))
+    no_shift = np.zeros(data.n_classes)
     if settings.weights is None:
         used, doubt = _choose_levels(views, say)
         weights = np.zeros((n_members, data.n_features, n_levels))

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import deal_folds
 from tanlearn.forest.left_out import LeftOut
@@ -124,7 +124,7 @@ def grow_views(
     parts = [data.take((fold != f) & (fold != g)) for f, g in pairs]
     tasks = [(part, seed) for part in parts for seed in seeds]
     grown = in_threads(lambda task: grow(*task), tasks, n_jobs)
-    log_prior = np.array([log_frequencies(part) for part in parts])
+    log_prior = np.array([log_frequencies(np.bincount(part.y, part.weights, part.n_classes)) for part in parts])
 
     def view(hidden: list[tuple[int, int]]) -> LeftOut:
         places = [pairs.index((min(pair), max(pair))) for pair in hidden]
@@ -142,18 +142,18 @@ def grow_views(
     return Views(outer, [], fold, rows)
 
 
-def log_frequencies(data: EncodedData) -> FloatArray:
-    """Return the log-probabilities of the classes of rows, each as if a row more were of it.
+def log_frequencies(class_counts: AnyArray) -> FloatArray:
+    """Return the log-probabilities of classes, each as if a row more were of it.
 
     Parameters
     ----------
-    data : EncodedData
-        Rows.
+    class_counts : ndarray of shape (n_classes,)
+        Weights of the classes.
 
     Returns
     -------
     ndarray of shape (n_classes,)
     """
-    counts = np.bincount(data.y, data.weights, data.n_classes) + 1.0
+    counts = class_counts + 1.0
     log_p: FloatArray = np.log(counts / counts.sum())
     return log_p

@@ -12,7 +12,7 @@ import numpy as np
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.array_bytes import DAMAGE, read_arrays
+from tanlearn.data.array_bytes import DAMAGE, read_arrays, read_format
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
@@ -306,9 +306,7 @@ class CountState:
         """
         try:
             arrays = read_arrays(data)
-            version = arrays["tanlearn_counts"]
-            if version.ndim or version.dtype.kind not in "iu" or version < 1:
-                raise ValueError("its format is no positive integer")
+            version = read_format(arrays["tanlearn_counts"])
             if version <= _FORMAT:
                 n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
                 _check_counts(n_states, n_classes, cells, pairs)
