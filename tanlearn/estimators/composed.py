@@ -14,10 +14,11 @@ from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.batches import EncodedBatches
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.estimators.partial_fit import FamilyCounts, PartialFitMixin, forest_counts
+from tanlearn.estimators.partial_fit import PartialFitMixin, forest_counts
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
+from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
 from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device

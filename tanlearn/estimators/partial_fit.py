@@ -20,12 +20,13 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
 from tanlearn.kernels._cuda import check_device
-from tanlearn.network.counts import CountState, type_with_room
+from tanlearn.network.counts import CountState
+from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["FamilyCounts", "PartialFitMixin", "forest_counts"]
+__all__ = ["PartialFitMixin", "forest_counts"]
 
 
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
@@ -68,60 +69,6 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     families = enumerate(structure.parents[:, 0].tolist())
     tables = [(state.feature(i) if j < 0 else state.pair(i, j)).ravel() for i, j in families]
     return layout, np.concatenate([state.class_counts, *tables])
-
-
-class FamilyCounts:
-    """Counts of the tables of one structure, chunk by chunk.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        Where the tables lie.
-
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-        Weighted counts, int64, or float64 once a chunk had real weights.
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.estimators.partial_fit import FamilyCounts
-    >>> from tanlearn.network.tables import TableLayout
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
-    >>> FamilyCounts(layout).update(data).update(data).cells.tolist()
-    [2, 4, 2, 0, 0, 4]
-    """
-
-    def __init__(self, layout: TableLayout) -> None:
-        layout.check_memory(None)
-        self.layout = layout
-        self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
-
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> FamilyCounts:
-        """Add the counts of a chunk.
-
-        Parameters
-        ----------
-        data : EncodedData
-            A chunk with the same features and classes.
-        n_jobs : int, optional
-            Accepted like by :class:`~tanlearn.CountState`, and not used.
-
-        Returns
-        -------
-        FamilyCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the sum of all integer weights would overflow.
-        """
-        dtype = type_with_room(self.cells[: self.layout.n_classes], data.weights)
-        self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights, data.device)
-        return self
 
 
 class PartialFitMixin(BatchFitMixin):
