@@ -134,6 +134,8 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         "device": [StrOptions({"cpu"})],
     }
 
+    _counted: ClassVar[tuple[type, ...]] = (RowCounts,)
+
     def __init__(
         self,
         *,

@@ -111,6 +111,8 @@ class AODEClassifier(PartialFitMixin, Classifier):
         "min_count": [Interval(Real, 0, None, closed="left")],
     }
 
+    _counted: ClassVar[tuple[type, ...]] = (CountState,)
+
     def __init__(
         self,
         *,

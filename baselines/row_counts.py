@@ -88,6 +88,22 @@ class RowCounts:
         self.y: IntArray = np.empty(0, np.intp)
         self.weights: AnyArray = np.empty(0, np.int64)
 
+    @property
+    def class_counts(self) -> AnyArray:
+        """Weight of every class, shape (n_classes,)."""
+        counts = np.zeros(self.n_classes, self.weights.dtype)
+        np.add.at(counts, self.y, self.weights)
+        return counts
+
+    def empty(self) -> RowCounts:
+        """Return counts of no rows of the same table.
+
+        Returns
+        -------
+        RowCounts
+        """
+        return RowCounts(self.n_states, self.n_classes)
+
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> RowCounts:
         """Add the rows of a batch; those of weight 0 are left out.
 
@@ -119,6 +135,31 @@ class RowCounts:
         np.add.at(self.weights, inverse, weights)
         return self
 
+    def merge(self, other: RowCounts) -> RowCounts:
+        """Add the rows of others.
+
+        Parameters
+        ----------
+        other : RowCounts
+            Of the same table; left as it is.
+
+        Returns
+        -------
+        RowCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If they are of another table, or the sum of all integer weights would overflow; nothing is changed then.
+        """
+        if not np.array_equal(self.n_states, other.n_states) or self.n_classes != other.n_classes:
+            raise ValueError(
+                f"rows add up only over one and the same table: these have {self.n_classes} classes and n_states "
+                f"{self.n_states.tolist()}, the others {other.n_classes} and {other.n_states.tolist()}."
+            )
+        return self.update(EncodedData(other.codes, self.n_states, other.y, self.n_classes, other.weights))
+
     def restore(self, codes: Any, y: Any, weights: Any) -> None:
         """Take rows that a file holds.
 
@@ -143,3 +184,14 @@ class RowCounts:
         if y.min() < 0 or y.max() >= self.n_classes or not (weights > 0).all() or not np.isfinite(weights.sum()):
             raise ValueError("rows must be of known classes, and of weights above 0 whose sum is finite.")
         self.codes, self.y, self.weights = codes, y.astype(np.intp), weights
+
+    def __eq__(self, other: object) -> bool:
+        names = ("n_states", "n_classes", "codes", "y", "weights")
+        return isinstance(other, RowCounts) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"RowCounts(n_features={len(self.n_states)}, n_classes={self.n_classes}, n_rows={len(self.y)})"

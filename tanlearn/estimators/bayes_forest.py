@@ -172,6 +172,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "device": [StrOptions({"cpu"})],
     }
+    _counted: ClassVar[tuple[type, ...]] = (ForestCounts,)
     forest_: Forest
     _grown: Grown | None = None
 

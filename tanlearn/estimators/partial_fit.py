@@ -19,7 +19,9 @@ from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
+from tanlearn.estimators.from_counts import FromCountsMixin
 from tanlearn.kernels._cuda import check_device
+from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
@@ -71,7 +73,7 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
     return layout, np.concatenate([state.class_counts, *tables])
 
 
-class PartialFitMixin(BatchFitMixin):
+class PartialFitMixin(FromCountsMixin, BatchFitMixin):
     """``partial_fit`` for classifiers whose structure and tables follow from counts."""
 
     @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=False))  # type: ignore[untyped-decorator]
@@ -140,6 +142,10 @@ class PartialFitMixin(BatchFitMixin):
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
         self.parameters_._validate_params()
+        if isinstance(counts, ContextCounts) and hasattr(parameters, "from_contexts"):
+            self.structure_ = Structure(counts.parents)
+            self.tables_ = self.parameters_.from_contexts(counts, _no_rows)
+            return
         if isinstance(counts, FamilyCounts) and not hasattr(structure, "from_counts"):
             self.structure_ = Structure(counts.layout.parents)
             given = Structure.naive_bayes(self.structure_.n_features) if structure is None else structure
@@ -155,6 +161,14 @@ class PartialFitMixin(BatchFitMixin):
             f"structure is {structure!r}, but the chunks so far were counted for another one. Begin with a new "
             f"classifier: clone(model).partial_fit(...)."
         )
+
+
+def _no_rows() -> EncodedData:
+    """Say that counts are all that there is."""
+    raise ValueError(
+        "m='auto' is chosen by leaving rows out, and counts have no rows. Name m, as m=1.0, or use "
+        "HierarchicalDirichlet()."
+    )
 
 
 def _read_all_classes(classes: Any) -> AnyArray:
@@ -174,6 +188,11 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         raise ValueError(
             "this classifier was fitted as a whole, and kept no counts to go on from. Begin with a new one: "
             "clone(model).partial_fit(...)."
+        )
+    if not is_first and not hasattr(estimator, "encoder_"):
+        raise ValueError(
+            "this classifier was learnt from counts of codes, and knows no categories and cuts. Pass encoder and "
+            "classes to from_counts."
         )
     if is_first and classes is None:
         raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")

@@ -30,11 +30,14 @@ from tanlearn._typing import AnyArray
 
 __all__ = [
     "CHECKPOINT",
+    "COUNTS",
     "MODEL",
+    "SUMMARY",
     "ExplainedError",
     "Kind",
     "explain_failure",
     "fields",
+    "kind_of_file",
     "pack",
     "read_archive",
     "read_file",
@@ -83,6 +86,10 @@ class Kind(NamedTuple):
 
 
 MODEL = Kind("model", "Name a file that tanlearn's save has written", "Use an intact copy, or save the model again")
+COUNTS = Kind("counts file", "Name a file that tanlearn counts has written", "Use an intact copy, or count again")
+SUMMARY = Kind(
+    "summary", "Name a file that tanlearn counts --summary has written", "Use an intact copy, or make it again"
+)
 CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
 
 
@@ -306,6 +313,44 @@ def read_archive(
         raise ValueError(
             f"{os.fspath(path)!r} cannot be loaded, as it breaks a rule of the format: {reason} {kind.damaged}."
         ) from error
+
+
+def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
+    """Return what a file says that it is, without reading more than that.
+
+    Parameters
+    ----------
+    path : str or path
+        Any file.
+    *kinds : Kind
+        What it may be.
+
+    Returns
+    -------
+    Kind or None
+        None if it is none of these, or not there; that it is whole is not said.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.files.archive import COUNTS, MODEL, kind_of_file, pack, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/all.counts", pack({}, {}, COUNTS))
+    ...     kind_of_file(f"{folder}/all.counts", MODEL, COUNTS).name
+    'counts file'
+    """
+    # The manifest is the first member, and begins with its format.
+    begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with open(path, "rb") as file:
+            start = file.read(30 + len(_MANIFEST) + max(map(len, begins)))
+    except OSError:
+        return None
+    if start[:4] != b"PK\3\4" or start[30 : 30 + len(_MANIFEST)] != _MANIFEST.encode():
+        return None
+    return next((kind for begin, kind in begins.items() if start[30 + len(_MANIFEST) :].startswith(begin)), None)
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:

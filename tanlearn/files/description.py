@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn.files.models import encoder_columns
+from tanlearn.files.encoders import encoder_columns
 from tanlearn.files.values import Writer
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.tables import Tables

@@ -172,6 +172,16 @@ class ForestCounts:
         return cls(forest, np.zeros(n_classes, np.int64), members)
 
     @property
+    def n_states(self) -> IntArray:
+        """Number of values of every feature of the table, shape (n_features,)."""
+        return np.diff(self.forest.members[0].cuts.start) - 1
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_counts)
+
+    @property
     def most_values(self) -> int:
         """Most values of a feature in any member."""
         return max(int(member.cuts.n_states.max()) for member in self.forest.members)
@@ -206,12 +216,10 @@ class ForestCounts:
             If the rows have other features or classes, or the sum of all integer weights would overflow; nothing is
             changed then.
         """
-        cuts = self.forest.members[0].cuts
-        sizes = [own.tolist() for own in (np.diff(cuts.start) - 1, data.n_states)]
-        if sizes[0] != sizes[1] or len(self.class_counts) != data.n_classes:
+        if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
-                f"counts add up only over one and the same table: these have {len(self.class_counts)} classes and "
-                f"n_states {sizes[0]}, the batch {data.n_classes} and {sizes[1]}."
+                f"counts add up only over one and the same table: these have {self.n_classes} classes and n_states "
+                f"{self.n_states.tolist()}, the batch {data.n_classes} and {data.n_states.tolist()}."
             )
         data = data.take(data.weights > 0)
         weights = data.weights.astype(type_with_room(self.class_counts, data.weights))

@@ -181,6 +181,15 @@ class ContextCounts:
         given = self.parents[feature][self.parents[feature] >= 0]
         return given, np.array([*self.n_states[given], self.n_states[feature], self.n_classes], np.intp)
 
+    def empty(self) -> ContextCounts:
+        """Return counts of no rows of the same families.
+
+        Returns
+        -------
+        ContextCounts
+        """
+        return ContextCounts(self.parents, self.n_states, self.n_classes)
+
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ContextCounts:
         """Add the counts of a batch.
 
@@ -214,7 +223,7 @@ class ContextCounts:
             columns = FamilyColumns.of_rows(data.codes, data.y, i, given, self.n_states, self.n_classes)
             return columns.sort().sum(weights[columns.rows])
 
-        batch = ContextCounts(self.parents, self.n_states, self.n_classes)
+        batch = self.empty()
         batch.class_counts = np.zeros(self.n_classes, weights.dtype)
         count_classes(data.y, weights, batch.class_counts)
         threads = worth_threads(data.n_samples * self.parents.size * 16, n_jobs)

@@ -94,6 +94,16 @@ class CountState:
         """Weight of every class, shape (n_classes,)."""
         return self._cells[: self.n_classes]
 
+    @property
+    def cells(self) -> AnyArray:
+        """Counts of the classes, then of the values of every feature in each class, shape (n_cells,)."""
+        return self._cells
+
+    @property
+    def pairs(self) -> AnyArray:
+        """Counts of all pairs, table by table: (1, 0), (2, 0), (2, 1), (3, 0), ..., shape (n_pair_cells,)."""
+        return self._pairs
+
     def feature(self, i: int) -> AnyArray:
         """Return the counts of one feature's values within each class.
 
@@ -145,6 +155,15 @@ class CountState:
         table = self._pairs[self._pair_offset[number] : self._pair_offset[number + 1]]
         table = table.reshape(self.n_states[high], self.n_states[low], self.n_classes)
         return table if i == high else table.swapaxes(0, 1)
+
+    def empty(self) -> CountState:
+        """Return counts of no rows of the same table.
+
+        Returns
+        -------
+        CountState
+        """
+        return CountState(self.n_states, self.n_classes)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> CountState:
         """Add the counts of a batch.
@@ -316,6 +335,31 @@ class CountState:
             raise ValueError(
                 f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
             )
+        return cls.restore(n_states, int(n_classes), cells, pairs)
+
+    @classmethod
+    def restore(cls, n_states: Any, n_classes: int, cells: AnyArray, pairs: AnyArray) -> CountState:
+        """Return the state of counts that are known, as from a file.
+
+        Parameters
+        ----------
+        n_states : array-like of shape (n_features,), int
+            Number of values of every feature.
+        n_classes : int
+            Number of classes.
+        cells, pairs : ndarray
+            Those of another state.
+
+        Returns
+        -------
+        CountState
+
+        Raises
+        ------
+        ValueError
+            If they are no counts of such a table.
+        """
+        _check_counts(np.asarray(n_states), np.asarray(n_classes), cells, pairs)
         state = cls(n_states, int(n_classes))
         state._cells, state._pairs = cells, pairs
         return state

@@ -60,6 +60,15 @@ class FamilyCounts:
         """Weight of every class, shape (n_classes,)."""
         return self.cells[: self.layout.n_classes]
 
+    def empty(self) -> FamilyCounts:
+        """Return counts of no rows of the same families.
+
+        Returns
+        -------
+        FamilyCounts
+        """
+        return FamilyCounts(self.layout)
+
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> FamilyCounts:
         """Add the counts of a chunk.
 

@@ -1,0 +1,514 @@
+"""Counts of a table together with what they are counts of: categories, cuts, names of columns, classes."""
+
+from __future__ import annotations
+
+import os
+from copy import copy, deepcopy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.batches import open_batches
+from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.summaries import TableSummary
+from tanlearn.data.table import Table
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import present_rows, read_labels
+from tanlearn.estimators.counts_state import from_state, to_state
+from tanlearn.files.archive import COUNTS, fields, pack, read_archive, write_file
+from tanlearn.files.encoders import describe_table, encoder_columns, restore_table
+from tanlearn.files.values import Reader, Writer
+from tanlearn.network.counts import CountState
+from tanlearn.network.family_counts import FamilyCounts
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import TableLayout
+
+__all__ = ["TableCounts"]
+
+_CALLED = {"categories": "categories", "cut_points": "cuts"}
+
+
+class TableCounts:
+    """Counts of the rows of a table, and the categories, cuts, names and classes that they are counts in.
+
+    What was counted at several places, or at several times, in the same categories and cuts adds up: ``merge`` checks
+    that they are the same, and ``from_counts`` of a classifier learns from the sum what it would have learnt from all
+    rows. No row is kept: a file holds how often values, and pairs of values, occur in each class.
+
+    Parameters
+    ----------
+    counts : object
+        Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.network.family_counts.FamilyCounts`, or
+        whatever ``counts_`` of a classifier is.
+    encoder : TableEncoder
+        What makes the codes, fitted.
+    classes : array-like of shape (n_classes,)
+        The classes, sorted.
+
+    Attributes
+    ----------
+    counts : object
+        As passed; :meth:`update` and :meth:`merge` add to it.
+    encoder : TableEncoder
+        As passed.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+
+    Raises
+    ------
+    ValueError
+        If encoder or classes are missing, the classes are not sorted, or the counts are of other numbers of values or
+        classes.
+    NotFittedError
+        If the encoder is not fitted.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier, TableCounts
+    >>> X, y = [["Graz", 1.5], ["Linz", 8.5], ["Graz", 9.5], ["Linz", 2.5]], ["no", "yes", "yes", "no"]
+    >>> counts = TableCounts.of_source([(X, y)])
+    >>> counts
+    TableCounts(n_features=2, n_classes=2, counts=CountState, weight=4)
+    >>> elsewhere = counts.empty().update([["Graz", 7.0]], ["yes"])
+    >>> counts.merge(elsewhere).save("all.counts")
+    >>> NaiveBayesClassifier().from_counts(TableCounts.load("all.counts")).predict([["Linz", 9.0]]).tolist()
+    ['yes']
+    """
+
+    def __init__(self, counts: Any, *, encoder: TableEncoder, classes: Any) -> None:
+        if encoder is None or classes is None:
+            absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
+            raise ValueError(f"{absent} is missing, and {present} does not say by itself what counts mean. Pass both.")
+        check_is_fitted(encoder)
+        self.classes = _read_sorted(classes)
+        self.encoder = copy(encoder)  # whoever fits it anew gives it other arrays
+        self.counts = counts
+        if counts.n_classes != len(self.classes):
+            raise ValueError(
+                f"the counts are of {counts.n_classes} classes, but {len(self.classes)} are named: "
+                f"{shorten(self.classes.tolist())}. Pass those of the rows that were counted."
+            )
+        n_states, known = counts.n_states.tolist(), encoder.n_states_.tolist()
+        if n_states != known:
+            place = next((i for i, pair in enumerate(zip(n_states, known, strict=False)) if pair[0] != pair[1]), None)
+            what = f"{len(n_states)} columns, but the encoder {len(known)}"
+            if place is not None:
+                what = f"{n_states[place]} values of {self._place(place)}, but the encoder has {known[place]}"
+            raise ValueError(f"the counts are of {what}. Pass the encoder that made the codes which were counted.")
+
+    @classmethod
+    def of_model(cls, model: Any) -> Self:
+        """Return a copy of what a classifier has counted.
+
+        Parameters
+        ----------
+        model : classifier
+            After ``fit_batches``, ``partial_fit`` or ``from_counts``.
+
+        Returns
+        -------
+        TableCounts
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If it keeps no counts, as after ``fit``.
+        """
+        check_is_fitted(model)
+        if not hasattr(model, "counts_"):
+            raise ValueError(
+                f"{type(model).__name__} keeps no counts: it was fitted as a whole, or read from a file, or learns from "
+                f"rows. Count again, as with TableCounts.of_source(..., like=model)."
+            )
+        return cls(deepcopy(model.counts_), encoder=model.encoder_, classes=model.classes_)
+
+    @classmethod
+    def of_summary(
+        cls, summary: TableSummary, names: Any = None, *, encoder: TableEncoder | None = None, pairs: bool = True
+    ) -> Self:
+        """Return counts of no rows, in the categories and cuts of all rows of a summary.
+
+        Parameters
+        ----------
+        summary : TableSummary
+            What a first reading has found; perhaps the sum of several.
+        names : sequence of str, optional
+            Names of the columns.
+        encoder : TableEncoder, optional
+            How raw columns become codes, not fitted.
+        pairs : bool, default=True
+            Whether pairs of values are counted, and not single ones alone.
+
+        Returns
+        -------
+        TableCounts
+
+        Raises
+        ------
+        ValueError
+            As by :meth:`TableSummary.fit_encoder`.
+        TableMemoryError
+            If there is no room for the counts of all pairs.
+        """
+        known = None if names is None else np.array(names, dtype=object)
+        fitted = summary.fit_encoder(TableEncoder() if encoder is None else encoder, known)
+        counts = _new_counts(fitted.n_states_, len(summary.classes_), pairs)
+        return cls(counts, encoder=fitted, classes=summary.classes_)
+
+    @classmethod
+    def of_source(
+        cls,
+        source: Any,
+        target: Any = None,
+        *,
+        like: Any = None,
+        sample_weight: Any = None,
+        columns: Any = None,
+        batch_rows: int = 2**17,
+        exact: bool = False,
+        encoder: TableEncoder | None = None,
+        pairs: bool = True,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Count data of any size, batch by batch.
+
+        Parameters
+        ----------
+        source, target, sample_weight, columns, batch_rows, exact : object
+            As for ``fit_batches`` of the classifiers. The source is read twice: first categories and cuts are found,
+            then rows are counted.
+        like : TableCounts or classifier, optional
+            Count in the categories, cuts and classes of that, in what it counts; the source is then read once, and
+            columns are found by their names. Categories that it does not know count as missing.
+        encoder : TableEncoder, optional
+            How raw columns become codes, not fitted; by default ``TableEncoder()``.
+        pairs : bool, default=True
+            Whether pairs of values are counted; with False, single values alone, which is enough for naive Bayes.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        TableCounts
+
+        Raises
+        ------
+        ValueError, TypeError
+            As by ``fit_batches``, and if columns are others than those of ``like``, or what it settles is given, too.
+        ImportError
+            If the source needs a package that is not installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tanlearn import TableCounts
+        >>> first = pd.DataFrame({"town": ["Graz", "Linz"], "late": ["no", "yes"]})
+        >>> later = pd.DataFrame({"late": ["yes", "yes"], "town": ["Linz", "Graz"]})
+        >>> here = TableCounts.of_source(first, "late")
+        >>> here.merge(TableCounts.of_source(later, "late", like=here)).counts.class_counts.tolist()
+        [1, 3]
+        """
+        own = None if like is None else _like(cls, like)
+        if own is not None:
+            if encoder is not None or columns is not None or exact or not pairs:
+                raise ValueError(
+                    "like settles columns, categories, cuts and what is counted: leave encoder, columns, exact and "
+                    "pairs out."
+                )
+            columns = None if target is None or own.names is None else own.names.tolist()
+        batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
+        if own is None:
+            summary = TableSummary(exact=exact)
+            for batch in batches:
+                with batch.located():
+                    summary.update(batch.columns, batch.y, batch.sample_weight)
+            own = cls.of_summary(summary, batches.names, encoder=encoder, pairs=pairs)
+        for batch in batches:
+            with batch.located():
+                own.check_names(batches.names)
+                own.add(batch.columns, batch.y, batch.sample_weight, n_jobs=n_jobs)
+        return own
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read counts that :meth:`save` wrote; nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        TableCounts
+
+        Raises
+        ------
+        ValueError
+            If the file is none of counts, damaged, altered or of a newer version.
+        OSError
+            If it cannot be read.
+        """
+        return read_archive(path, cls._restore, COUNTS)
+
+    @property
+    def names(self) -> AnyArray | None:
+        """Names of the columns, shape (n_features,), or None if they have none."""
+        return getattr(self.encoder, "feature_names_in_", None)
+
+    def empty(self) -> Self:
+        """Return counts of no rows in the same categories, cuts and classes, for others to fill.
+
+        Returns
+        -------
+        TableCounts
+        """
+        return type(self)(self.counts.empty(), encoder=self.encoder, classes=self.classes)
+
+    def update(self, X: Any, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> Self:
+        """Count rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values, in the columns that are known. Unknown categories count as missing, or raise, as
+            ``handle_unknown`` of the encoder says.
+        y : array-like of shape (n_samples,)
+            Classes, known ones.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; 0 is as good as an absent row.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        TableCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a class is not known, or a column, ``y`` or the weights break a rule of the border. Nothing is changed
+            then.
+        """
+        columns = read_columns(X, n_jobs=n_jobs)
+        validate_data(self.encoder, X, reset=False, skip_check_array=True)
+        self.add(columns, y, sample_weight, n_jobs=n_jobs)
+        return self
+
+    def add(self, columns: Table, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> None:
+        """Count rows that are columns already.
+
+        Parameters
+        ----------
+        columns : Table
+            As :func:`tanlearn.data.columns.read_columns` reads it.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As by :meth:`update`.
+        """
+        if sample_weight is not None and not np.any(sample_weight):  # all rows are as good as absent
+            return
+        columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
+        rows = self.encoder.encode_columns(columns), self.encoder.n_states_, codes, len(self.classes)
+        self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
+
+    def check_names(self, names: tuple[str, ...] | None) -> None:
+        """Refuse columns of other names.
+
+        Parameters
+        ----------
+        names : tuple of str or None
+            As a source has them; ``None`` for none.
+
+        Raises
+        ------
+        ValueError
+            If they are others.
+        """
+        own = None if self.names is None else tuple(self.names.tolist())
+        if names != own and names is not None and own is not None:
+            raise ValueError(
+                f"the columns are {shorten(list(names))}, but those that are counted in {shorten(list(own))}. Name and "
+                f"order them alike."
+            )
+
+    def merge(self, other: TableCounts) -> Self:
+        """Add counts of other rows.
+
+        Parameters
+        ----------
+        other : TableCounts
+            In the same categories, cuts and classes; left as it is.
+
+        Returns
+        -------
+        TableCounts
+            Itself.
+
+        Raises
+        ------
+        TypeError
+            If the others are counts of another kind.
+        ValueError
+            If they are in other categories, cuts or classes, which the message names, or the sum of all integer weights
+            would overflow. Nothing is changed then.
+        """
+        kinds = type(self.counts).__name__, type(other.counts).__name__
+        if kinds[0] != kinds[1]:
+            raise TypeError(
+                f"these are counts in {kinds[0]}, the others in {kinds[1]}, which do not add up. Count the same at all "
+                f"places: all pairs, or single values."
+            )
+        found = self._difference(other)
+        if found is not None:
+            raise ValueError(
+                f"counts add up only in the same categories, cuts and classes, but {found}. Count both in those of one: "
+                f"TableCounts.of_source(..., like=one), or on the command line tanlearn counts --like."
+            )
+        self.counts.merge(other.counts)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts to a file: whole, or not at all, and without pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Where, with any extension; what is there is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the encoder encodes with something else than tanlearn's, or a category is neither string nor number.
+        TypeError
+            If a file cannot hold counts of this kind.
+        OSError
+            If the file cannot be written. What stood there before is unchanged.
+        """
+        writer = Writer()
+        state = {name: writer.encode(value, "counts", name) for name, value in to_state(self.counts).items()}
+        description = {
+            **describe_table(writer, self.encoder, self.classes, self.names, "counts"),
+            "kind": type(self.counts).__name__,
+            "counts": state,
+        }
+        write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
+
+    @classmethod
+    def _restore(cls, description: Any, arrays: dict[str, AnyArray]) -> Self:
+        """Return what a file holds."""
+        reader = Reader(arrays)
+        classes, names, encoder, kind, state = fields(
+            description, "classes", "feature_names", "encoder", "kind", "counts"
+        )
+        if type(state) is not dict:
+            raise ValueError("counts must be an object.")
+        known, labels = restore_table(reader, classes, names, encoder)
+        found = {name: reader.decode(value) for name, value in state.items()}
+        reader.finish()
+        return cls(from_state(kind, found, known.n_states_, len(labels)), encoder=known, classes=labels)
+
+    def _place(self, i: int) -> str:
+        """Return what messages call a column."""
+        return f"X column {i}" if self.names is None else f"X column {self.names[i]!r}"
+
+    def _difference(self, other: TableCounts) -> str | None:
+        """Return what is not the same, the first column first."""
+        if self.encoder.n_features_in_ != other.encoder.n_features_in_:
+            return f"there are {self.encoder.n_features_in_} columns here and {other.encoder.n_features_in_} there"
+        if (self.names is None) != (other.names is None):
+            return f"columns have {'no names here' if self.names is None else 'names here, and none there'}"
+        if self.encoder.categories_ is not other.encoder.categories_:  # else of one and the same fit
+            pairs = zip(encoder_columns(self.encoder), encoder_columns(other.encoder), strict=True)
+            for i, (one, two) in enumerate(pairs):
+                if self._place(i) != other._place(i):
+                    return f"column {i} is {self._place(i)} here and {other._place(i)} there"
+                found = _differing(one, two)
+                if found is not None:
+                    return f"{self._place(i)} {found}"
+        if self.classes.tolist() != other.classes.tolist():
+            return f"the classes are {shorten(self.classes.tolist())} here and {shorten(other.classes.tolist())} there"
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TableCounts)
+            and type(self.counts) is type(other.counts)
+            and self._difference(other) is None
+            and bool(self.counts == other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"TableCounts(n_features={self.encoder.n_features_in_}, n_classes={len(self.classes)}, "
+            f"counts={type(self.counts).__name__}, weight={self.counts.class_counts.sum()})"
+        )
+
+
+def _read_sorted(classes: Any) -> AnyArray:
+    """Return the classes, at least two and ascending."""
+    known = read_labels(classes)
+    values = known.tolist()
+    if len(values) < 2 or not all(low < high for low, high in zip(values[:-1], values[1:], strict=True)):
+        raise ValueError(
+            f"classes must be at least two, sorted and different, as counts go by their numbers; got "
+            f"{shorten(values)}. Pass classes_ of the model that was counted for."
+        )
+    return known
+
+
+def _new_counts(n_states: Any, n_classes: int, pairs: bool) -> Any:
+    """Return what pairs, or single values, are counted in."""
+    if pairs:
+        return CountState(n_states, n_classes)
+    given = Structure.naive_bayes(len(n_states))
+    return FamilyCounts(TableLayout.of_parents(given.parents, n_states, n_classes))
+
+
+def _like(kind: type[TableCounts], like: Any) -> Any:
+    """Return counts of no rows in the manner of something."""
+    if isinstance(like, TableCounts):
+        return like.empty()
+    if not hasattr(like, "encoder_") or not hasattr(like, "classes_"):
+        raise TypeError(f"like must be a TableCounts or a fitted classifier, got {type(like).__name__}.")
+    if hasattr(like, "counts_"):
+        return kind(like.counts_.empty(), encoder=like.encoder_, classes=like.classes_)
+    counts = _new_counts(like.encoder_.n_states_, len(like.classes_), pairs=True)
+    return kind(counts, encoder=like.encoder_, classes=like.classes_)
+
+
+def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None:
+    """Return in what a column differs, or None; typical values do not count."""
+    (what, here), (other, there) = (next(iter(column.items())) for column in (one, two))
+    if what != other:
+        return f"has {_CALLED[what]} here and {_CALLED[other]} there"
+    pair = here.tolist(), there.tolist()
+    if pair[0] == pair[1]:
+        return None
+    if what == "cut_points":
+        if len(here) != len(there):
+            return f"has {len(here)} cut(s) here and {len(there)} there"
+        low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
+        return f"is cut at {low!r} here and at {high!r} there"
+    for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
+        known = set(others)
+        alone = [value for value in values if value not in known]
+        if alone:
+            return f"has the category {alone[0]!r} {place}, which is not known {elsewhere}"
+    return "has its categories in another order there"

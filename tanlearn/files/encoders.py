@@ -1,0 +1,244 @@
+"""What turns a table into codes and classes, in files: categories, cuts, names of columns, classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.categories import LARGEST_N_STATES
+from tanlearn.data.cuts import CutDiscretizer
+from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.files.archive import ExplainedError, fields
+from tanlearn.files.values import Reader, Writer
+
+__all__ = ["describe_table", "encoder_columns", "restore_encoder", "restore_table"]
+
+_QUANTILES = "QuantileDiscretizer"
+
+
+def describe_table(
+    writer: Writer, encoder: TableEncoder, classes: AnyArray, names: AnyArray | None, owner: str
+) -> dict[str, Any]:
+    """Return what is known of a table as JSON, as :mod:`tanlearn.files.models` describes it.
+
+    Parameters
+    ----------
+    writer : Writer
+        Keeps the arrays.
+    encoder : TableEncoder
+        Fitted.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    names : ndarray of shape (n_features,) or None
+        Names of the columns.
+    owner : str
+        What messages call the object that this belongs to.
+
+    Returns
+    -------
+    dict
+        With the keys ``classes``, ``feature_names`` and ``encoder``.
+
+    Raises
+    ------
+    ExplainedError
+        If the encoder encodes with something else than tanlearn's, or a file cannot hold something of it.
+    """
+    discretizer = encoder.discretizer_
+    columns = [
+        {name: writer.encode(found, "encoder_", f"{name}_") for name, found in column.items()}
+        for column in encoder_columns(encoder)
+    ]
+    return {
+        "classes": writer.encode(classes, owner, "classes_"),
+        "feature_names": None if names is None else names.tolist(),
+        "encoder": {
+            "parameters": writer.parameters(encoder, f"{owner}.encoder_"),
+            "discretizer": None if discretizer is None else writer.parameters(discretizer, "encoder_.discretizer_"),
+            **({"discretizer_class": _QUANTILES} if type(discretizer) is QuantileDiscretizer else {}),
+            "columns": columns,
+        },
+    }
+
+
+def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tuple[TableEncoder, AnyArray]:
+    """Return what :func:`describe_table` described, checked.
+
+    Parameters
+    ----------
+    reader : Reader
+        Has the arrays.
+    classes, names, encoder : object
+        What stands under ``classes``, ``feature_names`` and ``encoder``.
+
+    Returns
+    -------
+    encoder : TableEncoder
+        Fitted, with the names.
+    classes : ndarray of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If something breaks a rule of the format.
+    """
+    restored = _restore_encoder(reader, encoder)
+    labels = _check_classes(reader.decode(classes))
+    n_features = restored.n_features_in_
+    if names is not None:
+        if type(names) is not list or set(map(type, names)) != {str} or not len(names) == len({*names}) == n_features:
+            raise ValueError(f"feature_names must be a list of {n_features} different strings.")
+        restored.feature_names_in_ = np.array(names, dtype=object)
+    return restored, labels
+
+
+def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
+    """Return what an encoder has learnt of every column.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted.
+
+    Returns
+    -------
+    list of dict
+        Of every column ``categories``, or ``cut_points`` and ``typical_values``.
+
+    Raises
+    ------
+    ExplainedError
+        If it encodes with something else than tanlearn's, or a category is neither string nor number.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.files.encoders import encoder_columns
+    >>> encoder_columns(TableEncoder().fit([[0.1], [9.0], [9.0], [0.3]], [0, 1, 1, 0]))
+    [{'cut_points': array([4.65]), 'typical_values': array([0.2, 9. ])}]
+    """
+    discretizer = encoder.discretizer_
+    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
+        if part is not None and type(part) not in known:
+            raise ExplainedError(
+                f"encoder_ encodes with {type(part).__name__}, but a file holds {known[0].__name__} only. Fit with "
+                f"that, or pickle the model."
+            )
+    columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
+    for i, (categories, typical) in enumerate(zip(encoder.categories_, encoder.typical_values_, strict=True)):
+        if categories is None:
+            columns.append({"cut_points": next(cuts), "typical_values": typical})
+        else:
+            columns.append({"categories": _check_categories(i, categories)})
+    return columns
+
+
+def restore_encoder(
+    encoder: TableEncoder, discretizer: CutDiscretizer | None, columns: list[dict[str, Any]]
+) -> TableEncoder:
+    """Fit an encoder to columns of which everything is known.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Not fitted, with its parameters.
+    discretizer : MDLPDiscretizer, QuantileDiscretizer or None
+        Not fitted; ``None`` if no column has cuts.
+    columns : list of dict
+        As :func:`encoder_columns` returns them; at least one.
+
+    Returns
+    -------
+    TableEncoder
+        The encoder itself.
+
+    Raises
+    ------
+    ValueError
+        If something breaks a rule of the format.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.files.encoders import restore_encoder
+    >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).encode([[7], [3]])
+    array([[1, 0]], dtype=uint8)
+    """
+    categories: list[AnyArray | None] = []
+    typical_values: list[AnyArray | None] = []
+    cut_points = []
+    for i, column in enumerate(columns):
+        if column.keys() == {"categories"}:
+            categories.append(_check_categories(i, column["categories"]))
+            typical_values.append(None)
+        else:
+            categories.append(None)
+            cuts, typical = fields(column, "cut_points", "typical_values")
+            cut_points.append(_check_cuts(i, cuts))
+            typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
+    if discretizer is not None:
+        discretizer.restore(cut_points)
+    return encoder.restore(categories, typical_values, discretizer)
+
+
+def _check_categories(column: int, categories: Any) -> AnyArray:
+    """Return the categories of a column if they are strings or numbers, and differ."""
+    if not isinstance(categories, np.ndarray) or categories.ndim != 1 or categories.dtype.kind not in "biufO":
+        raise ValueError(f"the categories of column {column} must be an array of numbers, or of objects.")
+    values = categories.tolist()
+    strange = [v for v in values if type(v) not in (bool, int, float, str, bytes) and not isinstance(v, np.generic)]
+    if strange:
+        raise ExplainedError(
+            f"column {column} of the table has the category {strange[0]!r}, but a file holds strings and numbers only. "
+            f"Cast the categories to str, and fit again."
+        )
+    if len(set(values)) < len(values) or any(v != v for v in values) or len(values) > LARGEST_N_STATES:
+        raise ValueError(f"the categories of column {column} must differ, and be {LARGEST_N_STATES} at most.")
+    return categories
+
+
+def _check_cuts(column: int, cuts: Any) -> AnyArray:
+    """Return the cut points of a column if they are finite and increase."""
+    if not isinstance(cuts, np.ndarray) or cuts.dtype != np.float64 or cuts.ndim != 1 or len(cuts) >= LARGEST_N_STATES:
+        raise ValueError(f"the cuts of column {column} must be float64, and {LARGEST_N_STATES - 1} at most.")
+    if not np.isfinite(cuts).all() or not (cuts[:-1] < cuts[1:]).all():
+        raise ValueError(f"the cuts of column {column} must be finite, and increase.")
+    return cuts
+
+
+def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
+    """Return what stands for the intervals of a column if it is finite or nan."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (n_states,):
+        raise ValueError(f"the typical values of column {column} must be {n_states} numbers of float64.")
+    if np.isinf(values).any():
+        raise ValueError(f"the typical values of column {column} must be finite or nan.")
+    return values
+
+
+def _check_classes(classes: Any) -> AnyArray:
+    """Return the classes if they are sorted, and differ."""
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        raise ValueError("classes must be an array of at least two.")
+    if not all(low < high for low, high in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True)):
+        raise ValueError("classes must be sorted, and differ.")
+    return classes
+
+
+def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
+    """Return the fitted encoder."""
+    kind = description.pop("discretizer_class", "MDLPDiscretizer") if type(description) is dict else None
+    parameters, discretizer, columns = fields(description, "parameters", "discretizer", "columns")
+    encoder: TableEncoder = reader.restore("TableEncoder", parameters)
+    if kind not in ("MDLPDiscretizer", _QUANTILES):
+        raise ValueError(f"discretizer_class is {kind!r}, but may be {_QUANTILES!r} only.")
+    unfitted = None if discretizer is None else reader.restore(kind, discretizer)
+    if type(columns) is not list or not columns:
+        raise ValueError("columns must be a list of at least one.")
+    known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
+    if (unfitted is None) is not all(column.keys() == {"categories"} for column in known):
+        raise ValueError("there must be a discretizer where columns have cuts, and nowhere else.")
+    return restore_encoder(encoder, unfitted, known)

@@ -1,0 +1,282 @@
+"""Learning from counts that others have made: the model of all rows, whoever has counted which of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tanlearn import (
+    BayesForestClassifier,
+    BayesNetClassifier,
+    ConjugateGradient,
+    CountState,
+    HierarchicalDirichlet,
+    HierarchicalSmoothing,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    Structure,
+    TableCounts,
+    TANClassifier,
+)
+from tanlearn.baselines import (
+    AnDEClassifier,
+    AODEClassifier,
+    ChowLiu,
+    GreedySearch,
+    KDependence,
+    SelectiveKDependenceClassifier,
+)
+from tanlearn.baselines.row_counts import RowCounts
+from tanlearn.data.border import encode_training
+from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.family_counts import FamilyCounts
+from tanlearn.network.tables import TableLayout
+
+TREE, WIDE = Structure([-1, 0, 1, 1]), Structure([[-1, -1], [0, -1], [0, 1], [2, -1]])
+
+
+def pairs(data):
+    return CountState(data.n_states, data.n_classes)
+
+
+def rows(data):
+    return RowCounts(data.n_states, data.n_classes)
+
+
+def families(structure):
+    return lambda data: FamilyCounts(TableLayout.of_parents(structure.parents, data.n_states, data.n_classes))
+
+
+def contexts(structure):
+    return lambda data: ContextCounts(structure.parents, data.n_states, data.n_classes)
+
+
+#: A learner, and what is counted for it.
+MODELS = {
+    "naive Bayes": (NaiveBayesClassifier(), pairs),
+    "naive Bayes, single values": (NaiveBayesClassifier(), families(Structure.naive_bayes(4))),
+    "naive Bayes, smoothed": (
+        NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0.1), class_prior=[0.3, 0.7]),
+        pairs,
+    ),
+    "default": (BayesNetClassifier(), pairs),
+    "given tree": (BayesNetClassifier(structure=TREE), pairs),
+    "given tree, families": (BayesNetClassifier(structure=TREE), families(TREE)),
+    "given": (BayesNetClassifier(structure=WIDE), families(WIDE)),
+    "given HDP": (BayesNetClassifier(structure=WIDE, parameters=HierarchicalDirichlet(n_iter=5)), contexts(WIDE)),
+    "given HS": (BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing(m=1.0)), contexts(WIDE)),
+    "Chow-Liu": (BayesNetClassifier(structure=ChowLiu()), pairs),
+    "Chow-Liu, BIC": (BayesNetClassifier(structure=ChowLiu(penalty="bic")), pairs),
+    "KDB-0": (BayesNetClassifier(structure=KDependence(k=0)), pairs),
+    "KDB-1": (BayesNetClassifier(structure=KDependence(k=1)), pairs),
+    "AODE": (AODEClassifier(), pairs),
+    "A2DE": (AnDEClassifier(n=2), rows),
+}
+every_model = pytest.mark.parametrize(("model", "count"), MODELS.values(), ids=MODELS)
+
+
+def table(n=300, seed=0):
+    """Return numbers and categories with gaps, and classes of them."""
+    rng = np.random.default_rng(seed)
+    number, town = rng.normal(size=n).round(2), rng.choice(["Graz", "Linz", "Wien"], n)
+    y = np.where((number > 0.2) ^ (town == "Wien") ^ (rng.random(n) < 0.1), "yes", "no")
+    frame = pd.DataFrame({"number": number, "town": town, "rooms": rng.integers(1, 6, n), "area": rng.random(n) * 9})
+    frame["area"] += 3 * (y == "yes")
+    frame.loc[rng.random(n) < 0.1, ["town", "number"]] = None
+    return frame, y
+
+
+def encoded(frame, y, weights=None):
+    """Return codes, and an estimator with encoder and classes."""
+    border = NaiveBayesClassifier()
+    data, _ = encode_training(border, frame, y, weights)
+    return data, border
+
+
+def counted(data, count, n_parts, seed=0):
+    """Return the counts of rows in parts, merged in any order."""
+    rng = np.random.default_rng(seed)
+    edges = np.sort(rng.integers(0, data.n_samples + 1, n_parts - 1))
+    parts = [count(data).update(data.take(rows)) for rows in np.split(rng.permutation(data.n_samples), edges)]
+    whole = count(data)
+    for part in parts:
+        whole.merge(part)
+    return whole
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 9])
+@every_model
+def test_counts_make_the_model_of_all_rows(model, count, n_parts):
+    frame, y = table()
+    weights = np.random.default_rng(1).integers(0, 3, 300)
+    data, border = encoded(frame, y, weights)
+    counts = counted(data, count, n_parts)
+    before = counted(data, count, n_parts)
+    found = clone(model)
+    assert found.from_counts(counts, encoder=border.encoder_, classes=border.classes_) is found
+    whole = clone(model).fit(frame, y, weights)
+    np.testing.assert_array_equal(found.predict_proba(frame), whole.predict_proba(frame))
+    np.testing.assert_array_equal(found.classes_, whole.classes_)
+    assert found.classes_.dtype == whole.classes_.dtype
+    np.testing.assert_array_equal(found.feature_names_in_, whole.feature_names_in_)
+    assert (found.n_features_in_, found.n_parameters_) == (whole.n_features_in_, whole.n_parameters_)
+    if hasattr(whole, "tables_"):
+        np.testing.assert_array_equal(found.tables_.cells, whole.tables_.cells)
+        assert found.structure_ == whole.structure_
+    assert counts == before
+
+
+@every_model
+def test_without_an_encoder_the_model_is_that_of_codes(model, count):
+    data, _ = encoded(*table())
+    found = clone(model).from_counts(counted(data, count, 4))
+    whole = clone(model).fit_encoded(data)
+    np.testing.assert_array_equal(found._log_joint(data.codes), whole._log_joint(data.codes))
+    assert not hasattr(found, "encoder_")
+    with pytest.raises(NotFittedError):
+        found.predict(table()[0])
+    if hasattr(found, "partial_fit"):
+        with pytest.raises(ValueError, match="learnt from counts of codes.*Pass encoder and classes to from_counts"):
+            found.partial_fit(*table())
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "given tree", "given", "Chow-Liu", "AODE", "A2DE"])
+def test_chunks_may_follow(name):
+    model, count = MODELS[name]
+    frame, y = table()
+    data, border = encoded(frame, y)
+    first, rest = frame[:200], frame[200:]
+    counts = counted(data.take(np.arange(200)), count, 3)
+    found = clone(model).from_counts(counts, encoder=border.encoder_, classes=border.classes_)
+    found.partial_fit(rest, y[200:])
+    whole = clone(model).from_counts(counted(data, count, 1), encoder=border.encoder_, classes=border.classes_)
+    np.testing.assert_array_equal(found.predict_proba(frame), whole.predict_proba(frame))
+    assert counts == counted(data.take(np.arange(200)), count, 1), "what was passed is no part of the model"
+    assert len(first) + len(rest) == found.counts_.class_counts.sum()
+
+
+def test_forests_learn_from_counts_in_their_contexts():
+    frame, y = table()
+    model = BayesForestClassifier(n_estimators=3, weights=None, random_state=0)
+    seen = clone(model).fit_batches([(frame[:150], y[:150])])
+    elsewhere = TableCounts.of_model(seen).empty().update(frame[150:], y[150:])
+    both = TableCounts.of_model(seen).merge(elsewhere)
+    found = clone(model).from_counts(both)
+    expected = seen.partial_fit(frame[150:], y[150:])
+    np.testing.assert_array_equal(found.predict_proba(frame), expected.predict_proba(frame))
+    codes = clone(model).from_counts(both.counts)
+    np.testing.assert_array_equal(
+        codes._log_joint(found.encoder_.encode(frame)), found._log_joint(found.encoder_.encode(frame))
+    )
+    with pytest.raises(ValueError, match="n_estimators is 4"):
+        clone(model).set_params(n_estimators=4).from_counts(both)
+
+
+@every_model
+def test_what_batches_have_counted_makes_their_model(model, count):
+    frame, y = table()
+    seen = clone(model).fit_batches([(frame[:150], y[:150]), (frame[150:], y[150:])])
+    if not hasattr(seen, "counts_"):
+        pytest.skip("contexts are not kept")
+    found = clone(model).from_counts(TableCounts.of_model(seen))
+    np.testing.assert_array_equal(found.predict_proba(frame), seen.predict_proba(frame))
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "message"),
+    [
+        (AODEClassifier(), rows, r"AODEClassifier\(\) learns from counts in CountState, got RowCounts"),
+        (AnDEClassifier(), pairs, r"AnDEClassifier\(\) learns from counts in RowCounts, got CountState"),
+        (BayesNetClassifier(structure=ChowLiu()), families(TREE), "in CountState, got FamilyCounts"),
+        (NaiveBayesClassifier(), contexts(TREE), "in CountState or FamilyCounts, got ContextCounts"),
+        (NaiveBayesClassifier(parameters=HierarchicalDirichlet()), pairs, "in ContextCounts, got CountState"),
+        (BayesForestClassifier(weights=None), pairs, "in ForestCounts, got CountState"),
+    ],
+)
+def test_counts_of_another_kind_are_refused(model, count, message):
+    data, _ = encoded(*table())
+    with pytest.raises(TypeError, match=message):
+        model.from_counts(count(data).update(data))
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "message"),
+    [
+        (BayesNetClassifier(structure=WIDE), pairs, "several augmenting parents need counts of three values"),
+        (BayesNetClassifier(structure=KDependence(k=2)), pairs, "several augmenting parents need counts of three"),
+        (
+            NaiveBayesClassifier(),
+            families(TREE),
+            r"the counts are of the families of Structure\(n_features=4, n_edges=3",
+        ),
+        (
+            BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
+            contexts(WIDE),
+            "m='auto' is chosen by leaving rows out.*Name m",
+        ),
+        (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure is of 2 features"),
+        (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weighs rows when they are"),
+        (NaiveBayesClassifier(class_prior=[0.3, 0.3, 0.4]), pairs, "class_prior"),
+        (NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=-1)), pairs, "'alpha' parameter"),
+    ],
+)
+def test_counts_that_do_not_suffice_are_refused_and_nothing_is_changed(model, count, message):
+    data, _ = encoded(*table())
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.from_counts(count(data).update(data))
+    assert vars(model) == before
+
+
+def test_encoder_and_classes_must_be_those_of_the_counts():
+    frame, y = table()
+    data, border = encoded(frame, y)
+    counts, model = pairs(data).update(data), NaiveBayesClassifier()
+    for arguments, message in (
+        ({"encoder": border.encoder_}, "classes is missing"),
+        ({"classes": border.classes_}, "encoder is missing"),
+        ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but 3 are named"),
+        ({"encoder": border.encoder_, "classes": ["yes", "no"]}, "classes must be at least two, sorted"),
+        (
+            {"encoder": encoded(frame[frame["town"] != "Wien"], y[frame["town"] != "Wien"])[1].encoder_},
+            r"3 values of X column 'town', but the encoder has 2",
+        ),
+        ({"encoder": encoded(frame[["town"]], y)[1].encoder_}, r"of .*(columns|values)"),
+    ):
+        arguments = {"classes": border.classes_, **arguments} if "values" in message else arguments
+        with pytest.raises(ValueError, match=message):
+            model.from_counts(counts, **arguments)
+    with pytest.raises(NotFittedError):
+        model.from_counts(counts, encoder=clone(border.encoder_), classes=border.classes_)
+    both = TableCounts(counts, encoder=border.encoder_, classes=border.classes_)
+    with pytest.raises(ValueError, match="bring encoder and classes along"):
+        model.from_counts(both, classes=border.classes_)
+    assert not hasattr(model, "tables_")
+
+
+def test_classes_without_rows():
+    frame, y = table()
+    data, border = encoded(frame, y)
+    for rows_of, found in ((np.arange(0), 0), (np.flatnonzero(data.y), 1)):
+        with pytest.raises(ValueError, match=rf"hold rows of {found} class\(es\).*needs at least two"):
+            NaiveBayesClassifier().from_counts(pairs(data).update(data.take(rows_of)))
+    three = TableCounts(CountState(data.n_states, 3), encoder=border.encoder_, classes=["never", "no", "yes"])
+    model = NaiveBayesClassifier().from_counts(three.update(frame, y))
+    streamed = NaiveBayesClassifier().partial_fit(frame, y, ["never", "no", "yes"])
+    np.testing.assert_array_equal(model.predict_proba(frame), streamed.predict_proba(frame))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TANClassifier(),
+        BayesForestClassifier(),
+        SelectiveKDependenceClassifier(),
+        BayesNetClassifier(structure=GreedySearch()),
+        BayesNetClassifier(structure=ChowLiu(), parameters=HierarchicalDirichlet()),
+        NaiveBayesClassifier(parameters=ConjugateGradient()),
+    ],
+)
+def test_learners_that_need_rows_have_no_from_counts(model):
+    assert not hasattr(model, "from_counts")
