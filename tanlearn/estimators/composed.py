@@ -87,19 +87,12 @@ class _FamiliesMixin(PartialFitMixin):
         """Return pairs for a learner of structures, contexts for smoothing over them, else the families' own tables."""
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         if hasattr(structure, "from_counts"):
-            kinds: tuple[type, ...] = (CountState,)
-        elif hasattr(parameters, "from_contexts"):
-            kinds = (ContextCounts,)
-        else:
-            kinds = CountState, FamilyCounts
-        if not isinstance(counts, kinds):
-            known = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(
-                f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Count rows in that: counts_ of "
-                f"such a classifier holds it after fit_batches or partial_fit."
-            )
-        if hasattr(structure, "from_counts"):
+            self._check_kind(counts, CountState)
             return counts
+        if hasattr(parameters, "from_contexts"):
+            self._check_kind(counts, ContextCounts)
+        else:
+            self._check_kind(counts, CountState, FamilyCounts)
         given = Structure.naive_bayes(len(counts.n_states)) if structure is None else structure
         check_structure(given, len(counts.n_states))
         if isinstance(counts, CountState):
@@ -107,11 +100,11 @@ class _FamiliesMixin(PartialFitMixin):
             own = FamilyCounts(layout)
             own.cells = cells
             return own
-        parents = counts.layout.parents if isinstance(counts, FamilyCounts) else counts.parents
-        if Structure(parents) != given:
+        found = Structure(counts.layout.parents if isinstance(counts, FamilyCounts) else counts.parents)
+        if found != given:
             raise ValueError(
-                f"the counts are of the families of {Structure(parents)!r}, and not of those of {given!r}. Pass "
-                f"structure=Structure(parents) with theirs, or counts of pairs."
+                f"the counts are of the families of {found!r}, and not of those of {given!r}. Name that structure, or "
+                f"pass counts of pairs."
             )
         return counts
 

@@ -113,10 +113,14 @@ class FromCountsMixin:
 
     def _as_own(self, counts: Any) -> Any:
         """Return counts as the classifier has them, or refuse them."""
-        if not isinstance(counts, self._counted):
-            known = " or ".join(kind.__name__ for kind in self._counted)
+        self._check_kind(counts, *self._counted)
+        return counts
+
+    def _check_kind(self, counts: Any, *kinds: type) -> None:
+        """Refuse counts of other kinds."""
+        if not isinstance(counts, kinds):
+            known = " or ".join(kind.__name__ for kind in kinds)
             raise TypeError(
                 f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Count rows in that: counts_ of "
                 f"such a classifier holds it after fit_batches or partial_fit."
             )
-        return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from copy import copy, deepcopy
 from typing import Any, Self
@@ -19,7 +20,7 @@ from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels
 from tanlearn.estimators.counts_state import from_state, to_state
 from tanlearn.files.archive import COUNTS, fields, pack, read_archive, write_file
-from tanlearn.files.encoders import describe_table, encoder_columns, restore_table
+from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
 from tanlearn.files.values import Reader, Writer
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
@@ -27,8 +28,6 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 
 __all__ = ["TableCounts"]
-
-_CALLED = {"categories": "categories", "cut_points": "cuts"}
 
 
 class TableCounts:
@@ -96,7 +95,7 @@ class TableCounts:
             place = next((i for i, pair in enumerate(zip(n_states, known, strict=False)) if pair[0] != pair[1]), None)
             what = f"{len(n_states)} columns, but the encoder {len(known)}"
             if place is not None:
-                what = f"{n_states[place]} values of {self._place(place)}, but the encoder has {known[place]}"
+                what = f"{n_states[place]} values of {place_of(encoder, place)}, but the encoder has {known[place]}"
             raise ValueError(f"the counts are of {what}. Pass the encoder that made the codes which were counted.")
 
     @classmethod
@@ -122,8 +121,8 @@ class TableCounts:
         check_is_fitted(model)
         if not hasattr(model, "counts_"):
             raise ValueError(
-                f"{type(model).__name__} keeps no counts: it was fitted as a whole, or read from a file, or learns from "
-                f"rows. Count again, as with TableCounts.of_source(..., like=model)."
+                f"{type(model).__name__} keeps no counts: it was fitted as a whole, or read from a file, or learns "
+                f"from rows. Count again, as with TableCounts.of_source(..., like=model)."
             )
         return cls(deepcopy(model.counts_), encoder=model.encoder_, classes=model.classes_)
 
@@ -376,8 +375,8 @@ class TableCounts:
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts add up only in the same categories, cuts and classes, but {found}. Count both in those of one: "
-                f"TableCounts.of_source(..., like=one), or on the command line tanlearn counts --like."
+                f"counts add up only in the same categories, cuts and classes, but {found}. Count both in those of "
+                f"one: TableCounts.of_source(..., like=one), or on the command line tanlearn counts --like."
             )
         self.counts.merge(other.counts)
         return self
@@ -422,27 +421,12 @@ class TableCounts:
         reader.finish()
         return cls(from_state(kind, found, known.n_states_, len(labels)), encoder=known, classes=labels)
 
-    def _place(self, i: int) -> str:
-        """Return what messages call a column."""
-        return f"X column {i}" if self.names is None else f"X column {self.names[i]!r}"
-
     def _difference(self, other: TableCounts) -> str | None:
-        """Return what is not the same, the first column first."""
-        if self.encoder.n_features_in_ != other.encoder.n_features_in_:
-            return f"there are {self.encoder.n_features_in_} columns here and {other.encoder.n_features_in_} there"
-        if (self.names is None) != (other.names is None):
-            return f"columns have {'no names here' if self.names is None else 'names here, and none there'}"
-        if self.encoder.categories_ is not other.encoder.categories_:  # else of one and the same fit
-            pairs = zip(encoder_columns(self.encoder), encoder_columns(other.encoder), strict=True)
-            for i, (one, two) in enumerate(pairs):
-                if self._place(i) != other._place(i):
-                    return f"column {i} is {self._place(i)} here and {other._place(i)} there"
-                found = _differing(one, two)
-                if found is not None:
-                    return f"{self._place(i)} {found}"
-        if self.classes.tolist() != other.classes.tolist():
+        """Return what is not the same."""
+        found = encoder_difference(self.encoder, other.encoder)
+        if found is None and self.classes.tolist() != other.classes.tolist():
             return f"the classes are {shorten(self.classes.tolist())} here and {shorten(other.classes.tolist())} there"
-        return None
+        return found
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -465,7 +449,7 @@ def _read_sorted(classes: Any) -> AnyArray:
     """Return the classes, at least two and ascending."""
     known = read_labels(classes)
     values = known.tolist()
-    if len(values) < 2 or not all(low < high for low, high in zip(values[:-1], values[1:], strict=True)):
+    if len(values) < 2 or not all(low < high for low, high in itertools.pairwise(values)):
         raise ValueError(
             f"classes must be at least two, sorted and different, as counts go by their numbers; got "
             f"{shorten(values)}. Pass classes_ of the model that was counted for."
@@ -491,24 +475,3 @@ def _like(kind: type[TableCounts], like: Any) -> Any:
         return kind(like.counts_.empty(), encoder=like.encoder_, classes=like.classes_)
     counts = _new_counts(like.encoder_.n_states_, len(like.classes_), pairs=True)
     return kind(counts, encoder=like.encoder_, classes=like.classes_)
-
-
-def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None:
-    """Return in what a column differs, or None; typical values do not count."""
-    (what, here), (other, there) = (next(iter(column.items())) for column in (one, two))
-    if what != other:
-        return f"has {_CALLED[what]} here and {_CALLED[other]} there"
-    pair = here.tolist(), there.tolist()
-    if pair[0] == pair[1]:
-        return None
-    if what == "cut_points":
-        if len(here) != len(there):
-            return f"has {len(here)} cut(s) here and {len(there)} there"
-        low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
-        return f"is cut at {low!r} here and at {high!r} there"
-    for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
-        known = set(others)
-        alone = [value for value in values if value not in known]
-        if alone:
-            return f"has the category {alone[0]!r} {place}, which is not known {elsewhere}"
-    return "has its categories in another order there"

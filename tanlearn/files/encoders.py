@@ -14,8 +14,9 @@ from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 from tanlearn.files.archive import ExplainedError, fields
 from tanlearn.files.values import Reader, Writer
 
-__all__ = ["describe_table", "encoder_columns", "restore_encoder", "restore_table"]
+__all__ = ["describe_table", "encoder_columns", "encoder_difference", "place_of", "restore_encoder", "restore_table"]
 
+_CALLED = {"categories": "categories", "cut_points": "cuts"}
 _QUANTILES = "QuantileDiscretizer"
 
 
@@ -183,6 +184,83 @@ def restore_encoder(
     if discretizer is not None:
         discretizer.restore(cut_points)
     return encoder.restore(categories, typical_values, discretizer)
+
+
+def place_of(encoder: TableEncoder, i: int) -> str:
+    """Return what messages call a column.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted.
+    i : int
+        Its number.
+
+    Returns
+    -------
+    str
+    """
+    names = getattr(encoder, "feature_names_in_", None)
+    return f"X column {i}" if names is None else f"X column {names[i]!r}"
+
+
+def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
+    """Return in what two encoders differ that make codes, the first column first.
+
+    Parameters
+    ----------
+    one, two : TableEncoder
+        Fitted. Typical values of intervals, which codes do not depend on, do not count.
+
+    Returns
+    -------
+    str or None
+        As "X column 'town' has the category 'Wels' here, which is not known there"; None if codes are the same.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> from tanlearn.files.encoders import encoder_difference
+    >>> one, two = (TableEncoder().fit([[0.5], [value]], ["no", "yes"]) for value in (1.5, 2.5))
+    >>> encoder_difference(one, two)
+    'X column 0 is cut at 1.0 here and at 1.5 there'
+    """
+    if one.n_features_in_ != two.n_features_in_:
+        return f"there are {one.n_features_in_} columns here and {two.n_features_in_} there"
+    are_named = [hasattr(encoder, "feature_names_in_") for encoder in (one, two)]
+    if are_named[0] != are_named[1]:
+        return "columns have names " + ("here, and none there" if are_named[0] else "there, and none here")
+    if one.categories_ is two.categories_:  # of one and the same fit
+        return None
+    for i, pair in enumerate(zip(encoder_columns(one), encoder_columns(two), strict=True)):
+        here, there = place_of(one, i), place_of(two, i)
+        if here != there:
+            return f"column {i} is {here} here and {there} there"
+        found = _differing(*pair)
+        if found is not None:
+            return f"{here} {found}"
+    return None
+
+
+def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None:
+    """Return in what a column differs, or None; typical values do not count."""
+    (what, here), (other, there) = (next(iter(column.items())) for column in (one, two))
+    if what != other:
+        return f"has {_CALLED[what]} here and {_CALLED[other]} there"
+    pair = here.tolist(), there.tolist()
+    if pair[0] == pair[1]:
+        return None
+    if what == "cut_points":
+        if len(here) != len(there):
+            return f"has {len(here)} cut(s) here and {len(there)} there"
+        low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
+        return f"is cut at {low!r} here and at {high!r} there"
+    for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
+        known = set(others)
+        alone = [value for value in values if value not in known]
+        if alone:
+            return f"has the category {alone[0]!r} {place}, which is not known {elsewhere}"
+    return "has its categories in another order there"
 
 
 def _check_categories(column: int, categories: Any) -> AnyArray:

@@ -137,7 +137,7 @@ def test_without_an_encoder_the_model_is_that_of_codes(model, count):
     with pytest.raises(NotFittedError):
         found.predict(table()[0])
     if hasattr(found, "partial_fit"):
-        with pytest.raises(ValueError, match="learnt from counts of codes.*Pass encoder and classes to from_counts"):
+        with pytest.raises(ValueError, match=r"learnt from counts of codes.*Pass encoder and classes to from_counts"):
             found.partial_fit(*table())
 
 
@@ -208,7 +208,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
         (
             NaiveBayesClassifier(),
             families(TREE),
-            r"the counts are of the families of Structure\(n_features=4, n_edges=3",
+            r"of the families of Structure\(n_features=4, n_edges=3",
         ),
         (
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
