@@ -208,10 +208,11 @@ def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return a fitted classifier as JSON and arrays."""
     writer = Writer()
     names = getattr(model, "feature_names_in_", None)
+    table = describe_table(writer, model.encoder_, model.classes_, names, "model")
     description = {
         "class": type(model).__name__,
         "parameters": writer.parameters(model, "model"),
-        **describe_table(writer, model.encoder_, model.classes_, names, "model"),
+        **table,
         "state": {k: writer.encode(v, "model", k) for k, v in model._get_state().items()},
     }
     return description, writer.arrays
