@@ -123,6 +123,36 @@ class FamilyCounts:
         self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights, data.device)
         return self
 
+    def merge(self, other: FamilyCounts) -> FamilyCounts:
+        """Add the counts of other rows of the same structure.
+
+        Parameters
+        ----------
+        other : FamilyCounts
+            Left as it is.
+
+        Returns
+        -------
+        FamilyCounts
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If they are of other tables, or the sum of all integer weights would overflow; nothing is changed then.
+        """
+        own, theirs = self.layout, other.layout
+        names = "child", "parents", "n_states", "n_classes"
+        if not all(np.array_equal(getattr(own, name), getattr(theirs, name)) for name in names):
+            raise ValueError(
+                "counts add up only over the same tables, but the other ones are of another structure, other numbers "
+                "of values or of classes. Count both with one layout."
+            )
+        n_classes = self.layout.n_classes
+        dtype = type_with_room(self.cells[:n_classes], other.cells[:n_classes])
+        self.cells = self.cells.astype(dtype) + other.cells
+        return self
+
 
 class PartialFitMixin(BatchFitMixin):
     """``partial_fit`` for classifiers whose structure and tables follow from counts."""
