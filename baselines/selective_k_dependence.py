@@ -19,9 +19,9 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.batches import BatchFitMixin
-from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
