@@ -124,24 +124,16 @@ class RowCounts:
         ValueError
             If the sum of all integer weights would overflow.
         """
-        dtype = type_with_room(self.weights, data.weights)
         kept = np.flatnonzero(data.weights > 0)
-        codes = np.concatenate([self.codes, data.codes[:, kept]], axis=1)
-        y = np.append(self.y, data.y[kept])
-        weights = np.append(self.weights.astype(dtype), data.weights[kept].astype(dtype))
-        first, inverse = distinct_columns((*codes, y))
-        self.codes, self.y = np.ascontiguousarray(codes[:, first]), y[first]
-        self.weights = np.zeros(len(first), dtype)
-        np.add.at(self.weights, inverse, weights)
-        return self
+        return self._add(data.codes[:, kept], data.y[kept], data.weights[kept])
 
     def merge(self, other: RowCounts) -> RowCounts:
-        """Add the rows of others.
+        """Add the rows of other counts.
 
         Parameters
         ----------
         other : RowCounts
-            Of the same table; left as it is.
+            Of the same features and classes; left as it is.
 
         Returns
         -------
@@ -151,14 +143,25 @@ class RowCounts:
         Raises
         ------
         ValueError
-            If they are of another table, or the sum of all integer weights would overflow; nothing is changed then.
+            If they are of others, or the sum of all integer weights would overflow.
         """
         if not np.array_equal(self.n_states, other.n_states) or self.n_classes != other.n_classes:
             raise ValueError(
                 f"rows add up only over one and the same table: these have {self.n_classes} classes and n_states "
                 f"{self.n_states.tolist()}, the others {other.n_classes} and {other.n_states.tolist()}."
             )
-        return self.update(EncodedData(other.codes, self.n_states, other.y, self.n_classes, other.weights))
+        return self._add(other.codes, other.y, other.weights)
+
+    def _add(self, more: Codes, y: IntArray, weights: AnyArray) -> RowCounts:
+        """Add rows, and keep every distinct one once."""
+        dtype = type_with_room(self.weights, weights)
+        codes, y = np.concatenate([self.codes, more], axis=1), np.append(self.y, y)
+        weights = np.append(self.weights.astype(dtype), weights.astype(dtype))
+        first, inverse = distinct_columns((*codes, y))
+        self.codes, self.y = np.ascontiguousarray(codes[:, first]), y[first]
+        self.weights = np.zeros(len(first), dtype)
+        np.add.at(self.weights, inverse, weights)
+        return self
 
     def restore(self, codes: Any, y: Any, weights: Any) -> None:
         """Take rows that a file holds.

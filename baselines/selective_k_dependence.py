@@ -18,9 +18,10 @@ from tanlearn._typing import IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import BatchFitMixin, EncodedBatches
+from tanlearn.estimators.batches import BatchFitMixin
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
@@ -140,13 +141,11 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         information = Information.of_rows(data, n_jobs=self.n_jobs)
         self._learn_from(information, lambda: data, lambda contexts: contexts.update(data, n_jobs=self.n_jobs))
 
-    def _learn_batches(self, reading: EncodedBatches) -> None:
+    def _learn_batches(self, rows: EncodedSource) -> None:
         """Rank by all rows, let a sample judge, and count all rows in the best network."""
-        pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
+        pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
         information = Information.of_counts(pairs, n_jobs=self.n_jobs)
-        self._learn_from(
-            information, lambda: reading.sample, lambda contexts: reading.add_to(contexts, n_jobs=self.n_jobs)
-        )
+        self._learn_from(information, lambda: rows.sample, lambda contexts: rows.add_to(contexts, n_jobs=self.n_jobs))
 
     def _learn_from(
         self,

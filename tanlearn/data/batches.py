@@ -1,7 +1,8 @@
 """Batches of columns, classes and weights, of data of any size, as often as they are asked for.
 
 Every batch has the columns of the first, in their order and of their kinds. What is wrong is told with the batch and
-the number of its first row.
+the number of its first row. A source may also be a part of a larger one, whose parts are read elsewhere: by itself it
+may have no rows, no weight and one class.
 """
 
 from __future__ import annotations
@@ -40,17 +41,14 @@ class Batch(NamedTuple):
         The classes as they are, not numbered.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, or None
         Weights, finite and non-negative, perhaps all zero.
-    number : int
-        Of the batch, from 0.
-    first : int
-        The number of its first row in the source.
+    place : str
+        What messages call it.
     """
 
     columns: Table
     y: AnyArray
     sample_weight: AnyArray | None
-    number: int = 0
-    first: int = 0
+    place: str = "batch 0"
 
     @property
     def n_samples(self) -> int:
@@ -64,34 +62,33 @@ class Batch(NamedTuple):
         -------
         contextmanager
         """
-        return _located(self.number, self.first)
+        return _located(self.place)
 
 
 @contextmanager
-def _located(number: int, first: int) -> Iterator[None]:
+def _located(place: str) -> Iterator[None]:
     """Say where the batch is that something is wrong with."""
     try:
         yield
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"in batch {number}, whose row 0 is row {first:,} of the source: {error}") from error
+        raise kind(f"in {place}: {error}") from error
 
 
 class Batches:
     """A source of batches; every iteration is a new reading of it.
 
-    A column that declares its categories declares, in every batch, also those of the batches before, in the order in
-    which they came: the last batch has all of them, and a category keeps its number throughout a reading.
-
     Parameters
     ----------
-    source, target, weight, columns, batch_rows : object
+    source, target, weight, columns, batch_rows, part : object
         As for :func:`open_batches`.
 
     Attributes
     ----------
     names : tuple of str or None
         Names of the features; ``None`` if the source has none, and before the first batch has been read.
+    same : SameColumns
+        What the batches that have been read have in common.
 
     Raises
     ------
@@ -102,7 +99,13 @@ class Batches:
     """
 
     def __init__(
-        self, source: Any, target: Any, weight: Any, columns: Sequence[Any] | None, batch_rows: int | None
+        self,
+        source: Any,
+        target: Any,
+        weight: Any,
+        columns: Sequence[Any] | None,
+        batch_rows: int | None,
+        part: int | None,
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
             raise ValueError(f"batch_rows must be a whole number of at least 1, got {batch_rows!r}.")
@@ -121,9 +124,10 @@ class Batches:
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
+        self._part = part
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
-        self._same = SameColumns()
+        self.same = SameColumns()
         self._is_weighted: bool | None = None
         self._n_samples: int | None = None
 
@@ -142,11 +146,14 @@ class Batches:
         """Yield the batches of one reading."""
         first, total = 0, 0
         for number, piece in enumerate(self._pieces()):
-            with _located(number, first):
+            name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
+            if self._part is not None:
+                name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
+            with _located(place):
                 batch, names = self._batch(piece)
-                columns = self._same.check(number, batch.columns)
-                batch = batch._replace(columns=columns, number=number, first=first)
-                self._same.check_kind(number, "y", kind_of(Column(batch.y, None, None, "y")))
+                batch = batch._replace(place=place)
+                self.same.check(name, batch.columns)
+                self.same.check_kind(name, "y", kind_of(Column(batch.y, None, None, "y")))
                 has_weights = batch.sample_weight is not None
                 if self._is_weighted not in (None, has_weights):
                     there, before = ("weights", "none") if has_weights else ("no weights", "some")
@@ -164,11 +171,13 @@ class Batches:
                 f"the source, of type {type(self._source).__name__}, had {self._n_samples:,} row(s) when it was first "
                 f"read, and has {first:,} now. {_REMEDY}"
             )
+        self._n_samples = first
+        if self._part is not None:
+            return
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
         if self._is_weighted:
             check_total(total, first)
-        self._n_samples = first
 
     def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:
         """Yield pieces of tables, and tuples, that have any rows."""
@@ -266,6 +275,7 @@ def open_batches(
     weight: Any = None,
     columns: Sequence[Any] | None = None,
     batch_rows: int | None = None,
+    part: int | None = None,
 ) -> Batches:
     """Take whatever holds rows as batches of columns, classes and weights.
 
@@ -295,6 +305,8 @@ def open_batches(
     batch_rows : int, optional
         Rows of a table in a batch at most; by default, as many as hold four million cells, a power of two from 1,024 to
         131,072. Smaller pieces of a source are batches as they are.
+    part : int, optional
+        The number of this source among the parts of a larger one, for messages. A part may have no rows and no weight.
 
     Returns
     -------
@@ -318,4 +330,4 @@ def open_batches(
     >>> [(batch.n_samples, batch.y.tolist()) for batch in batches], batches.names
     ([(2, ['no', 'yes']), (1, ['no'])], ('town', 'age'))
     """
-    return Batches(source, target, weight, columns, batch_rows)
+    return Batches(source, target, weight, columns, batch_rows, part)

@@ -115,7 +115,7 @@ class ColumnSummary:
         ValueError
             If there are too many strings, or integers that no type holds.
         TypeError
-            If one holds strings and the other numbers, or they declare other categories.
+            If one holds strings and the other numbers, or they declare categories of another order.
         """
         if "nothing" in (self.kind, other.kind):
             known = other if self.kind == "nothing" else self
@@ -130,7 +130,7 @@ class ColumnSummary:
         if self.kind == "numbers":
             return self._merge_numbers(other, limits, n_classes)
         if self.kind == "declared":
-            return replace(self._check_declared(other), counts=merge_counts([self.counts, other.counts], n_classes))
+            return self._merge_declared(other, n_classes)
         return self._merge_strings(other, n_classes)
 
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
@@ -298,24 +298,27 @@ class ColumnSummary:
         moved = moved._replace(values=_numbers_of(theirs, number)[moved.values])
         return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
 
-    def _check_declared(self, other: ColumnSummary) -> ColumnSummary:
-        """Return the summary that declares more, or raise if the other one declares other categories, or another order.
-
-        Categories that have no order may grow: those of one begin with all of the other.
-        """
-        found = [[] if column.names is None else column.names.tolist() for column in (self, other)]
-        few, many = sorted(found, key=len)
+    def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
+        """Merge declared categories: those without an order grow by what the other part declares and this one lacks."""
+        own, theirs = ([] if column.names is None else column.names.tolist() for column in (self, other))
         is_same = self.is_ordered == other.is_ordered
-        if is_same and not self.is_ordered and many[: len(few)] == few:
-            return self if len(found[0]) == len(many) else other
-        if found[0] != found[1] or not is_same:
+        if not is_same or (self.is_ordered and own != theirs):
             ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
             raise TypeError(
-                f"{self.place} declares the {ordered[0]} categories {shorten(found[0])} in one part and the "
-                f"{ordered[1]} {shorten(found[1])} in another. Declare the same ones in the same order in every part, "
-                f"or cast the column to str."
+                f"{self.place} declares the {ordered[0]} categories {shorten(own)} in one part and the {ordered[1]} "
+                f"{shorten(theirs)} in another. Declare the same ones in the same order in every part, or cast the "
+                f"column to str."
             )
-        return self
+        names, moved = self.names, other.counts
+        if own[: len(theirs)] != theirs:
+            number = dict(zip(own, count(), strict=False))
+            known = np.array([name in number for name in theirs])
+            number |= dict(zip((name for name in theirs if name not in number), count(len(own)), strict=False))
+            names = np.concatenate([np.asarray(self.names), np.asarray(other.names)[~known]])
+            check_number(len(names), self.place)
+            values = _numbers_of(theirs, number)[moved.values]
+            moved = collect(values, moved.classes, moved.weights, n_classes)
+        return replace(self, names=names, counts=merge_counts([self.counts, moved], n_classes))
 
 
 def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: int) -> ColumnSummary:

@@ -1,15 +1,12 @@
-"""What all batches of a source have in common: columns, the kinds of these, and the categories that they declare."""
+"""What all parts of a source have in common: columns, and the kinds of these."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from tanlearn._typing import AnyArray
-from tanlearn.data.columns import shorten
 from tanlearn.data.table import Column, Table
 
 __all__ = ["SameColumns", "kind_of"]
@@ -18,15 +15,15 @@ _KINDS: dict[str, Any] = {"numbers": (Real, np.bool_), "strings": str, "bytes": 
 
 
 class SameColumns:
-    """What the batches of one reading have in common, as far as they have been seen.
+    """What the parts of one reading have in common, as far as they have been seen.
 
     Examples
     --------
     >>> from tanlearn.data.columns import read_columns
     >>> from tanlearn.data.same_columns import SameColumns
     >>> same = SameColumns()
-    >>> _ = same.check(0, read_columns([["Graz", 31]]))
-    >>> same.check(1, read_columns([["Linz", "old"]]))
+    >>> same.check("batch 0", read_columns([["Graz", 31]]))
+    >>> same.check("batch 1", read_columns([["Linz", "old"]]))
     Traceback (most recent call last):
     ...
     TypeError: X column 1 holds strings where batch 0 has numbers, and these are never equal. Cast it to one type in ...
@@ -34,57 +31,37 @@ class SameColumns:
 
     def __init__(self) -> None:
         self._places: tuple[str, ...] | None = None
-        self._kinds: dict[str, tuple[str, int]] = {}
-        self._declared: dict[int, AnyArray] = {}
+        self._first = ""
+        self._kinds: dict[str, tuple[str, str]] = {}
 
-    def check(self, number: int, table: Table) -> Table:
-        """Check the columns of a batch.
+    def check(self, part: str, table: Table) -> None:
+        """Check the columns of a part.
 
         Parameters
         ----------
-        number : int
-            Of the batch, from 0.
+        part : str
+            What messages about later parts call it.
         table : Table
             Its columns.
-
-        Returns
-        -------
-        Table
-            The same, where columns that declare categories also declare, before their own, those of earlier batches.
 
         Raises
         ------
         ValueError
-            If there are other columns than before, or ordered categories are others.
+            If there are other columns than before.
         TypeError
             If a column is of another kind.
         """
-        places = table.places
-        self._places = places if self._places is None else self._places
-        if len(places) != len(self._places):
-            raise ValueError(
-                f"there are {len(places)} column(s) where batch 0 has {len(self._places)}. Every batch needs the same "
-                f"columns in the same order."
-            )
-        for j, (place, expected) in enumerate(zip(places, self._places, strict=True)):
-            if place != expected:
-                raise ValueError(
-                    f"column {j} is {place} where batch 0 has {expected}. Every batch needs the same columns in the "
-                    f"same order: rename or reorder them."
-                )
-        for j, place in enumerate(places):
-            self.check_kind(number, place, _kind_in(table, j))
-        if not any(_declares(table, j) for j in range(len(table))):
-            return table
-        return Table([self._grown(j, column) for j, column in enumerate(table)])
+        self._check_places(part, table.places)
+        for j, place in enumerate(table.places):
+            self.check_kind(part, place, _kind_in(table, j))
 
-    def check_kind(self, number: int, place: str, kind: str | None) -> None:
+    def check_kind(self, part: str, place: str, kind: str | None) -> None:
         """Check what a column holds.
 
         Parameters
         ----------
-        number : int
-            Of the batch.
+        part : str
+            As for :meth:`check`.
         place : str
             What messages call the column.
         kind : str or None
@@ -97,32 +74,61 @@ class SameColumns:
         """
         if kind is None:
             return
-        before, first = self._kinds.setdefault(place, (kind, number))
+        before, first = self._kinds.setdefault(place, (kind, part))
         if before != kind:
             raise TypeError(
-                f"{place} holds {kind} where batch {first} has {before}, and these are never equal. Cast it to one "
-                f"type in all batches."
+                f"{place} holds {kind} where {first} has {before}, and these are never equal. Cast it to one type in "
+                f"all of them."
             )
 
-    def _grown(self, j: int, column: Column) -> Column:
-        """Return a column, and of declared categories those of the batches before, followed by its new ones."""
-        if column.categories is None or not column.is_declared:
-            return column
-        before = self._declared.setdefault(j, column.categories)
-        known, own = before.tolist(), column.categories.tolist()
-        if known == own:
-            return replace(column, categories=before)
-        if column.is_ordered:
+    def merge(self, other: SameColumns) -> Self:
+        """Check what other parts have in common.
+
+        Parameters
+        ----------
+        other : SameColumns
+            Of parts that come behind those of this one; it stays as it is.
+
+        Returns
+        -------
+        SameColumns
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If they have other columns.
+        TypeError
+            If a column is of another kind in them. The message names a part of each.
+        """
+        if other._places is None:
+            return self
+        try:
+            self._check_places(other._first, other._places)
+        except ValueError as error:
+            raise ValueError(f"in {other._first}: {error}") from error
+        for place, (kind, part) in other._kinds.items():
+            try:
+                self.check_kind(part, place, kind)
+            except TypeError as error:
+                raise TypeError(f"in {part}: {error}") from error
+        return self
+
+    def _check_places(self, part: str, places: tuple[str, ...]) -> None:
+        """Check what messages call the columns."""
+        if self._places is None:
+            self._places, self._first = places, part
+        if len(places) != len(self._places):
             raise ValueError(
-                f"{column.place} declares the ordered categories {shorten(own)} where batches before declare "
-                f"{shorten(known)}. Declare the same ones, in the same order, in all batches."
+                f"there are {len(places)} column(s) where {self._first} has {len(self._places)}. All parts of a source "
+                f"need the same columns in the same order."
             )
-        code = {category: k for k, category in enumerate(known)}
-        for category in own:
-            code.setdefault(category, len(code))
-        codes = np.array([*map(code.__getitem__, own), -1])  # one more at the end, which -1 finds
-        self._declared[j] = np.concatenate([before, column.categories[codes[:-1] >= len(known)]])
-        return replace(column, values=codes[column.values], categories=self._declared[j])
+        for j, (place, expected) in enumerate(zip(places, self._places, strict=True)):
+            if place != expected:
+                raise ValueError(
+                    f"column {j} is {place} where {self._first} has {expected}. All parts of a source need the same "
+                    f"columns in the same order: rename or reorder them."
+                )
 
 
 def kind_of(column: Column) -> str | None:
@@ -163,8 +169,3 @@ def _kind_in(table: Table, j: int) -> str | None:
     if values is None or table.gaps(j) is not None or values[0] != values[0]:
         return kind_of(table[j])
     return "numbers"
-
-
-def _declares(table: Table, j: int) -> bool:
-    """Return whether a column declares its categories."""
-    return table.values_of(j) is None and table[j].categories is not None and table[j].is_declared

@@ -131,7 +131,7 @@ class TableSummary:
             or the weights add up to too much. Nothing is changed then.
         TypeError
             If a column or the classes hold strings where there were numbers before, or the other way round, or a
-            column declares other categories. Nothing is changed then.
+            column declares categories of another order. Nothing is changed then.
         """
         n_samples = columns.n_samples
         is_weighted = sample_weight is not None and n_samples > 0
@@ -169,8 +169,8 @@ class TableSummary:
             If it is of other columns, keeps more or fewer points, or the weights add up to too much. Nothing is changed
             then.
         TypeError
-            If a column or the classes hold strings in one summary and numbers in the other, or a column declares other
-            categories. Nothing is changed then.
+            If a column or the classes hold strings in one summary and numbers in the other, or a column declares
+            categories of another order. Nothing is changed then.
         """
         if other._limits != self._limits:
             raise ValueError(

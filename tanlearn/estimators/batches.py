@@ -7,115 +7,21 @@ is known costs a reading more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from tanlearn._typing import IntArray, codes_dtype
-from tanlearn.data.batches import Batches, open_batches
+from tanlearn.data.batches import open_batches
 from tanlearn.data.border import forget, new_encoder
-from tanlearn.data.class_weights import weigh_classes
-from tanlearn.data.encoded_data import EncodedData, joined
-from tanlearn.data.summaries import TableSummary
-from tanlearn.data.validation import present_rows
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-__all__ = ["BatchFitMixin", "EncodedBatches", "refuse_what_needs_all_rows"]
-
-#: Rows at most that decide what counts cannot.
-SAMPLE_ROWS = 2**16
-
-
-class EncodedBatches:
-    """The encoded rows of a source, read as often as they are asked for.
-
-    Parameters
-    ----------
-    batches : Batches
-        The source.
-    summary : TableSummary
-        What the first reading has found.
-    encoder : TableEncoder
-        Fitted to that.
-    class_weight : None, "balanced" or dict
-        As for the estimators.
-    device : {"cpu", "cuda"}
-        Where rows are counted.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows of non-zero weight.
-    n_states : ndarray of shape (n_features,), intp
-        Values of every feature.
-    n_classes : int
-        Number of classes.
-    """
-
-    def __init__(self, batches: Batches, summary: TableSummary, encoder: Any, class_weight: Any, device: str) -> None:
-        self.n_samples, self.n_states, self.n_classes = summary.n_samples, encoder.n_states_, len(summary.classes_)
-        self._batches, self._classes, self._encoder, self._device = batches, summary.classes_, encoder, device
-        self._is_ordered = summary.have_order(encoder)
-        if isinstance(class_weight, str):  # "balanced", of all rows
-            totals = summary.class_counts
-            class_weight = dict(zip(self._classes.tolist(), totals.sum() / len(totals) / totals, strict=True))
-        self._class_weight = class_weight
-
-    def __iter__(self) -> Iterator[EncodedData]:
-        for batch in self._batches:
-            if batch.sample_weight is not None and not batch.sample_weight.any():
-                continue
-            with batch.located():
-                table, weights = batch.columns, batch.sample_weight
-                columns, y, _, weights, numbers = present_rows(table, batch.y, weights, self._classes)
-                codes = self._encoder.encode_columns(columns)
-                weights = weigh_classes(self._class_weight, y, self._classes, weights)
-            rows = codes, self.n_states, y, self.n_classes, weights, columns.places, numbers
-            yield EncodedData(*rows, self._device, is_ordered=self._is_ordered)
-
-    def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows.
-
-        Parameters
-        ----------
-        counts : object
-            With ``update(data, n_jobs=...)``.
-        n_jobs : int, optional
-            Threads, as in joblib.
-
-        Returns
-        -------
-        object
-            The same.
-        """
-        for data in self:
-            counts.update(data, n_jobs=n_jobs)
-        return counts
-
-    @property
-    def nothing(self) -> EncodedData:
-        """No row of it."""
-        codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
-        return EncodedData(codes, self.n_states, np.empty(0, np.intp), self.n_classes, device=self._device)
-
-    @cached_property
-    def sample(self) -> EncodedData:
-        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
-        chosen: IntArray = np.arange(self.n_samples)
-        if self.n_samples > SAMPLE_ROWS:
-            chosen = np.sort(np.random.default_rng(0).choice(self.n_samples, SAMPLE_ROWS, replace=False))
-        parts, first = [], 0
-        for data in self:
-            begin, end = np.searchsorted(chosen, [first, first + data.n_samples])
-            parts.append(data.take(chosen[begin:end] - first))
-            first += data.n_samples
-        return joined(parts)
+__all__ = ["BatchFitMixin", "refuse_what_needs_all_rows"]
 
 
 def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool) -> bool:
@@ -224,31 +130,35 @@ class BatchFitMixin:
         >>> model.encoder_.categories_[0].tolist(), model.predict([["c"]]).tolist()
         (['a', 'b', 'c'], ['no'])
         """
+        self._check_parts()
+        batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
+        return self._learn_source(BatchSource(batches), exact)
+
+    def _check_parts(self) -> None:
+        """Refuse wrong parameters, of learners too, and a device that is not there."""
         self._validate_params()  # type: ignore[attr-defined]
         check_device(self.device)
         for part in ("structure", "parameters"):
             getattr(getattr(self, part, None), "_validate_params", bool)()
+
+    def _learn_source(self, source: RowSource, exact: bool) -> Any:
+        """Learn from rows that are read as often as they are asked for; what fails changes nothing."""
         twin = copy(self)
         forget(twin)
-        batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
-        summary = TableSummary(exact=exact)
-        for batch in batches:
-            with batch.located():
-                summary.update(batch.columns, batch.y, batch.sample_weight)
-        _take_names(twin, batches.names, len(summary.places))
+        summary = source.summarize(exact)
+        _take_names(twin, source.names, len(summary.places))
         names = getattr(twin, "feature_names_in_", None)
         encoder = summary.fit_encoder(new_encoder(self), names)
         twin.encoder_, twin.classes_ = encoder, summary.classes_  # type: ignore[attr-defined]
-        reading = EncodedBatches(batches, summary, encoder, self.class_weight, self.device)
-        twin._learn_batches(reading)
-        twin._end(reading.n_classes)  # type: ignore[attr-defined]
+        twin._learn_batches(source.encoded(RowEncoder.of(summary, encoder, self.class_weight, self.device)))
+        twin._end(len(summary.classes_))  # type: ignore[attr-defined]
         vars(self).clear()
         vars(self).update(vars(twin))
         return self
 
-    def _learn_batches(self, reading: EncodedBatches) -> None:
+    def _learn_batches(self, rows: EncodedSource) -> None:
         """Count all rows, and learn from the counts; ``counts_`` can go on with ``partial_fit``."""
-        self.counts_ = reading.add_to(self._new_counts(reading.nothing), n_jobs=self.n_jobs)
+        self.counts_ = rows.add_to(self._new_counts(rows.nothing), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
     def _new_counts(self, data: EncodedData) -> Any:

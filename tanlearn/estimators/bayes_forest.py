@@ -16,9 +16,9 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import EncodedBatches
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.counts import ForestCounts
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
@@ -227,9 +227,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         """Return the contexts of a forest of the first chunk, in which chunks are counted."""
         return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
 
-    def _learn_batches(self, reading: EncodedBatches) -> None:
+    def _learn_batches(self, rows: EncodedSource) -> None:
         """Grow the contexts of a sample, and count all rows in them."""
-        self.counts_ = reading.add_to(self._new_counts(reading.sample), n_jobs=self.n_jobs)
+        self.counts_ = rows.add_to(self._new_counts(rows.sample), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
     def _learn_counts(self, counts: Any) -> None:

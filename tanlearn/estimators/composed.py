@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import HasMethods
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import EncodedBatches
 from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin, forest_counts
+from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
@@ -55,30 +55,30 @@ class _FamiliesMixin(PartialFitMixin):
     parameters_: Any
     tables_: Tables
 
-    def _learn_batches(self, reading: EncodedBatches) -> None:
+    def _learn_batches(self, rows: EncodedSource) -> None:
         """Find the structure from counts of pairs, unless it is known, then count its families."""
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
         check_learner_device(self.parameters_, self.device)
         pairs = None
         if structure is None:
-            structure = Structure.naive_bayes(len(reading.n_states))
+            structure = Structure.naive_bayes(len(rows.n_states))
         elif not isinstance(structure, Structure):
             self.structure_learner_ = clone(structure)
-            pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
+            pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
             structure = self.structure_learner_.from_counts(pairs)
-        check_structure(structure, len(reading.n_states))
+        check_structure(structure, len(rows.n_states))
         self.structure_ = structure
         if hasattr(self.parameters_, "from_contexts"):
-            contexts = ContextCounts(structure.parents, reading.n_states, reading.n_classes)
-            reading.add_to(contexts, n_jobs=self.n_jobs)
-            self.tables_ = self.parameters_.from_contexts(contexts, lambda: reading.sample)
+            contexts = ContextCounts(structure.parents, rows.n_states, rows.n_classes)
+            contexts = rows.add_to(contexts, n_jobs=self.n_jobs)
+            self.tables_ = self.parameters_.from_contexts(contexts, lambda: rows.sample)
         elif pairs is not None and (structure.parents[:, 1:] < 0).all():
             self.counts_ = pairs
             self.tables_ = self.parameters_.from_counts(*forest_counts(pairs, structure))
         else:
-            layout = TableLayout.of_parents(structure.parents, reading.n_states, reading.n_classes)
-            counts = reading.add_to(FamilyCounts(layout), n_jobs=self.n_jobs)
+            layout = TableLayout.of_parents(structure.parents, rows.n_states, rows.n_classes)
+            counts = rows.add_to(FamilyCounts(layout), n_jobs=self.n_jobs)
             self.tables_ = self.parameters_.from_counts(layout, counts.cells)
             if pairs is None:  # a structure of chunks that come later would be another
                 self.counts_ = counts

@@ -11,6 +11,7 @@ import pytest
 from tanlearn import TableEncoder
 from tanlearn.data.batches import open_batches
 from tanlearn.data.columns import read_columns
+from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.table_pieces import _size
 
 pa = pytest.importorskip("pyarrow")
@@ -174,28 +175,44 @@ def test_tuples_are_batches_as_they_are():
     assert named.names == FEATURES
 
 
-def test_what_is_declared_grows_and_keeps_its_numbers():
-    parts = [(["b", "a"], [0, 1, None]), (["a", "c"], [1, 0, None]), (["b", "a", "c"], [2, 0, 1])]
-    arrays = [pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(words)) for words, codes in parts]
-    whole = pa.table({"x": pa.chunked_array(arrays), "y": ["n", "y", "n"] * 3})
-    first, second, third = (batch.columns[0] for batch in open_batches(whole, "y"))
-    assert first.categories.tolist() == ["b", "a"]
-    assert second.categories.tolist() == third.categories.tolist() == ["b", "a", "c"]
-    assert [column.values.tolist() for column in (first, second, third)] == [[0, 1, -1], [2, 1, -1], [2, 0, 1]]
-    (expected,) = read_columns(whole.select(["x"]).to_pandas())
-    assert expected.categories.tolist() == third.categories.tolist()
-    assert expected.values.tolist() == [*first.values, *second.values, *third.values]
+def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_number():
+    empty = open_batches([(FRAME[list(FEATURES)].iloc[:0], FRAME["late"].iloc[:0])], part=3)
+    assert list(empty) == list(empty) == []
+    light = open_batches([(FRAME[list(FEATURES)], FRAME["late"], np.zeros(len(FRAME)))], part=3)
+    assert [batch.place for batch in light] == ["partition 3"]
+    with pytest.raises(ValueError, match=r"^in partition 3, from row 1 of it on: sample_weight"):
+        list(open_batches([([["a"]], ["n"], [1.0]), ([["a"]], ["n"], [-1.0])], part=3))
 
 
-def test_ordered_categories_are_the_same_in_all_batches():
-    def part(words):
-        return pd.DataFrame({"x": pd.Categorical(["low"], categories=words, ordered=True)}), [1]
-
-    assert len(list(open_batches([part(["low", "high"])] * 2))) == 2
-    with pytest.raises(
-        ValueError, match=r"in batch 1, .*X column 'x' declares the ordered categories \['high', 'low'\]"
-    ):
-        list(open_batches([part(["low", "high"]), part(["high", "low"])]))
+@pytest.mark.parametrize(
+    ("first", "second", "error", "reason"),
+    [
+        (
+            [["a", 1]],
+            [["a", "b"]],
+            TypeError,
+            r"^in partition 5: X column 1 holds strings where partition 2 has numbers",
+        ),
+        ([["a", None]], [["a", "b"]], None, ""),
+        ([["a", 1]], [["a"]], ValueError, r"^in partition 5: there are 1 column\(s\) where partition 2 has 2"),
+        (
+            pd.DataFrame({"u": [1]}),
+            pd.DataFrame({"v": [1]}),
+            ValueError,
+            r"^in partition 5: column 0 is X column 'v' where partition 2 has X column 'u'",
+        ),
+    ],
+)
+def test_parts_that_were_read_apart_have_the_same_columns(first, second, error, reason):
+    parts = [open_batches([(X, ["n"])], part=number) for number, X in ((2, first), (5, second))]
+    for part in parts:
+        list(part)
+    nothing = SameColumns()
+    if error is None:
+        assert nothing.merge(parts[0].same).merge(SameColumns()).merge(parts[1].same) is nothing
+        return
+    with pytest.raises(error, match=reason):
+        nothing.merge(parts[0].same).merge(parts[1].same)
 
 
 def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_path):

@@ -304,6 +304,25 @@ def test_missing_values_have_no_kind(blank, option):
         assert of(blank, y).merge(of(column, [0, 1])).n_samples == 6
 
 
+def test_declared_categories_without_an_order_grow_from_part_to_part():
+    def part(words, values):
+        frame = pd.DataFrame({"x": pd.Categorical(list(values), list(words))})
+        return read_columns(frame), ["n", "y", "n"][: len(values)]
+
+    parts = [part("ba", "bab"), part("ac", "cac"), part("bac", "cb"), part("dab", "dda")]
+    one = TableSummary()
+    for columns, y in parts:
+        one.update(columns, y)
+    apart = [TableSummary().update(columns, y) for columns, y in parts]
+    two = apart[0].merge(apart[1].merge(TableSummary())).merge(apart[2].merge(apart[3]))
+    for summary in (one, two):
+        assert summary.fit_encoder(TableEncoder()).categories_[0].tolist() == ["b", "a", "c", "d"]
+        counts = summary._columns[0].pooled(2)
+        found = np.stack([counts.values, counts.classes, counts.weights], axis=1).tolist()
+        # b, a, c and d, in classes n and y
+        assert found == [[0, 0, 2], [0, 1, 1], [1, 0, 1], [1, 1, 2], [2, 0, 3], [3, 0, 1], [3, 1, 1]]
+
+
 def test_declared_categories_need_no_row():
     blank = pd.DataFrame({"t": pd.Categorical([None] * 4, ["b", "a"])})
     y = [0, 1, 0, 1]
@@ -348,10 +367,10 @@ KINDS = {
     "numbers and words": ([[2.5]], [["a"]], TypeError, r"holds float \(2.5\) .* and str .* all strings or all numbers"),
     "words and bytes": ([["a"]], [[b"a"]], TypeError, r"str \('a'\) in one part and bytes \(b'a'\)"),
     "other declarations": (
-        pd.DataFrame({"t": pd.Categorical(["a"], ["a", "b"])}),
-        pd.DataFrame({"t": pd.Categorical(["a"], ["b", "a"])}),
+        pd.DataFrame({"t": pd.Categorical(["a"], ["a", "b"], ordered=True)}),
+        pd.DataFrame({"t": pd.Categorical(["a"], ["b", "a"], ordered=True)}),
         TypeError,
-        r"X column 't' declares the unordered categories \['a', 'b'\] in one part and the unordered \['b', 'a'\]",
+        r"X column 't' declares the ordered categories \['a', 'b'\] in one part and the ordered \['b', 'a'\]",
     ),
     "other order": (
         pd.DataFrame({"t": pd.Categorical(["a"], ["a", "b"])}),

@@ -25,7 +25,7 @@ from tanlearn.baselines import (
     KDependence,
     SelectiveKDependenceClassifier,
 )
-from tanlearn.estimators import batches as module
+from tanlearn.estimators import row_sources as module
 
 MODELS = {
     "naive Bayes": NaiveBayesClassifier(),

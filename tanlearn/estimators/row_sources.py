@@ -1,0 +1,315 @@
+"""Rows as learners of counts see them: summarised once, and encoded as often as they are asked for.
+
+Where they are, only a source knows: here those that this process reads batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray, codes_dtype
+from tanlearn.data.batches import Batch, Batches
+from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.encoded_data import EncodedData, joined
+from tanlearn.data.summaries import TableSummary
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.validation import present_rows
+
+__all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
+
+#: Rows at most that decide what counts cannot.
+SAMPLE_ROWS = 2**16
+
+
+class RowSource(Protocol):
+    """Rows as they are."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, once the rows are summarised; ``None`` if they have none."""
+        ...
+
+    def summarize(self, exact: bool) -> TableSummary:
+        """Read all rows, and return what there is of values and classes.
+
+        Parameters
+        ----------
+        exact : bool
+            As for :class:`TableSummary`.
+
+        Returns
+        -------
+        TableSummary
+        """
+        ...
+
+    def encoded(self, encoder: RowEncoder) -> EncodedSource:
+        """Return the encoded rows.
+
+        Parameters
+        ----------
+        encoder : RowEncoder
+            What encodes a batch.
+
+        Returns
+        -------
+        EncodedSource
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RowEncoder:
+    """What makes codes of a batch, here or elsewhere.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted to all rows.
+    classes : ndarray of shape (n_classes,)
+        Names of the classes, sorted.
+    n_samples : int
+        Rows of non-zero weight, in all batches.
+    is_ordered : ndarray of shape (n_features,), bool
+        Features whose neighbouring codes are alike.
+    class_weight : dict or None
+        Factors of weights by class.
+    device : {"cpu", "cuda"}
+        Where rows are counted.
+    """
+
+    encoder: TableEncoder
+    classes: AnyArray
+    n_samples: int
+    is_ordered: AnyArray
+    class_weight: dict[Any, Any] | None
+    device: str
+
+    @classmethod
+    def of(cls, summary: TableSummary, encoder: TableEncoder, class_weight: Any, device: str) -> RowEncoder:
+        """Return what encodes the rows that are summarised.
+
+        Parameters
+        ----------
+        summary : TableSummary
+            What the first reading has found.
+        encoder : TableEncoder
+            Fitted to that.
+        class_weight : None, "balanced" or dict
+            As for the estimators.
+        device : {"cpu", "cuda"}
+            Where rows are counted.
+
+        Returns
+        -------
+        RowEncoder
+        """
+        if isinstance(class_weight, str):  # "balanced", of all rows
+            totals = summary.class_counts
+            class_weight = dict(zip(summary.classes_.tolist(), totals.sum() / len(totals) / totals, strict=True))
+        return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
+
+    def encode(self, batch: Batch) -> EncodedData | None:
+        """Encode a batch.
+
+        Parameters
+        ----------
+        batch : Batch
+            Of the columns that were summarised.
+
+        Returns
+        -------
+        EncodedData or None
+            Its rows of non-zero weight, if there are any.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a value, a class or a weight breaks a rule; the message says where.
+        """
+        if batch.sample_weight is not None and not batch.sample_weight.any():
+            return None
+        with batch.located():
+            columns, y, _, weights, numbers = present_rows(batch.columns, batch.y, batch.sample_weight, self.classes)
+            codes = self.encoder.encode_columns(columns)
+            weights = weigh_classes(self.class_weight, y, self.classes, weights)
+        rows = codes, self.encoder.n_states_, y, len(self.classes), weights, columns.places, numbers
+        return EncodedData(*rows, self.device, is_ordered=self.is_ordered)
+
+
+class EncodedSource:
+    """Encoded rows that are read as often as they are asked for; subclasses know where they are.
+
+    Parameters
+    ----------
+    encoder : RowEncoder
+        What makes codes of them.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of non-zero weight.
+    n_states : ndarray of shape (n_features,), intp
+        Values of every feature.
+    n_classes : int
+        Number of classes.
+    """
+
+    def __init__(self, encoder: RowEncoder) -> None:
+        self.n_samples, self.n_states = encoder.n_samples, encoder.encoder.n_states_
+        self.n_classes = len(encoder.classes)
+        self._encoder = encoder
+
+    def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
+        """Count all rows.
+
+        Parameters
+        ----------
+        counts : object
+            Of no rows yet, with ``update(data, n_jobs=...)``, and ``merge(other)`` where parts are counted apart.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        object
+            Counts of all rows; those that were handed in may have become them.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def sample(self) -> EncodedData:
+        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def nothing(self) -> EncodedData:
+        """No row of it."""
+        codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
+        return EncodedData(codes, self.n_states, np.empty(0, np.intp), self.n_classes, device=self._encoder.device)
+
+
+def choose_rows(n_samples: int) -> IntArray:
+    """Return the rows that decide what counts cannot.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows that there are.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen,), intp
+        Sorted.
+    """
+    chosen: IntArray = np.arange(n_samples)
+    if n_samples > SAMPLE_ROWS:
+        chosen = np.sort(np.random.default_rng(0).choice(n_samples, SAMPLE_ROWS, replace=False))
+    return chosen
+
+
+class BatchSource:
+    """Batches that this process reads.
+
+    Parameters
+    ----------
+    batches : Batches
+        The source.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, once there was a batch."""
+        return self._batches.names
+
+    def summarize(self, exact: bool) -> TableSummary:
+        """Return what there is of values and classes.
+
+        Parameters
+        ----------
+        exact : bool
+            As for :class:`TableSummary`.
+
+        Returns
+        -------
+        TableSummary
+        """
+        summary = TableSummary(exact=exact)
+        for batch in self._batches:
+            with batch.located():
+                summary.update(batch.columns, batch.y, batch.sample_weight)
+        return summary
+
+    def encoded(self, encoder: RowEncoder) -> EncodedBatches:
+        """Return the encoded rows.
+
+        Parameters
+        ----------
+        encoder : RowEncoder
+            What encodes a batch.
+
+        Returns
+        -------
+        EncodedBatches
+        """
+        return EncodedBatches(self._batches, encoder)
+
+
+class EncodedBatches(EncodedSource):
+    """The encoded rows of batches.
+
+    Parameters
+    ----------
+    batches : Batches
+        The source.
+    encoder : RowEncoder
+        What makes codes of them.
+    """
+
+    def __init__(self, batches: Batches, encoder: RowEncoder) -> None:
+        super().__init__(encoder)
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[EncodedData]:
+        for batch in self._batches:
+            data = self._encoder.encode(batch)
+            if data is not None:
+                yield data
+
+    def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
+        """Count all rows, batch by batch.
+
+        Parameters
+        ----------
+        counts : object
+            With ``update(data, n_jobs=...)``.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        object
+            The same.
+        """
+        for data in self:
+            counts.update(data, n_jobs=n_jobs)
+        return counts
+
+    @cached_property
+    def sample(self) -> EncodedData:
+        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
+        chosen = choose_rows(self.n_samples)
+        parts, first = [], 0
+        for data in self:
+            begin, end = np.searchsorted(chosen, [first, first + data.n_samples])
+            parts.append(data.take(chosen[begin:end] - first))
+            first += data.n_samples
+        return joined(parts)
