@@ -6,6 +6,7 @@ import typer
 
 from tanlearn import __version__
 from tanlearn.cli.comparing import compare
+from tanlearn.cli.counting import counts, merge
 from tanlearn.cli.fitting import fit
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.predicting import predict
@@ -22,7 +23,7 @@ def build_app() -> typer.Typer:
     """
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
-    for command in (fit, predict, explain, describe, export_c, compare):
+    for command in (fit, predict, explain, describe, export_c, compare, counts, merge):
         app.command()(command)
     return app
 

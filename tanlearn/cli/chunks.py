@@ -1,76 +1,140 @@
-"""Learning from a file that is larger than memory, by learners that count.
+"""Files that are larger than memory: read chunk by chunk, and as often as a learner asks for them.
 
-The file is read twice. The first time finds the classes, which columns are categorical, and their categories, by the
-rules for whole tables; only cuts of continuous columns come from the first chunk. So a table of categories makes, to
-the last bit, the model of all its rows.
+What a column is, the whole file decides, as it does for tables in memory: where there are texts in one chunk and
+numbers in another, all of it counts as text, and dates are dates if all are.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tanlearn.baselines import LEARNERS
 from tanlearn.cli.messages import note
-from tanlearn.cli.tables import check_classes, labelled, note_dates, note_numbers_as_texts
-from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.cli.tables import check_classes, labelled, note_dates, note_missing, note_numbers_as_texts
+from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 
-__all__ = ["check_counts", "learn_by_chunks"]
+__all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_texts"]
+
+T = TypeVar("T")
 
 
-@dataclass
-class _Column:
-    """What a reading of the whole file has found of a column."""
+class _MixedError(Exception):
+    """Columns hold texts in some chunks, and something else in others."""
 
-    kind: str | None = None
-    values: set[Any] = field(default_factory=set)
-    is_quantity: bool = False
-
-    def add(self, present: Any, kind: str) -> None:
-        """Add the values of a chunk."""
-        self.kind = kind
-        if kind == "text":
-            self.values.update(present.unique())
-        elif not self.is_quantity:
-            found = present.unique()  # of their type: as floats, large integers would fall together
-            self.values.update(found.tolist())
-            is_fraction = found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all()
-            self.is_quantity = len(self.values) > MAX_NUMERIC_CATEGORIES or is_fraction
-
-    def categories(self) -> list[Any] | None:
-        """Return the values of a categorical column, sorted."""
-        if self.kind in ("text", None):
-            return sorted(self.values)
-        if self.kind == "date" or self.is_quantity:
-            return None
-        return sorted(map(bool if self.kind == "bool" else int, self.values))
+    def __init__(self, names: set[str]) -> None:
+        super().__init__(names)
+        self.names = names
 
 
-@dataclass
-class _Plan:
-    """What the first reading has found."""
+class ChunkSource:
+    """The rows of a file, as ``fit_batches`` takes them: every iteration reads them anew.
 
-    columns: dict[str, _Column]
-    texts: set[str]
-    classes: list[Any]
-    n_samples: int
+    Parameters
+    ----------
+    table : TableFile
+        The file.
+    target : str
+        The column with the classes.
+    names : sequence of str
+        The columns to learn from.
+    n_rows : int
+        Rows a chunk.
+    draw : callable
+        Of the share of a reading that is done; None in the first one, which finds out how many rows there are.
+    texts : collection of str
+        Columns that are texts, whatever they look like.
+    prepare : callable, optional
+        Of a chunk and the number of its first row, returns it as columns of known kinds. Otherwise the file decides on
+        kinds, and dates are days.
+    is_part : bool
+        Whether other rows stand elsewhere, so that one class here is enough.
 
-    def prepare(self, frame: Any) -> Any:
-        """Return a chunk with declared categories, and dates as days."""
-        import pandas as pd
+    Attributes
+    ----------
+    n_samples : int
+        Rows with a class, once all were read.
+    """
 
-        dates = [name for name, column in self.columns.items() if column.kind == "date"]
-        frame, _ = dates_as_days(frame, dates)
-        declared = {name: column.categories() for name, column in self.columns.items()}
-        return frame.assign(
-            **{
-                name: pd.Categorical(frame[name], categories=known)
-                for name, known in declared.items()
-                if known is not None
-            }
-        )
+    def __init__(
+        self,
+        table: TableFile,
+        target: str,
+        names: Sequence[str],
+        n_rows: int,
+        draw: Callable[[float | None], None],
+        *,
+        texts: Collection[str] = (),
+        prepare: Callable[[Any, int], Any] | None = None,
+        is_part: bool = False,
+    ) -> None:
+        self.n_samples = 0
+        self._table, self._target, self._names, self._n_rows = table, target, list(names), n_rows
+        self._draw, self._texts, self._prepare, self._is_part = draw, set(texts), prepare, is_part
+
+    def read(self, work: Callable[["ChunkSource"], T]) -> T:
+        """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts.
+
+        Parameters
+        ----------
+        work : callable
+            Takes the source.
+
+        Returns
+        -------
+        object
+            What it returned.
+
+        Raises
+        ------
+        ValueError
+            If the file declares several kinds for a column, or breaks another rule.
+        """
+        while True:
+            try:
+                return work(self)
+            except _MixedError as error:
+                if error.names <= self._texts:  # of types that a file declares
+                    raise ValueError(
+                        f"{self._table.name}: {min(error.names)!r} holds values of several kinds."
+                    ) from None
+                note(f"text and numbers stand in {', '.join(sorted(error.names))}: all of it counts as text.")
+                self._texts |= error.names
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        kinds: dict[str, str] = {}
+        mixed: set[str] = set()
+        classes: set[Any] = set()
+        n_done, n_missing = 0, 0
+        is_first = not self.n_samples
+        for frame in self._table.chunks(self._n_rows, [*self._names, self._target], texts=self._texts):
+            found = {self._target: _kind(frame[self._target].dropna())} if is_first else {}
+            if self._prepare is not None:  # with all rows, which it numbers
+                prepared = self._prepare(frame[self._names], n_done + n_missing + 1)
+                frame = prepared.assign(**{self._target: frame[self._target]})
+            X, y, n_without = labelled(frame, self._target, self._table.name)
+            if self._prepare is None:
+                X, dates = dates_as_days(X, [name for name in self._names if name not in self._texts])
+                found |= {name: "date" if name in dates else _kind(X[name].dropna()) for name in self._names}
+            for name, kind in found.items():
+                if kind is not None and kinds.setdefault(name, kind) != kind:
+                    mixed.add(name)
+            n_done, n_missing = n_done + len(y), n_missing + n_without
+            if is_first:
+                classes.update(np.unique(y).tolist())
+            if not mixed:
+                yield X, y
+            self._draw(None if is_first else n_done / self.n_samples)
+        if mixed:  # all of them, so that a file is begun anew once
+            raise _MixedError(mixed)
+        if is_first:
+            self.n_samples = n_done
+            if self._is_part and n_done:
+                note_missing(n_missing, n_done, self._target)
+            else:
+                check_classes(sorted(classes), n_missing, n_done, self._target, self._table.name)
+            note_dates([name for name in self._names if kinds.get(name) == "date"])
 
 
 def check_counts(estimator: Any, name: str) -> None:
@@ -88,17 +152,12 @@ def check_counts(estimator: Any, name: str) -> None:
     ValueError
         If it does.
     """
-    if not _counts(estimator):
-        able = [known.name for known in LEARNERS.values() if _counts(known.make())]
+    if not hasattr(estimator, "fit_batches"):
+        able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
             f"{name} needs all rows at once, so it cannot learn by chunks. Those that can: {', '.join(able)}. "
             f"--chunk-rows 0 reads the whole table."
         )
-
-
-def _counts(estimator: Any) -> bool:
-    """Return whether counts of pairs are all that an estimator learns from."""
-    return hasattr(estimator, "partial_fit") and estimator.get_params(deep=True).get("structure__k", 1) < 2
 
 
 def learn_by_chunks(
@@ -120,7 +179,7 @@ def learn_by_chunks(
     names : sequence of str
         The other columns to learn from.
     estimator : estimator
-        One with ``partial_fit``; its encoder is told what is categorical.
+        One with ``fit_batches``.
     n_rows : int
         Rows a chunk.
     draw : callable
@@ -136,57 +195,27 @@ def learn_by_chunks(
     ValueError
         If the table or a parameter breaks a rule.
     """
+    source = ChunkSource(table, target, names, n_rows, draw)
+    source.read(estimator.fit_batches)
+    note_texts(names, estimator.encoder_)
+    return source.n_samples
+
+
+def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
+    """Say which columns of numbers are columns of texts, and why.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    encoder : TableEncoder
+        Fitted to them.
+    """
     from pandas import Series
 
-    plan = _scan(table, target, list(names), n_rows)
-    note_dates([name for name, column in plan.columns.items() if column.kind == "date"])
-    for name, column in plan.columns.items():
-        if column.kind == "text":
-            note_numbers_as_texts(Series(column.categories(), name=name))
-    if estimator.encoder.discrete_features == "auto":
-        discrete = [column.categories() is not None for column in plan.columns.values()]
-        estimator.set_params(encoder__discrete_features=np.array(discrete))
-    n_done = 0
-    for frame in table.chunks(n_rows, [*names, target], texts=plan.texts):
-        X, y, _ = labelled(frame, target, table.name)
-        if len(y):
-            estimator.partial_fit(plan.prepare(X), y, classes=plan.classes)
-        n_done += len(y)
-        draw(n_done / plan.n_samples)
-    return n_done
-
-
-def _scan(table: TableFile, target: str, names: list[str], n_rows: int) -> _Plan:
-    """Read the file once for what has to be known from the start."""
-    texts: set[str] = set()
-    while True:
-        plan = _Plan({name: _Column() for name in names}, texts, [], 0)
-        mixed, classes, n_missing = set(), set(), 0
-        label_kinds = set()
-        for frame in table.chunks(n_rows, [*names, target], texts=texts):
-            X, y, n_without = labelled(frame, target, table.name)
-            n_missing += n_without
-            plan.n_samples += len(y)
-            label_kinds.add(_kind(frame[target].dropna()))
-            classes.update(np.unique(y).tolist())
-            X, dates = dates_as_days(X, [name for name in names if name not in texts])
-            for name, column in plan.columns.items():
-                present = X[name].dropna()
-                kind = "date" if name in dates else _kind(present)
-                if kind is not None and column.kind not in (None, kind):
-                    mixed.add(name)
-                elif kind is not None:
-                    column.add(present, kind)
-        if len(label_kinds - {None}) > 1:
-            mixed.add(target)
-        if not mixed:
-            plan.classes = sorted(classes)
-            check_classes(plan.classes, n_missing, plan.n_samples, target, table.name)
-            return plan
-        if mixed <= texts:  # of types that a file declares
-            raise ValueError(f"{table.name}: {min(mixed)!r} holds values of several kinds.")
-        note(f"text and numbers stand in {', '.join(sorted(mixed))}: all of it counts as text.")
-        texts = texts | mixed
+    for name, known in zip(names, encoder.categories_, strict=True):
+        if known is not None and known.dtype.kind == "O":
+            note_numbers_as_texts(Series(known.tolist(), name=name, dtype=object))
 
 
 def _kind(present: Any) -> str | None:

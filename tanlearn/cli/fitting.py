@@ -9,12 +9,12 @@ import typer
 from joblib import parallel_config
 from sklearn.base import clone
 
-from tanlearn import TableEncoder
+from tanlearn import CountState, TableCounts, TableEncoder
 from tanlearn.baselines import LEARNERS, Learner, find_learner
 from tanlearn.cli.chunks import check_counts, learn_by_chunks
 from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
-from tanlearn.cli.outputs import check_output
+from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     Decimal,
@@ -33,6 +33,7 @@ from tanlearn.cli.tables import (
 from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.table_files import TableFile, require_pandas
+from tanlearn.files.archive import COUNTS, MODEL, SUMMARY, Kind, kind_of_file
 
 __all__ = ["fit"]
 
@@ -42,7 +43,10 @@ _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 
 def fit(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe; or counts of tables."
+        ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model, as cars.tan.")],
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
@@ -82,7 +86,13 @@ def fit(
         if learner is not None:  # what is wrong with it is wrong now, and not after a large table is read
             _make(find_learner(learner), settings, seed, TableEncoder())
         dataset: Dataset | None = None
-        if not is_table(data):
+        kind = kind_of_file(data, COUNTS, SUMMARY, MODEL)
+        if kind is not None:
+            given = {"--target": target, "--drop": drop, "--folds": folds, "--chunk-rows": chunk_rows}
+            name, model = _learn_counts(
+                data, kind, [option for option in given if given[option]], learner, settings, seed
+            )
+        elif not is_table(data):
             if chunk_rows:
                 raise ValueError(f"--chunk-rows reads tables in files by chunks, but {data} is none. Leave it out.")
             dataset = read_dataset(data, target, drop, reading)
@@ -98,7 +108,7 @@ def fit(
                     dataset = dataset_of(table, target, drop)
                     name, model = _learn(dataset, learner, settings, seed, folds)
         model.save(output)
-        typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({_size(output)})")
+        typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({size_told(output)})")
         if dataset is not None and folds is not None:
             unfinished = f"{output} is there, its estimate is not"
             _print_estimate(dataset, name, model, folds, seed, jobs)
@@ -166,13 +176,43 @@ def _learn_chunks(
     return name, model
 
 
-def _print_learnt(name: str, n_samples: int, n_features: int, model: Any, seconds: float) -> None:
+def _learn_counts(
+    path: str, kind: Kind, given: list[str], learner: str | None, settings: list[str], seed: int
+) -> tuple[str, Any]:
+    """Learn from counts in a file."""
+    if kind is SUMMARY:
+        raise ValueError(f"{path} is a summary, and holds no counts. Count with: tanlearn counts TABLE --like {path}.")
+    if kind is MODEL:
+        raise ValueError(f"{path} is a model, and no table. Name what to learn from.")
+    if given:
+        raise ValueError(f"{path} holds counts and no rows, so {given[0]} has no say. Leave it out.")
+    table = TableCounts.load(path)
+    entry = find_learner(learner or ("TAN-CMI ML" if isinstance(table.counts, CountState) else "NB ML"))
+    name, model = _make(entry, settings, seed, TableEncoder())
+    started = time.perf_counter()
+    try:
+        model.from_counts(table)
+    except (AttributeError, TypeError):  # it needs rows, or counts of another kind
+        able = [known.name for known in LEARNERS.values() if _learns_from(known.make(), table)]
+        raise ValueError(f"{name} does not learn from what is in {path}. Those that do: {', '.join(able)}.") from None
+    n_rows = table.counts.class_counts.sum()
+    _print_learnt(Path(path).stem, n_rows, len(table.encoder.n_states_), model, time.perf_counter() - started)
+    return name, model
+
+
+def _learns_from(model: Any, table: TableCounts) -> bool:
+    """Return whether a model can be learnt from counts."""
+    try:
+        model.from_counts(table)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _print_learnt(name: str, n_samples: float, n_features: int, model: Any, seconds: float) -> None:
     """Print what was learnt from."""
-    classes = [str(label) for label in model.classes_.tolist()]
-    told = ", ".join(classes[:10]) + (f" and {len(classes) - 10} more" if len(classes) > 10 else "")
-    typer.echo(
-        f"{name}: {n_samples:,} rows, {n_features:,} columns, {len(classes):,} classes ({told}); {seconds:.1f} s"
-    )
+    told = classes_told(model.classes_)
+    typer.echo(f"{name}: {n_samples:,} rows, {n_features:,} columns, {told}; {seconds:.1f} s")
 
 
 def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: int, jobs: int) -> None:
@@ -200,9 +240,3 @@ def _estimate(result: Result) -> str:
     return (
         f"held out, {result.n_folds} fold(s): {result.test_error:.2f} % wrong{spread}, log loss {result.log_loss:.3f}"
     )
-
-
-def _size(path: str) -> str:
-    """Return the size of a file for people."""
-    n_bytes = Path(path).stat().st_size
-    return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"

@@ -9,31 +9,32 @@ import typer
 import tanlearn
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import listed
+from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 from tanlearn.data.text_files import holds_texts
 from tanlearn.files.description import feature_names
 
-__all__ = ["ModelArgument", "ModelFile"]
+__all__ = ["KnownColumns", "ModelArgument", "ModelFile"]
 
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit has written.")]
 
 
-class ModelFile:
-    """A fitted classifier and what it knows of its columns.
+class KnownColumns:
+    """What a file knows of columns, and rows as it knows them.
 
     Parameters
     ----------
     path : str
-        A file that ``fit`` or ``model.save`` has written.
+        What messages call the file.
+    names : sequence of str
+        Names of the columns.
+    encoder : TableEncoder
+        Fitted to them.
     """
 
-    def __init__(self, path: str) -> None:
-        if not Path(path).exists():
-            raise FileNotFoundError(f"there is no file {path}.")
-        self.path = path
-        self.classifier: Any = tanlearn.load(path)
-        self.names = feature_names(self.classifier)
-        categories = self.classifier.encoder_.categories_
+    def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
+        self.path, self.names = path, list(names)
+        categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
         self.truths = [
@@ -44,7 +45,7 @@ class ModelFile:
         self.continuous = [name for name, known in zip(self.names, categories, strict=True) if known is None]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = ()) -> list[str]:
-        """Return the columns of a table that the model wants, in its order; the others are mentioned.
+        """Return the columns of a table that are wanted, in its order; the others are mentioned.
 
         Parameters
         ----------
@@ -74,12 +75,12 @@ class ModelFile:
         return self.names
 
     def prepare(self, frame: Any, name: str, first_row: int = 1) -> Any:
-        """Return rows as the model has learnt them: dates as days, and numbers where there were numbers.
+        """Return rows as they are known: dates as days, and numbers where there were numbers.
 
         Parameters
         ----------
         frame : DataFrame
-            The columns of the model.
+            The columns that are known.
         name : str
             What messages call the table; "the row" of one that is typed.
         first_row : int
@@ -112,3 +113,19 @@ class ModelFile:
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})
         return frame
+
+
+class ModelFile(KnownColumns):
+    """A fitted classifier and what it knows of its columns.
+
+    Parameters
+    ----------
+    path : str
+        A file that ``fit`` or ``model.save`` has written.
+    """
+
+    def __init__(self, path: str) -> None:
+        if not Path(path).exists():
+            raise FileNotFoundError(f"there is no file {path}.")
+        self.classifier: Any = tanlearn.load(path)
+        super().__init__(path, feature_names(self.classifier), self.classifier.encoder_)

@@ -9,10 +9,11 @@ from typing import Any
 
 import typer
 
+from tanlearn._typing import AnyArray
 from tanlearn.data.table_files import require_pyarrow
 from tanlearn.files.archive import Kind, write_file
 
-__all__ = ["check_output", "table_ending", "write_table"]
+__all__ = ["check_output", "classes_told", "size_told", "table_ending", "write_table"]
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
 #: Names of what is open already: of a file there, too, only the old content would be seen through them.
@@ -48,6 +49,39 @@ def check_output(output: str, *inputs: str | None) -> None:
         )
     if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):
         raise ValueError(f"{output} is read, so it cannot be written as well. Name another output.")
+
+
+def size_told(path: str) -> str:
+    """Return the size of a file for people.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    str
+    """
+    n_bytes = Path(path).stat().st_size
+    return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"
+
+
+def classes_told(classes: AnyArray) -> str:
+    """Return how many classes there are, and the first ones.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+
+    Returns
+    -------
+    str
+    """
+    names = [str(label) for label in classes.tolist()]
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{len(names):,} class{'' if len(names) == 1 else 'es'} ({', '.join(names[:10])}{more})"
 
 
 def _status(source: str | None) -> os.stat_result | None:

@@ -38,6 +38,7 @@ __all__ = [
     "listed",
     "named_columns",
     "note_dates",
+    "note_missing",
     "note_numbers_as_texts",
     "note_suspects",
     "read_dataset",
@@ -366,6 +367,21 @@ def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target
         raise ValueError(
             f"{name}: the target {target!r} has {found}, in {n_missing + n_samples:,} rows. There must be two classes."
         )
+    note_missing(n_missing, n_samples, target)
+
+
+def note_missing(n_missing: int, n_samples: int, target: str) -> None:
+    """Say how many rows have no class.
+
+    Parameters
+    ----------
+    n_missing : int
+        Rows without.
+    n_samples : int
+        Rows with.
+    target : str
+        The column with the classes.
+    """
     if n_missing:
         note(f"{n_missing:,} of {n_missing + n_samples:,} rows have no {target!r} and are left out.")
 

@@ -19,6 +19,7 @@ from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels
 from tanlearn.estimators.counts_state import from_state, to_state
+from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import COUNTS, fields, pack, read_archive, write_file
 from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
 from tanlearn.files.values import Reader, Writer
@@ -156,8 +157,37 @@ class TableCounts:
         """
         known = None if names is None else np.array(names, dtype=object)
         fitted = summary.fit_encoder(TableEncoder() if encoder is None else encoder, known)
-        counts = _new_counts(fitted.n_states_, len(summary.classes_), pairs)
-        return cls(counts, encoder=fitted, classes=summary.classes_)
+        return cls.of_encoder(fitted, summary.classes_, pairs=pairs)
+
+    @classmethod
+    def of_encoder(cls, encoder: TableEncoder, classes: Any, *, pairs: bool = True) -> Self:
+        """Return counts of no rows, in the categories and cuts of an encoder.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            Fitted.
+        classes : array-like of shape (n_classes,)
+            The classes, sorted.
+        pairs : bool, default=True
+            Whether pairs of values are counted, and not single ones alone.
+
+        Returns
+        -------
+        TableCounts
+
+        Raises
+        ------
+        TableMemoryError
+            If there is no room for the counts of all pairs.
+        """
+        check_is_fitted(encoder)
+        n_states, n_classes = encoder.n_states_, len(classes)
+        if pairs:
+            return cls(CountState(n_states, n_classes), encoder=encoder, classes=classes)
+        given = Structure.naive_bayes(len(n_states))
+        layout = TableLayout.of_parents(given.parents, n_states, n_classes)
+        return cls(FamilyCounts(layout), encoder=encoder, classes=classes)
 
     @classmethod
     def of_source(
@@ -222,15 +252,11 @@ class TableCounts:
             columns = None if target is None or own.names is None else own.names.tolist()
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
         if own is None:
-            summary = TableSummary(exact=exact)
-            for batch in batches:
-                with batch.located():
-                    summary.update(batch.columns, batch.y, batch.sample_weight)
-            own = cls.of_summary(summary, batches.names, encoder=encoder, pairs=pairs)
+            own = cls.of_summary(BatchSource(batches).summarize(exact), batches.names, encoder=encoder, pairs=pairs)
         for batch in batches:
             with batch.located():
-                own.check_names(batches.names)
-                own.add(batch.columns, batch.y, batch.sample_weight, n_jobs=n_jobs)
+                own._check_names(batches.names)
+                own._add(batch.columns, batch.y, batch.sample_weight, n_jobs)
         return own
 
     @classmethod
@@ -297,53 +323,8 @@ class TableCounts:
         """
         columns = read_columns(X, n_jobs=n_jobs)
         validate_data(self.encoder, X, reset=False, skip_check_array=True)
-        self.add(columns, y, sample_weight, n_jobs=n_jobs)
+        self._add(columns, y, sample_weight, n_jobs)
         return self
-
-    def add(self, columns: Table, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> None:
-        """Count rows that are columns already.
-
-        Parameters
-        ----------
-        columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights.
-        n_jobs : int, optional
-            Threads, as in joblib.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As by :meth:`update`.
-        """
-        if sample_weight is not None and not np.any(sample_weight):  # all rows are as good as absent
-            return
-        columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
-        rows = self.encoder.encode_columns(columns), self.encoder.n_states_, codes, len(self.classes)
-        self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
-
-    def check_names(self, names: tuple[str, ...] | None) -> None:
-        """Refuse columns of other names.
-
-        Parameters
-        ----------
-        names : tuple of str or None
-            As a source has them; ``None`` for none.
-
-        Raises
-        ------
-        ValueError
-            If they are others.
-        """
-        own = None if self.names is None else tuple(self.names.tolist())
-        if names != own and names is not None and own is not None:
-            raise ValueError(
-                f"the columns are {shorten(list(names))}, but those that are counted in {shorten(list(own))}. Name and "
-                f"order them alike."
-            )
 
     def merge(self, other: TableCounts) -> Self:
         """Add counts of other rows.
@@ -407,6 +388,23 @@ class TableCounts:
         }
         write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
 
+    def _add(self, columns: Table, y: Any, sample_weight: Any, n_jobs: int | None) -> None:
+        """Count rows that are columns already."""
+        if sample_weight is not None and not np.any(sample_weight):  # all rows are as good as absent
+            return
+        columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
+        rows = self.encoder.encode_columns(columns), self.encoder.n_states_, codes, len(self.classes)
+        self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
+
+    def _check_names(self, names: tuple[str, ...] | None) -> None:
+        """Refuse columns of other names."""
+        own = None if self.names is None else tuple(self.names.tolist())
+        if names != own and names is not None and own is not None:
+            raise ValueError(
+                f"the columns are {shorten(list(names))}, but those that are counted in {shorten(list(own))}. Name and "
+                f"order them alike."
+            )
+
     @classmethod
     def _restore(cls, description: Any, arrays: dict[str, AnyArray]) -> Self:
         """Return what a file holds."""
@@ -457,14 +455,6 @@ def _read_sorted(classes: Any) -> AnyArray:
     return known
 
 
-def _new_counts(n_states: Any, n_classes: int, pairs: bool) -> Any:
-    """Return what pairs, or single values, are counted in."""
-    if pairs:
-        return CountState(n_states, n_classes)
-    given = Structure.naive_bayes(len(n_states))
-    return FamilyCounts(TableLayout.of_parents(given.parents, n_states, n_classes))
-
-
 def _like(kind: type[TableCounts], like: Any) -> Any:
     """Return counts of no rows in the manner of something."""
     if isinstance(like, TableCounts):
@@ -473,5 +463,4 @@ def _like(kind: type[TableCounts], like: Any) -> Any:
         raise TypeError(f"like must be a TableCounts or a fitted classifier, got {type(like).__name__}.")
     if hasattr(like, "counts_"):
         return kind(like.counts_.empty(), encoder=like.encoder_, classes=like.classes_)
-    counts = _new_counts(like.encoder_.n_states_, len(like.classes_), pairs=True)
-    return kind(counts, encoder=like.encoder_, classes=like.classes_)
+    return kind.of_encoder(like.encoder_, like.classes_)

@@ -19,7 +19,7 @@ import tanlearn
 from tanlearn import NaiveBayesClassifier, cli
 from tanlearn.cli import predicting
 
-COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare"]
+COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare", "counts", "merge"]
 
 
 @pytest.fixture

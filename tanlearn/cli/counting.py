@@ -1,0 +1,286 @@
+"""``tanlearn counts`` and ``tanlearn merge``: what there is to learn from tables, without their rows."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from joblib import parallel_config
+
+from tanlearn import CountState, TableCounts
+from tanlearn.cli.chunks import ChunkSource, note_texts
+from tanlearn.cli.messages import note, plain_errors
+from tanlearn.cli.models import KnownColumns, ModelFile
+from tanlearn.cli.outputs import check_output, classes_told, size_told
+from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.tables import (
+    Decimal,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    FormatOption,
+    JobsOption,
+    MissingOption,
+    Reading,
+    feature_columns,
+    is_table,
+    listed,
+    named_columns,
+)
+from tanlearn.data.batches import open_batches
+from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.table_files import TableFile
+from tanlearn.estimators.row_sources import BatchSource
+from tanlearn.files.archive import COUNTS, MODEL, SUMMARY, Kind, kind_of_file
+from tanlearn.files.summaries import load_summary, save_summary
+from tanlearn.network.family_counts import FamilyCounts
+
+__all__ = ["counts", "merge"]
+
+#: Rows that are in memory at a time. Results do not depend on it.
+_CHUNK_ROWS = 200_000
+
+
+def counts(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write, as shop.counts or shop.summary.")],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            help="Count in the categories, cuts and classes of this file: a summary, counts, or a model.",
+            show_default=False,
+        ),
+    ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Write values only, from which categories and cuts follow; count nothing.")
+    ] = False,
+    single: Annotated[
+        bool,
+        typer.Option("--single", help="Count single values, and no pairs: enough for naive Bayes, small if wide."),
+    ] = False,
+    drop: DropOption = [],  # noqa: B006 - Typer makes a new list
+    text: Annotated[
+        list[str],
+        typer.Option("--text", help="Columns that are text, though numbers stand here; comma-separated or repeated."),
+    ] = [],  # noqa: B006
+    chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = _CHUNK_ROWS,
+    jobs: JobsOption = -1,
+    format: FormatOption = None,
+    encoding: EncodingOption = "utf-8-sig",
+    missing: MissingOption = [],  # noqa: B006
+    decimal: DecimalOption = Decimal.POINT,
+) -> None:
+    """Count how often values, and pairs of them, occur in each class. tanlearn fit learns from that, as from the table.
+
+    Counts of several tables add up, if all are in the same categories and cuts: those of one table (--like), or those
+    of all, which summaries tell:
+
+    \b
+    tanlearn counts a.csv -t late --summary -o a.summary           # and b.csv
+    tanlearn merge a.summary b.summary -o all.summary
+    tanlearn counts a.csv -t late --like all.summary -o a.counts   # and b.csv
+    tanlearn merge a.counts b.counts -o all.counts
+    tanlearn fit all.counts -o late.tan
+    """
+    with plain_errors(), parallel_config("threading", n_jobs=jobs):
+        check_output(output, table, like)
+        _check_options(table, like, summary, single, drop, text)
+        reading = Reading(format, encoding, missing, decimal)
+        with reading.open(table) as file:
+            started = time.perf_counter()
+            if summary:
+                n_samples, n_columns, classes, told = _summarize(file, target, drop, text, chunk_rows, output)
+            else:
+                n_samples, table_counts = _count(file, target, drop, text, chunk_rows, like, not single)
+                table_counts.save(output)
+                n_columns, classes = len(table_counts.encoder.n_states_), table_counts.classes
+                told = _what(table_counts)
+            seconds = time.perf_counter() - started
+        _print_sum(Path(file.name).stem, n_samples, n_columns, classes, f"; {seconds:.1f} s")
+        typer.echo(f"{told} in {output} ({size_told(output)})")
+
+
+def merge(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files that tanlearn counts has written.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the sum.")],
+) -> None:
+    """Add up counts of several tables, or their summaries.
+
+    Counts add up if they are in the same categories, cuts and classes.
+    """
+    with plain_errors():
+        check_output(output, *files)
+        kinds = {path: _kind_of(path, COUNTS, SUMMARY) for path in files}
+        first = files[0]
+        other = next((path for path in files if kinds[path] != kinds[first]), None)
+        if other is not None:
+            raise ValueError(
+                f"{first} is a {kinds[first].name} and {other} a {kinds[other].name}, which do not add up. Merge "
+                f"summaries, and merge counts."
+            )
+        if kinds[first] is COUNTS:
+            _merge_counts(files, output)
+        else:
+            _merge_summaries(files, output)
+
+
+def _check_options(table: str, like: str | None, summary: bool, single: bool, drop: list[str], text: list[str]) -> None:
+    """Refuse options that contradict each other, and what is no table."""
+    if not is_table(table):
+        raise ValueError(f"{table} is no table in a file, and only such are counted.")
+    kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
+    if kind is not None:
+        raise ValueError(f"{table} is no table, but a {kind.name} of tanlearn.")
+    settled = [name for name, given in (("--drop", drop), ("--text", text), ("--summary", summary)) if given]
+    if like is not None and settled:
+        raise ValueError(f"{like} settles columns and their categories, so {settled[0]} has no say. Leave it out.")
+    if summary and single:
+        raise ValueError("--summary counts nothing, so --single has no say. Leave it out.")
+
+
+def _kind_of(path: str, *kinds: Kind) -> Kind:
+    """Return what a file is."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    kind = kind_of_file(path, *kinds)
+    if kind is None:
+        known = " nor ".join(f"a {one.name}" for one in kinds)
+        raise ValueError(f"{path} is neither {known}. Make one with tanlearn counts.")
+    return kind
+
+
+def _summarize(
+    file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, output: str
+) -> tuple[int, int, Any, str]:
+    """Write the summary of a table, and return numbers of rows and columns, the classes, and what it is called."""
+    names = feature_columns(file, target, drop)
+    with progress_bar(f"summarizing {file.name}") as draw:
+        source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file), is_part=True)
+        found = source.read(lambda rows: BatchSource(open_batches(rows)).summarize(exact=False))
+    save_summary(found, names, output)
+    return source.n_samples, len(names), found.classes_, "values"
+
+
+def _count(
+    file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, like: str | None, pairs: bool
+) -> tuple[int, TableCounts]:
+    """Count a table."""
+    names = feature_columns(file, target, drop)
+    title = f"counting {file.name}"
+    if like is None:
+        with progress_bar(title) as draw:
+            source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file))
+            found = source.read(lambda rows: TableCounts.of_source(rows, pairs=pairs))
+        note_texts(names, found.encoder)
+        return source.n_samples, found
+    template = _like(like, pairs)
+    known = KnownColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
+    columns = known.columns_of(file, [str(target)])
+    texts = [*known.texts, *([str(target)] if isinstance(template.classes[0], str) else [])]
+    unknown = _Unknown(known, template.encoder)
+
+    def prepare(frame: Any, first_row: int) -> Any:
+        return known.prepare(frame, file.name, first_row)
+
+    with progress_bar(title) as draw:
+        source = ChunkSource(file, str(target), columns, n_rows, draw, texts=texts, prepare=prepare, is_part=True)
+        found = source.read(lambda rows: TableCounts.of_source(map(unknown.watch, rows), like=template))
+    unknown.tell()
+    return source.n_samples, found
+
+
+def _like(path: str, pairs: bool) -> TableCounts:
+    """Return counts of no rows in the categories and cuts of a file."""
+    kind = _kind_of(path, SUMMARY, COUNTS, MODEL)
+    if kind is SUMMARY:
+        summary, names = load_summary(path)
+        return TableCounts.of_summary(summary, names, pairs=pairs)
+    if kind is COUNTS:
+        table = TableCounts.load(path)
+    else:
+        model = ModelFile(path).classifier
+        table = TableCounts.of_encoder(model.encoder_, model.classes_, pairs=pairs)
+    if table.names is None:
+        raise ValueError(f"{path} knows no names of columns, by which those of a table are found.")
+    return table.empty() if pairs else TableCounts.of_encoder(table.encoder, table.classes, pairs=False)
+
+
+class _Unknown:
+    """Values that are in no category."""
+
+    def __init__(self, known: KnownColumns, encoder: TableEncoder) -> None:
+        pairs = zip(known.names, encoder.categories_, strict=True)
+        self._categories = {name: categories for name, categories in pairs if categories is not None}
+        self._numbers: dict[str, int] = {}
+        self._examples: dict[str, set[Any]] = {}
+
+    def watch(self, rows: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Take note of those of a chunk, and return it."""
+        frame, _ = rows
+        for name, categories in self._categories.items():
+            values = frame[name].dropna()
+            unknown = values[~values.isin(categories.tolist())]
+            if len(unknown):
+                self._numbers[name] = self._numbers.get(name, 0) + len(unknown)
+                self._examples.setdefault(name, set()).update(unknown.unique()[:10].tolist())
+        return rows
+
+    def tell(self) -> None:
+        """Say how many there are, and which."""
+        for name, number in self._numbers.items():
+            examples = listed([repr(one) for one in sorted(self._examples[name], key=repr)], 5)
+            note(f"{number:,} values of {name!r} are of unknown categories and count as missing: {examples}.")
+
+
+def _merge_counts(files: list[str], output: str) -> None:
+    """Write the sum of counts."""
+    total = TableCounts.load(files[0])
+    for number, path in enumerate(files[1:], 1):
+        other = TableCounts.load(path)
+        try:
+            total.merge(other)
+        except (TypeError, ValueError) as error:
+            before = listed(files[:number], 3)
+            raise type(error)(f"{path} (there) does not add to {before} (here): {error}") from error
+    total.save(output)
+    n_rows, n_columns = total.counts.class_counts.sum(), len(total.encoder.n_states_)
+    _print_sum(f"{len(files):,} files", n_rows, n_columns, total.classes)
+    typer.echo(f"{_what(total)} in {output} ({size_told(output)})")
+
+
+def _merge_summaries(files: list[str], output: str) -> None:
+    """Write the sum of summaries."""
+    total, names = load_summary(files[0])
+    for number, path in enumerate(files[1:], 1):
+        other, own = load_summary(path)
+        if own != names:
+            raise ValueError(
+                f"{path} is of the columns {listed(own)}, but {files[0]} of {listed(names)}. Summarize the same "
+                f"columns in the same order; --drop leaves columns out."
+            )
+        try:
+            total.merge(other)
+        except (TypeError, ValueError) as error:
+            remedy = "With tanlearn counts --summary --text, a column is one of texts."
+            raise type(error)(f"{path} does not add to {listed(files[:number], 3)}: {error} {remedy}") from error
+    save_summary(total, names, output)
+    _print_sum(f"{len(files):,} files", total.n_samples, len(names), total.classes_)
+    typer.echo(f"values in {output} ({size_told(output)})")
+
+
+def _print_sum(name: str, n_rows: float, n_columns: int, classes: Any, rest: str = "") -> None:
+    """Print what was counted."""
+    typer.echo(f"{name}: {n_rows:,} rows, {n_columns:,} columns, {classes_told(classes)}{rest}")
+
+
+def _what(table: TableCounts) -> str:
+    """Return what is counted."""
+    found = table.counts
+    if isinstance(found, CountState):
+        return f"{found.cells.size + found.pairs.size:,} counts of values and pairs"
+    if isinstance(found, FamilyCounts):
+        return f"{found.cells.size:,} counts of values"
+    return f"counts in {type(found).__name__}"
