@@ -84,7 +84,7 @@ def counts(
     tanlearn counts a.csv -t late --like all.summary -o a.counts   # and b.csv
     tanlearn merge a.counts b.counts -o all.counts
     tanlearn fit all.counts -o late.tan
-    """
+    """  # noqa: D301 - Click keeps lines as they are behind a backspace
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
