@@ -1,4 +1,16 @@
-"""Counts of every kind as arrays for a file, and back, checked."""
+"""Counts of every kind as arrays for a file, and back, checked.
+
+A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of the format ``"tanlearn counts file"``,
+version 1. Under ``counts file`` it has ``classes``, ``feature_names`` and ``encoder`` as those of models, ``kind``, and
+``counts``, an object of values that depend on the kind. Counts are int64, or float64 where weights were real.
+
+- ``CountState``: ``cells``, those of the classes, then those of every feature, indexed [value][class]; ``pairs``, those
+  of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on, indexed [value of the first][value of the second][class].
+- ``FamilyCounts``: ``structure``, and ``cells`` in the order of a model's tables.
+- ``ForestCounts``: ``forest``, a dict of what a model of it has; ``class_counts``; ``n_cells``, how many counts the
+  members have, and these one behind the other as ``keys`` and ``counts``. A key is (context * most values of a feature
+  of the member + value) * number of classes + class, and they ascend.
+"""
 
 from __future__ import annotations
 

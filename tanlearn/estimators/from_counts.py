@@ -72,8 +72,8 @@ class FromCountsMixin:
         >>> here = TableCounts.of_source([([["a"], ["b"], ["b"]], ["no", "yes", "yes"])])
         >>> there = here.empty().update([["a"], ["a"]], ["no", "yes"])
         >>> model = NaiveBayesClassifier().from_counts(here.merge(there))
-        >>> model.predict_proba([["a"]]).round(3).tolist()
-        [[0.581, 0.419]]
+        >>> model.predict([["a"], ["b"]]).tolist()
+        ['no', 'yes']
         """
         self._validate_params()  # type: ignore[attr-defined]
         check_device(self.device)

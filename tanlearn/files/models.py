@@ -7,9 +7,9 @@ predicts: ``structure_``, ``tables_`` and ``calibration_``, ``structure_probabil
 Predictions are the same to the last bit.
 
 What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
-``history_``, ``n_iter_``) and counts of a stream (``counts_``), so that a loaded classifier cannot go on with
-``partial_fit``; the path of a checkpoint; random generators, callbacks, and objects of classes that are not tanlearn's
-own, which :func:`save` refuses.
+``history_``, ``n_iter_``) and counts of a stream (``counts_``, which :class:`~tanlearn.TableCounts` keeps), so that
+a loaded classifier cannot go on with ``partial_fit``; the path of a checkpoint; random generators, callbacks, and
+objects of classes that are not tanlearn's own, which :func:`save` refuses.
 
 Notes
 -----
