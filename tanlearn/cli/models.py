@@ -42,7 +42,7 @@ class KnownColumns:
             for name, known in zip(self.names, categories, strict=True)
             if known is not None and all(isinstance(one, bool) for one in known.tolist())
         ]
-        self.continuous = [name for name, known in zip(self.names, categories, strict=True) if known is None]
+        self.numbers = [name for name in self.names if name not in self.texts and name not in self.truths]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = ()) -> list[str]:
         """Return the columns of a table that are wanted, in its order; the others are mentioned.
@@ -97,7 +97,7 @@ class KnownColumns:
         """
         import pandas as pd
 
-        frame, _ = dates_as_days(frame, self.continuous)
+        frame, _ = dates_as_days(frame, self.numbers)
         for column in frame.columns:
             values = frame[column]
             if column not in self.texts and holds_texts(values):

@@ -47,7 +47,7 @@ class FromCountsMixin:
         encoder : TableEncoder, optional
             What has made the codes, fitted; a :class:`~tanlearn.TableCounts` has it.
         classes : array-like of shape (n_classes,), optional
-            The classes, sorted. Without encoder and classes, the model is one of codes, as :meth:`fit_encoded` makes
+            The classes, sorted. Without encoder and classes, the model is one of codes, as ``fit_encoded`` makes
             it, which predicts no raw values.
 
         Returns

@@ -347,8 +347,10 @@ class CountState:
             Number of values of every feature.
         n_classes : int
             Number of classes.
-        cells, pairs : ndarray
-            Those of another state.
+        cells : ndarray of shape (n_cells,)
+            What :attr:`cells` was.
+        pairs : ndarray of shape (n_pair_cells,)
+            What :attr:`pairs` was.
 
         Returns
         -------

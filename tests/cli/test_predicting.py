@@ -204,3 +204,14 @@ def test_a_missing_package_is_found_before_the_work(run, model, new, monkeypatch
     done = run("predict", model, new, "-o", "p.parquet")
     assert (done.exit_code, done.stdout) == (2, "")
     assert 'needs pyarrow. Install it with: pip install "tanlearn[frames]"' in done.stderr
+
+
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "30"]])
+def test_few_dates_are_categories_and_dates_still(run, tmp_path, chunks):
+    days = ["2026-01-01", "2026-01-02", "2026-01-03"] * 30
+    frame = pd.DataFrame({"day": days, "y": ["no", "yes", "no"] * 30})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan", *chunks).exit_code == 0
+    done = run("predict", tmp_path / "m.tan", tmp_path / "t.csv")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.split()[1:] == frame["y"].tolist()
