@@ -23,18 +23,20 @@ RANKS = (
     {"parameters"},
     {"estimators"},
     {"baselines", "search"},
-    {"__init__", "comparison"},
+    {"__init__", "comparison", "dask"},
     {"cli"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 
 #: Who may import the classic learners.
-ABOVE_BASELINES = {"comparison", "cli"}
+ABOVE_BASELINES = {"comparison", "dask", "cli"}
 
 # Importing these costs more than the whole package, so functions import them when they are called.
 HEAVY = {
     "cupy",
     "cvxpy",
+    "dask",
+    "distributed",
     "matplotlib",
     "networkx",
     "pandas",
