@@ -217,6 +217,11 @@ class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
     Beside maximum likelihood, ``ConjugateGradient()`` and ``LBFGS()`` learn its tables: partitions are then kept
     encoded on the workers, and every step adds up their losses and gradients.
 
+    Parameters
+    ----------
+    parameters, class_weight, class_prior, encoder, device, n_jobs, random_state : object
+        As for :class:`tanlearn.NaiveBayesClassifier`.
+
     Examples
     --------
     >>> import dask.dataframe as dd, pandas as pd
@@ -238,6 +243,11 @@ class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
     ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``, ``ConjugateGradient()`` or
     ``LBFGS()``.
 
+    Parameters
+    ----------
+    structure, parameters, class_weight, class_prior, encoder, device, n_jobs, random_state : object
+        As for :class:`tanlearn.BayesNetClassifier`.
+
     Examples
     --------
     >>> import dask.array as da
@@ -255,6 +265,11 @@ class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
 
 class AODEClassifier(_DaskMixin, baselines.AODEClassifier):
     """AODE of Dask's collections: :class:`tanlearn.baselines.AODEClassifier`, with the same parameters.
+
+    Parameters
+    ----------
+    alpha, min_count, class_weight, class_prior, encoder, device, n_jobs, random_state : object
+        As for :class:`tanlearn.baselines.AODEClassifier`.
 
     Examples
     --------
@@ -274,6 +289,13 @@ class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
 
     ``weights`` must be None: others are found by leaving rows out, which needs all of them at once. A sample of 65,536
     rows grows the members, all rows are counted in them.
+
+    Parameters
+    ----------
+    n_estimators, max_parents, max_features, n_cuts, smoothing, min_samples, weights, ridge, n_folds : object
+        As for :class:`tanlearn.BayesForestClassifier`.
+    class_weight, class_prior, encoder, device, n_jobs, random_state, warm_start, verbose : object
+        As for :class:`tanlearn.BayesForestClassifier`.
 
     Examples
     --------
