@@ -1,7 +1,7 @@
-"""Learning from Dask's collections: DataFrames, Arrays and Bags whose partitions lie on one machine or on many.
+"""Learning from partitions of tables where they are: what is counted is summed up from worker to worker.
 
-In come collections, out come fitted classifiers of this process: what is counted, or added up of gradients, is so where
-the partitions are, and summed up from worker to worker. Without a cluster, Dask's own threads do the work.
+In: Dask's DataFrames, Arrays and Bags, on one machine or on many. Out: fitted classifiers of this process, and
+predictions that are computed block by block when they are asked for.
 """
 
 from tanlearn.dask.estimators import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier
