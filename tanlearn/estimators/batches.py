@@ -24,7 +24,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 __all__ = ["BatchFitMixin", "refuse_what_needs_all_rows"]
 
 
-def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool) -> bool:
+def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool, of_losses: bool = False) -> bool:
     """Return whether all that an estimator learns follows from counts, or say what does not.
 
     Parameters
@@ -33,6 +33,8 @@ def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool) -> bool:
         What learns.
     of_contexts : bool
         Whether there may be counts of families whose structure is known only once pairs are counted.
+    of_losses : bool, default=False
+        Whether losses and gradients of all rows can be summed up, as often as a search asks for them.
 
     Returns
     -------
@@ -51,7 +53,8 @@ def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool) -> bool:
             f"weights={weights!r} are found by leaving rows out, which needs all of them at once. Use weights=None."
         )
     can = parameters is None or isinstance(parameters, MaximumLikelihood)
-    if not (can or (of_contexts and hasattr(parameters, "from_contexts"))):
+    can = can or (of_contexts and hasattr(parameters, "from_contexts"))
+    if not (can or (of_losses and hasattr(parameters, "from_objective"))):
         raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
     if not (structure is None or isinstance(structure, Structure) or hasattr(structure, "from_counts")):
         raise AttributeError(

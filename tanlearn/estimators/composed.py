@@ -73,15 +73,21 @@ class _FamiliesMixin(PartialFitMixin):
             contexts = ContextCounts(structure.parents, rows.n_states, rows.n_classes)
             contexts = rows.add_to(contexts, n_jobs=self.n_jobs)
             self.tables_ = self.parameters_.from_contexts(contexts, lambda: rows.sample)
-        elif pairs is not None and (structure.parents[:, 1:] < 0).all():
-            self.counts_ = pairs
-            self.tables_ = self.parameters_.from_counts(*forest_counts(pairs, structure))
+            return
+        if pairs is not None and (structure.parents[:, 1:] < 0).all():
+            counts: Any = pairs
+            layout, cells = forest_counts(pairs, structure)
         else:
             layout = TableLayout.of_parents(structure.parents, rows.n_states, rows.n_classes)
             counts = rows.add_to(FamilyCounts(layout), n_jobs=self.n_jobs)
-            self.tables_ = self.parameters_.from_counts(layout, counts.cells)
-            if pairs is None:  # a structure of chunks that come later would be another
-                self.counts_ = counts
+            cells = counts.cells
+        if hasattr(self.parameters_, "from_objective"):
+            self.tables_ = self.parameters_.from_objective(structure, layout, cells, rows)
+            self.calibration_ = self.parameters_.calibration_
+            return
+        self.tables_ = self.parameters_.from_counts(layout, cells)
+        if counts is pairs or pairs is None:  # otherwise the structure of chunks that come later would be another
+            self.counts_ = counts
 
     def _as_own(self, counts: Any) -> Any:
         """Return pairs for a learner of structures, contexts for smoothing over them, else the families' own tables."""

@@ -5,6 +5,7 @@ Where they are, only a source knows: here those that this process reads batch by
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +143,7 @@ class RowEncoder:
         return EncodedData(*rows, self.device, is_ordered=self.is_ordered)
 
 
-class EncodedSource:
+class EncodedSource(ABC):
     """Encoded rows that are read as often as they are asked for; subclasses know where they are.
 
     Parameters
@@ -165,6 +166,7 @@ class EncodedSource:
         self.n_classes = len(encoder.classes)
         self._encoder = encoder
 
+    @abstractmethod
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
         """Count all rows.
 
@@ -180,12 +182,11 @@ class EncodedSource:
         object
             Counts of all rows; those that were handed in may have become them.
         """
-        raise NotImplementedError(type(self).__name__)
 
     @property
+    @abstractmethod
     def sample(self) -> EncodedData:
         """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
-        raise NotImplementedError(type(self).__name__)
 
     @property
     def nothing(self) -> EncodedData:

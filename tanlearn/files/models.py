@@ -149,6 +149,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/outing.tan").predict([["rain"]]).tolist()
     ['home']
     """
+    model = model.to_local() if hasattr(model, "to_local") else model
     if not is_registered(model) or not hasattr(model, "_get_state"):
         raise TypeError(
             f"model must be a fitted classifier of tanlearn, got {type(model).__name__}. Of a search save "

@@ -102,14 +102,51 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
+        n_iter = self._ask_held_out_rows(structure, lambda: data)
+        return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
+
+    def from_objective(self, structure: Structure, layout: TableLayout, counts: FloatArray, rows: Any) -> Tables:
+        """Return the tables of a structure, of rows that are not at hand.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        layout : TableLayout
+            Its tables.
+        counts : ndarray of shape (n_cells,)
+            Weighted counts of every cell, for the start.
+        rows : object
+            With ``n_samples``, the number of rows of non-zero weight; ``sample``, some of them, which are asked what
+            held-out rows are otherwise; and ``objective(layout, loss)``, the mean loss of all of them.
+
+        Returns
+        -------
+        Tables
+            The same as of :meth:`fit` but for rounding, where nothing is left to held-out rows.
+
+        Raises
+        ------
+        ValueError
+            As by :meth:`fit`.
+        """
+        self._validate_params()
+        n_iter = self._ask_held_out_rows(structure, lambda: rows.sample)
+        weight = float(counts[: layout.n_classes].sum())
+        total = max(weight, float(rows.n_samples))  # as in_whole_rows does
+        start = MaximumLikelihood(alpha=self.alpha).from_counts(layout, counts * (total / weight))
+        return self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter)
+
+    def _ask_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
+        """Have held-out rows choose the number of iterations and the calibration, as far as they are to."""
         self.calibration_, n_iter = Calibration(), self.max_iter
-        parts = held_out_parts(data) if n_iter is None or self.calibrate else []
+        parts = held_out_parts(rows()) if n_iter is None or self.calibrate else []
         if parts:
             iterations = looks(MOST_ITERATIONS) if n_iter is None else [n_iter]
             choice = choose([self], structure, parts, iterations=iterations)
             n_iter = choice.n_iter
             self.calibration_ = choice.calibration if self.calibrate else Calibration()
-        return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
+        return n_iter
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables that the search starts at.
@@ -162,6 +199,18 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
+        total = float(data.in_whole_rows().weights.sum())
+        return self._search(tables, lambda loss: Objective(tables.layout, data, loss), total, callback, n_iter)
+
+    def _search(
+        self,
+        tables: Tables,
+        objective_of: Callable[[Loss], Any],
+        total: float,
+        callback: Callable[[Tables], Any] | None,
+        n_iter: int | None,
+    ) -> Tables:
+        """Search from tables on, of rows that weigh so much in total."""
         if n_iter is None:
             n_iter = MOST_ITERATIONS if self.max_iter is None else self.max_iter
         self.n_iter_, self.converged_, self.history_ = 0, False, []
@@ -169,8 +218,7 @@ class BatchLearner(BaseEstimator):
             return tables
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
         layout = tables.layout
-        objective = Objective(layout, data, loss)
-        total = float(data.in_whole_rows().weights.sum())
+        objective = objective_of(loss)
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
             # The sum, because SciPy's first step is at most one gradient long. The mean's gradient is n times shorter,

@@ -34,6 +34,7 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
     TANSearchCV,
+    dask,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, SelectiveKDependenceClassifier
 
@@ -55,9 +56,17 @@ FOLDS = {
     ),
 }
 EXPECTED = {
+    dask.BayesForestClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
     **dict.fromkeys((TANClassifier, TANSearchCV), GRADIENT),
 }
+
+DASK = [
+    dask.NaiveBayesClassifier(),
+    dask.BayesNetClassifier(structure=ChowLiu()),
+    dask.AODEClassifier(),
+    dask.BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
+]
 
 ESTIMATORS = [
     NaiveBayesClassifier(),
@@ -80,7 +89,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:discretisation left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks([*ESTIMATORS, *DASK], expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

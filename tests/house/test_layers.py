@@ -23,18 +23,20 @@ RANKS = (
     {"parameters"},
     {"estimators"},
     {"baselines", "search"},
-    {"__init__", "comparison"},
+    {"__init__", "comparison", "dask"},
     {"cli"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 
 #: Who may import the classic learners.
-ABOVE_BASELINES = {"comparison", "cli"}
+ABOVE_BASELINES = {"comparison", "dask", "cli"}
 
 # Importing these costs more than the whole package, so functions import them when they are called.
 HEAVY = {
     "cupy",
     "cvxpy",
+    "dask",
+    "distributed",
     "matplotlib",
     "networkx",
     "pandas",
@@ -258,7 +260,7 @@ def test_rank_checker_reports_forbidden_imports(module, source):
 @pytest.mark.parametrize("source", ["from tanlearn.baselines import ChowLiu", "from .baselines import ChowLiu"])
 def test_rank_checker_keeps_baselines_out_of_the_package_itself(source):
     (problem,) = rank_violations(source, "tanlearn.__init__")
-    assert problem.endswith("only ['cli', 'comparison'] may")
+    assert problem.endswith("only ['cli', 'comparison', 'dask'] may")
     assert rank_violations(source, "tanlearn.comparison") == []
 
 

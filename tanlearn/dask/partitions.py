@@ -1,0 +1,283 @@
+"""The partitions of Dask's collections, as rows that learners of counts read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from tanlearn.dask.encoded import EncodedPartitions
+from tanlearn.dask.tree import compute, delayed, merged
+from tanlearn.data.batches import Batches, open_batches
+from tanlearn.data.columns import shorten
+from tanlearn.data.same_columns import SameColumns
+from tanlearn.data.summaries import TableSummary
+from tanlearn.data.validation import check_total
+from tanlearn.estimators.row_sources import RowEncoder
+
+__all__ = ["Partitions", "kind_of"]
+
+
+def kind_of(values: Any) -> str | None:
+    """Return what kind of collection something is.
+
+    Parameters
+    ----------
+    values : object
+        Anything.
+
+    Returns
+    -------
+    {"array", "frame", "bag"} or None
+        None if it is none of Dask's.
+    """
+    if not hasattr(values, "__dask_graph__"):
+        return None
+    kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
+    return next((kind for kind, method in kinds.items() if hasattr(values, method)), None)
+
+
+class Partitions:
+    """Rows, classes and weights, partition by partition.
+
+    Parameters
+    ----------
+    X : dask DataFrame, Array or Bag
+        The rows; of a Bag, items are rows (lists of one length) if there is a ``y``, and otherwise tuples (X, y) or
+        (X, y, sample_weight), each of which is a batch.
+    y : dask Series, Array or Bag, or str, optional
+        Classes in the same partitions, or the name of the column of X that holds them.
+    sample_weight : dask Series, Array or Bag, or str, optional
+        Weights, in the same way.
+    columns : list of str, optional
+        Columns of a DataFrame to learn from, by default all others.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the columns, once they are summarised.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+    TypeError
+        If X is no such collection, or y or the weights are none.
+    ValueError
+        If a column is not there, or X, y and the weights have other numbers of partitions or of rows in them.
+    """
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
+        self.names: tuple[str, ...] | None = None
+        self._n_samples: tuple[int, ...] = ()
+        named = [name for name in (y, sample_weight) if isinstance(name, str)]
+        if named or columns is not None:
+            X = _select(X, named, columns)
+        rows = _partitions("X", X)
+        others = [_beside(name, given, X, len(rows)) for name, given in (("y", y), ("sample_weight", sample_weight))]
+        self._tuples = [
+            delayed(_beside_each_other)(k, *given) for k, given in enumerate(zip(rows, *others, strict=True))
+        ]
+        self._batches = [delayed(open_batches)(tuples, part=number) for number, tuples in enumerate(self._tuples)]
+
+    def summarize(self, exact: bool) -> TableSummary:
+        """Return what there is of values and classes: summaries of partitions, merged.
+
+        Parameters
+        ----------
+        exact : bool
+            As for :class:`TableSummary`.
+
+        Returns
+        -------
+        TableSummary
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a partition breaks a rule, or has other columns than one before it; the message names it.
+        """
+        found = compute(merged([delayed(_summarize)(batches, exact) for batches in self._batches]))
+        if found.n_rows == 0:
+            raise ValueError("no partition has any rows, but learning needs some.")
+        if found.summary.n_samples == 0:
+            check_total(0, found.n_rows)
+        self.names, self._n_samples = found.names, found.n_samples
+        summary: TableSummary = found.summary
+        return summary
+
+    def encoded(self, encoder: RowEncoder) -> EncodedPartitions:
+        """Return the encoded rows.
+
+        Parameters
+        ----------
+        encoder : RowEncoder
+            What encodes a batch.
+
+        Returns
+        -------
+        EncodedPartitions
+        """
+        filled = [(batches, n) for batches, n in zip(self._batches, self._n_samples, strict=True) if n]
+        return EncodedPartitions([batches for batches, _ in filled], [n for _, n in filled], encoder)
+
+    def score(self, model: Any) -> float:
+        """Return the share of the weight whose class a model predicts.
+
+        Parameters
+        ----------
+        model : Classifier
+            Fitted.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If there are no rows, or a partition breaks a rule.
+        """
+        sent = delayed(model, traverse=False)
+        found = compute(merged([delayed(_score)(tuples, sent) for tuples in self._tuples]))
+        if not found.weight > 0:
+            raise ValueError("the rows to score by have no weight, or there are none. Pass some that have.")
+        return float(found.correct / found.weight)
+
+
+@dataclass
+class _Found:
+    """What is known of some partitions that lie side by side."""
+
+    summary: TableSummary
+    same: SameColumns
+    names: tuple[str, ...] | None
+    n_samples: tuple[int, ...]
+    n_rows: int
+
+    def merge(self, other: _Found) -> Self:
+        """Add what is known of the partitions behind them."""
+        self.same.merge(other.same)
+        self.summary.merge(other.summary)
+        self.names = other.names if self.names is None else self.names
+        self.n_samples += other.n_samples
+        self.n_rows += other.n_rows
+        return self
+
+
+def _beside_each_other(number: int, X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Return rows, classes and weights of a partition as tuples, after checking that they are of the same rows."""
+    if isinstance(y, str) or isinstance(sample_weight, str):
+        chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
+        X, y, sample_weight = X.drop(columns=list(chosen)), chosen.get(y, y), chosen.get(sample_weight, sample_weight)
+    X, y, sample_weight = map(_in_hand, (X, y, sample_weight))
+    if y is None:
+        return list(X)
+    given = (X, y) if sample_weight is None else (X, y, sample_weight)
+    for name, other in zip(("y", "sample_weight"), given[1:], strict=False):
+        if len(other) != len(X):
+            raise ValueError(
+                f"in partition {number}: {name} has {len(other):,} row(s) where X has {len(X):,}. Both need the same "
+                f"partitions: make them of one DataFrame, or repartition (rechunk) one like the other."
+            )
+        if hasattr(other, "iloc") and hasattr(X, "iloc") and not X.index.equals(other.index):
+            raise ValueError(
+                f"in partition {number}: X and {name} have other indexes, so their rows are not the same. Make both of "
+                f"one DataFrame, or reset_index of both."
+            )
+    return [given]
+
+
+@dataclass
+class _Correct:
+    """How much of some rows is predicted."""
+
+    correct: float
+    weight: float
+
+    def merge(self, other: _Correct) -> Self:
+        """Add those of other rows."""
+        self.correct += other.correct
+        self.weight += other.weight
+        return self
+
+
+def _score(tuples: list[tuple[Any, ...]], model: Any) -> _Correct:
+    """Predict a partition, and compare."""
+    total = _Correct(0.0, 0.0)
+    for X, y, *weights in tuples:
+        if len(X):
+            weight = np.asarray(weights[0], np.float64) if weights else np.ones(len(X))
+            total.correct += float(weight[np.asarray(y) == model.predict(X)].sum())
+            total.weight += float(weight.sum())
+    return total
+
+
+def _in_hand(values: Any) -> Any:
+    """Return what can be asked for its length: partitions of Bags may be iterators."""
+    return values if values is None or hasattr(values, "__len__") else list(values)
+
+
+def _summarize(batches: Batches, exact: bool) -> _Found:
+    """Read a partition."""
+    summary, n_rows = TableSummary(exact=exact), 0
+    for batch in batches:
+        n_rows += batch.n_samples
+        with batch.located():
+            summary.update(batch.columns, batch.y, batch.sample_weight)
+    return _Found(summary, batches.same, batches.names, (summary.n_samples,), n_rows)
+
+
+def _select(X: Any, named: list[str], columns: Any) -> Any:
+    """Return some columns of a DataFrame: features, and those with classes and weights."""
+    if kind_of(X) != "frame":
+        raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
+    known = list(X.columns)
+    features = [name for name in known if name not in named] if columns is None else list(columns)
+    for name in [*named, *features]:
+        if name not in known:
+            raise ValueError(f"no column is called {name!r}. There are: {', '.join(map(repr, known))}.")
+        if [*named, *features].count(name) > 1:
+            raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
+    return X[[*features, *named]]
+
+
+def _partitions(name: str, collection: Any) -> list[Any]:
+    """Return a task for each partition."""
+    kind = kind_of(collection)
+    if kind is None:
+        raise TypeError(
+            f"{name} must be a DataFrame, Series, Array or Bag of Dask, as X is, got {_told(collection)}. Make it one, "
+            f"as with dask.array.from_array(values, chunks=X.chunks[0])."
+        )
+    if kind == "array" and collection.ndim == 2:
+        collection = collection.rechunk({1: -1})  # rows in one piece
+    return list(np.ravel(collection.to_delayed()))
+
+
+def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
+    """Return for each partition a task, or what stands for it, after checking that it belongs to X."""
+    if given is None or isinstance(given, str):
+        if name == "y" and given is None and kind_of(X) != "bag":
+            raise TypeError(f"y must be a collection like X, or the name of its column, got None beside {_told(X)}.")
+        return [given] * n_partitions
+    own, theirs = (one.chunks[0] if kind_of(one) == "array" else (np.nan,) for one in (X, given))
+    if own != theirs and not np.isnan([*own, *theirs]).any():
+        if sum(own) != sum(theirs):
+            raise ValueError(f"{name} has {sum(theirs):,} row(s) where X has {sum(own):,}. Both need the same rows.")
+        given = given.rechunk({0: own})
+    tasks = _partitions(name, given)
+    if len(tasks) != n_partitions:
+        raise ValueError(
+            f"{name} has {len(tasks)} partition(s) where X has {n_partitions}. Both need the same: make them of one "
+            f"DataFrame, or repartition (rechunk) one like the other."
+        )
+    return tasks
+
+
+def _told(value: Any) -> str:
+    """Return what messages say of a value."""
+    if kind_of(value) is not None:
+        return {"array": "an Array", "frame": f"a {type(value).__name__}", "bag": "a Bag"}[str(kind_of(value))]
+    return f"{shorten(value)} of type {type(value).__name__}"

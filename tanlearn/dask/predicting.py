@@ -1,0 +1,77 @@
+"""Predictions block by block, when they are asked for: one block in, one block out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn.dask.partitions import kind_of
+from tanlearn.dask.tree import delayed
+
+__all__ = ["apply_lazily"]
+
+
+def apply_lazily(model: Any, method: str, X: Any) -> Any:
+    """Return what a method says of every block, not computed yet.
+
+    Parameters
+    ----------
+    model : Classifier
+        Fitted; it is sent to each worker once.
+    method : {"predict", "predict_proba", "predict_log_proba"}
+        What to call.
+    X : dask DataFrame, Array or Bag
+        Rows; of a Bag, items are rows.
+
+    Returns
+    -------
+    dask DataFrame, Series, Array or Bag
+        Of a DataFrame a Series of classes, or a DataFrame whose columns are the classes, with the index of X; of an
+        Array one of shape (n_samples,), or (n_samples, n_classes); of a Bag classes, or lists of numbers.
+    """
+    sent, classes = delayed(model, traverse=False), model.classes_
+    if kind_of(X) == "frame":
+        return X.map_partitions(_of_frame, sent, method, meta=_as_pandas(_blank(classes, method), classes, None))
+    if kind_of(X) == "array":
+        import dask.array as da
+
+        values = X.rechunk({1: -1})
+        blank = _blank(classes, method)
+        if blank.ndim == 1:
+            return da.map_blocks(_of_array, values, sent, method, drop_axis=1, dtype=blank.dtype, meta=blank)
+        chunks = values.chunks[0], (len(classes),)
+        return da.map_blocks(_of_array, values, sent, method, chunks=chunks, dtype=blank.dtype, meta=blank)
+    return X.map_partitions(_of_bag, sent, method)
+
+
+def _blank(classes: AnyArray, method: str) -> AnyArray:
+    """Return what a method says of no rows."""
+    return np.empty(0, classes.dtype) if method == "predict" else np.empty((0, len(classes)))
+
+
+def _of_array(block: Any, model: Any, method: str) -> AnyArray:
+    """Predict a block of rows."""
+    found: AnyArray = getattr(model, method)(block) if len(block) else _blank(model.classes_, method)
+    return found
+
+
+def _of_frame(frame: Any, model: Any, method: str) -> Any:
+    """Predict a partition of a DataFrame."""
+    return _as_pandas(_of_array(frame, model, method), model.classes_, frame.index)
+
+
+def _of_bag(rows: Any, model: Any, method: str) -> list[Any]:
+    """Predict a partition of a Bag."""
+    found: list[Any] = _of_array(list(rows), model, method).tolist()
+    return found
+
+
+def _as_pandas(values: AnyArray, classes: AnyArray, index: Any) -> Any:
+    """Return predictions as pandas has them, of the same type for any rows."""
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=index, dtype=pd.Series(classes).dtype)
+    return pd.DataFrame(values, index=index, columns=classes)

@@ -1,0 +1,320 @@
+"""Classifiers that learn from Dask's collections are those of all rows in one process."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from support.dask_tables import FEATURES, MODELS, assert_same_model, table
+
+import tanlearn
+from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, baselines
+from tanlearn.baselines import ChowLiu
+from tanlearn.dask import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+db = pytest.importorskip("dask.bag")
+dd = pytest.importorskip("dask.dataframe")
+
+LABELLED = [*FEATURES, "sold"]
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    """Run tasks one by one, where debuggers and coverage see them."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def partitioned(frame, sizes):
+    """Return a DataFrame of Dask's with so many rows in its partitions; zero is a number, too."""
+    edges = np.cumsum([0, *sizes])
+    assert edges[-1] == len(frame)
+    parts = [dask.delayed(frame.iloc[a:b]) for a, b in itertools.pairwise(edges)]
+    return dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+
+
+SIZES = {
+    "one": [300],
+    "two": [120, 180],
+    "seven, some empty": [0, 40, 0, 100, 1, 159, 0],
+    "sixty-four": [4] * 44 + [6, 7] * 9 + [7],
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_partitions_make_the_model_of_all_rows(name):
+    frame = table()
+    found = clone(MODELS[name]).fit(partitioned(frame, SIZES["seven, some empty"]), "sold", "times")
+    assert_same_model(found, frame)
+
+
+@pytest.mark.parametrize("name", ["KDB-3 HS", "forest"])
+@pytest.mark.parametrize("sizes", ["one", "two", "sixty-four"])
+def test_any_number_of_partitions_does(name, sizes):
+    frame = table(sum(SIZES[sizes]))
+    found = clone(MODELS[name]).fit(partitioned(frame[LABELLED], SIZES[sizes]), "sold")
+    assert_same_model(found, frame, None)
+
+
+def test_x_and_y_may_be_collections_of_their_own_and_columns_chosen():
+    frame = table()
+    rows = partitioned(frame, SIZES["two"])
+    assert_same_model(NaiveBayesClassifier().fit(rows[FEATURES], rows["sold"], rows["times"]), frame)
+    found = NaiveBayesClassifier().fit_batches(rows, "sold", columns=["area", "town"], exact=True)
+    whole = tanlearn.NaiveBayesClassifier().fit(frame[["area", "town"]], frame["sold"])
+    np.testing.assert_array_equal(found.tables_.cells, whole.tables_.cells)
+
+
+def test_arrays_and_their_chunks():
+    X, y = load_iris(return_X_y=True)
+    whole = tanlearn.NaiveBayesClassifier().fit(X, y)
+    pairs = [
+        (da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40)),
+        (da.from_array(X, chunks=(40, 4)), da.from_array(y, chunks=70)),
+    ]
+    unknown = [one[one[:, 0] > 0] if one.ndim == 2 else one[one >= 0] for one in pairs[0]]
+    for rows, labels in [*pairs, unknown]:
+        found = NaiveBayesClassifier().fit(rows, labels)
+        np.testing.assert_array_equal(found.tables_.cells, whole.tables_.cells)
+        assert not hasattr(found, "feature_names_in_")
+
+
+def test_bags_of_rows_and_of_batches():
+    frame = table()[LABELLED]
+    values = frame[FEATURES].to_numpy(object)
+    whole = tanlearn.NaiveBayesClassifier().fit(values, frame["sold"])
+    rows = db.from_sequence(values.tolist(), npartitions=4)
+    labels = db.from_sequence(frame["sold"].tolist(), npartitions=4)
+    found = NaiveBayesClassifier().fit(rows.map(list), labels)  # a map is an iterator
+    np.testing.assert_array_equal(found.tables_.cells, whole.tables_.cells)
+    assert found.predict(rows).compute() == whole.predict(frame[FEATURES].to_numpy(object)).tolist()
+    np.testing.assert_array_equal(
+        found.predict_proba(rows).compute(), whole.predict_proba(frame[FEATURES].to_numpy(object))
+    )
+    batches = db.from_sequence([0, 100, 200], npartitions=2).map(
+        lambda first: (frame[FEATURES].iloc[first : first + 100], frame["sold"].iloc[first : first + 100])
+    )
+    found = NaiveBayesClassifier().fit(batches)
+    assert_same_model(found, frame, None)
+    assert found.score(batches, None) == found.score(frame[FEATURES], frame["sold"])
+
+
+def test_of_tables_in_memory_they_are_what_they_are_called():
+    X, y = load_iris(return_X_y=True)
+    for model, whole in [
+        (NaiveBayesClassifier(), tanlearn.NaiveBayesClassifier()),
+        (BayesNetClassifier(structure=ChowLiu()), tanlearn.BayesNetClassifier(structure=ChowLiu())),
+        (AODEClassifier(), baselines.AODEClassifier()),
+        (
+            BayesForestClassifier(n_estimators=2, random_state=0),
+            tanlearn.BayesForestClassifier(n_estimators=2, random_state=0),
+        ),
+    ]:
+        assert repr(model) == repr(whole)
+        np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), whole.fit(X, y).predict_proba(X))
+        assert type(model.to_local()) is type(whole)
+    found = NaiveBayesClassifier().fit_batches([(X, y)])
+    np.testing.assert_array_equal(
+        found.predict_log_proba(X), tanlearn.NaiveBayesClassifier().fit(X, y).predict_log_proba(X)
+    )
+
+
+def test_predictions_are_lazy_and_of_the_kind_that_is_announced():
+    frame = table()
+    rows = partitioned(frame[LABELLED], SIZES["seven, some empty"])
+    model = NaiveBayesClassifier().fit(rows, "sold")
+    local = model.to_local()
+    computed = []
+    watched = rows[FEATURES].map_partitions(
+        lambda part: computed.append(len(part)) or part, meta=frame[FEATURES].iloc[:0]
+    )
+    lazy = [getattr(model, method)(watched) for method in ("predict", "predict_proba", "predict_log_proba")]
+    assert computed == []
+    predicted, probabilities, logarithms = lazy
+    assert all(one.npartitions == rows.npartitions for one in lazy)
+    dd.utils.assert_eq(predicted, pd.Series(local.predict(frame[FEATURES])), check_divisions=False)
+    dd.utils.assert_eq(
+        probabilities, pd.DataFrame(local.predict_proba(frame[FEATURES]), columns=["no", "yes"]), check_divisions=False
+    )
+    assert logarithms.columns.tolist() == ["no", "yes"]
+    X, y = load_iris(return_X_y=True)
+    chunks = da.from_array(X, chunks=(40, 2))
+    model = NaiveBayesClassifier().fit(chunks, da.from_array(y, chunks=40))
+    da.utils.assert_eq(model.predict(chunks), model.to_local().predict(X))
+    da.utils.assert_eq(model.predict_proba(chunks), model.to_local().predict_proba(X))
+    assert model.predict_proba(chunks).chunks == ((40, 40, 40, 30), (3,))
+
+
+def test_score_is_that_of_all_rows():
+    frame = table()
+    rows = partitioned(frame, SIZES["seven, some empty"])
+    model = NaiveBayesClassifier().fit(rows[LABELLED], "sold")
+    local = model.to_local()
+    assert model.score(rows[[*FEATURES, "sold"]], "sold") == local.score(frame[FEATURES], frame["sold"])
+    assert np.isclose(
+        model.score(rows, "sold", "times"), local.score(frame[FEATURES], frame["sold"], frame["times"]), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="the rows to score by have no weight"):
+        model.score(rows.assign(times=0), "sold", "times")
+
+
+@pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
+@pytest.mark.parametrize("weights", [None, "times"])
+def test_searches_over_partitions_end_where_those_over_all_rows_do(learner, weights):
+    frame = table()
+    rows = partitioned(frame if weights else frame[LABELLED], SIZES["seven, some empty"])
+    given = frame[["town", "rooms"]], frame["sold"], None if weights is None else frame[weights]
+    parameters = learner(loss=ConditionalNLL(), max_iter=500, tol=1e-7, calibrate=False)
+    model = NaiveBayesClassifier(parameters=parameters)
+    model.fit_batches(rows, "sold", sample_weight=weights, columns=["town", "rooms"])
+    whole = tanlearn.NaiveBayesClassifier(parameters=parameters).fit(*given)
+    assert model.parameters_.converged_
+    assert whole.parameters_.converged_
+    # Iterations enlarge what is rounded otherwise; the optimum is one.
+    np.testing.assert_allclose(model.parameters_.history_[-1], whole.parameters_.history_[-1], rtol=1e-9)
+    np.testing.assert_allclose(model.to_local().predict_proba(given[0]), whole.predict_proba(given[0]), atol=1e-5)
+    assert not hasattr(model, "counts_")
+    given = frame[FEATURES], *given[1:]
+    parameters = learner(max_iter=8, calibrate=False)
+    model = BayesNetClassifier(structure=ChowLiu(), parameters=parameters).fit(rows, "sold", weights)
+    whole = tanlearn.BayesNetClassifier(structure=ChowLiu(), parameters=parameters).fit(*given)
+    np.testing.assert_allclose(model.parameters_.history_, whole.parameters_.history_, rtol=1e-9)
+    np.testing.assert_allclose(model.tables_.cells, whole.tables_.cells, atol=1e-9)
+
+
+def test_a_search_asks_held_out_rows_of_a_sample():
+    frame = table()
+    rows = partitioned(frame, SIZES["two"])
+    model = NaiveBayesClassifier(parameters=LBFGS()).fit(rows, "sold", "times")
+    whole = tanlearn.NaiveBayesClassifier(parameters=LBFGS()).fit(frame[FEATURES], frame["sold"], frame["times"])
+    assert model.parameters_.n_iter_ == whole.parameters_.n_iter_
+    assert model.calibration_ == whole.calibration_
+
+
+def test_light_weights_are_searched_as_in_memory():
+    frame = table()[["town", "rooms", "sold"]].assign(times=np.linspace(1e-4, 3e-4, 300))
+    parameters = ConjugateGradient(max_iter=10, calibrate=False)
+    model = NaiveBayesClassifier(parameters=parameters).fit(partitioned(frame, SIZES["two"]), "sold", "times")
+    whole = tanlearn.NaiveBayesClassifier(parameters=parameters)
+    whole.fit(frame[["town", "rooms"]], frame["sold"], frame["times"])
+    np.testing.assert_allclose(model.parameters_.history_, whole.parameters_.history_, rtol=1e-9)
+    np.testing.assert_allclose(model.tables_.cells, whole.tables_.cells, atol=1e-9)
+
+
+def test_what_is_learnt_is_an_estimator_of_this_process(tmp_path):
+    frame = table()
+    model = BayesNetClassifier(structure=ChowLiu()).fit(partitioned(frame, SIZES["two"]), "sold")
+    with pytest.raises(NotFittedError):
+        BayesNetClassifier().to_local()
+    model.save(tmp_path / "flats.tan")
+    tanlearn.save(model, tmp_path / "again.tan")
+    for name in ("flats.tan", "again.tan"):
+        loaded = tanlearn.load(tmp_path / name)
+        assert type(loaded) is tanlearn.BayesNetClassifier
+        np.testing.assert_array_equal(loaded.tables_.cells, model.tables_.cells)
+    later = model.to_local().partial_fit(frame[[*FEATURES, "times"]], frame["sold"])
+    assert later.counts_.class_counts.sum() == 2 * len(frame)
+
+
+def test_a_category_that_only_the_last_partition_has():
+    frame = table().sort_values("town", ignore_index=True)
+    assert "Wien" not in set(frame["town"][:150])
+    assert_same_model(NaiveBayesClassifier().fit(partitioned(frame, [50, 100, 150]), "sold", "times"), frame)
+    parts = [part.assign(town=part["town"].astype("category")) for part in (frame[:50], frame[50:150], frame[150:])]
+    assert [len(part["town"].cat.categories) for part in parts] != [3, 3, 3]
+    meta = parts[0].iloc[:0].assign(town=dd.utils.clear_known_categories(parts[0]["town"].iloc[:0]))
+    rows = dd.from_delayed([dask.delayed(part) for part in parts], meta=meta, verify_meta=False)
+    found = NaiveBayesClassifier().fit(rows, "sold", "times")
+    assert found.encoder_.categories_[1].tolist() == ["Graz", "Linz", "Wien"]
+    whole = tanlearn.NaiveBayesClassifier().fit(frame[FEATURES], frame["sold"], frame["times"])
+    np.testing.assert_array_equal(found.to_local().predict_proba(frame[FEATURES]), whole.predict_proba(frame[FEATURES]))
+
+
+def test_a_column_of_another_type_in_one_partition_is_named_with_it():
+    frame = table()
+    parts = [frame.iloc[:100], frame.iloc[100:200].assign(rooms="many"), frame.iloc[200:]]
+    rows = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
+    model = NaiveBayesClassifier()
+    with pytest.raises(
+        TypeError, match=r"^in partition 1: X column 'rooms' holds strings where partition 0 has numbers"
+    ):
+        model.fit(rows, "sold")
+    assert vars(model) == vars(NaiveBayesClassifier())
+
+
+BAD = {
+    "another number of rows": (
+        lambda rows: (rows[FEATURES], partitioned(table(), [180, 120])["sold"]),
+        ValueError,
+        r"^in partition [01]: y has 1[28]0 row\(s\) where X has 1[28]0",
+    ),
+    "other rows": (
+        lambda rows: (rows[FEATURES], partitioned(table().iloc[::-1], [120, 180])["sold"]),
+        ValueError,
+        "^in partition [01]: X and y have other indexes",
+    ),
+    "another number of partitions": (
+        lambda rows: (rows[FEATURES], rows["sold"].repartition(npartitions=1)),
+        ValueError,
+        r"^y has 1 partition\(s\) where X has 2",
+    ),
+    "rows of another number": (
+        lambda rows: (da.ones((9, 2), chunks=3), da.ones(8, chunks=4)),
+        ValueError,
+        r"^y has 8 row\(s\) where X has 9",
+    ),
+    "no column": (lambda rows: (rows, "sould"), ValueError, "^no column is called 'sould'. There are: 'number'"),
+    "weights as classes": (lambda rows: (rows, "sold", "sold"), ValueError, "^'sold' is named twice"),
+    "a name beside an array": (
+        lambda rows: (da.ones((9, 2)), "sold"),
+        TypeError,
+        "columns of a DataFrame only, got an Array",
+    ),
+    "classes in memory": (
+        lambda rows: (rows[FEATURES], table()["sold"]),
+        TypeError,
+        "^y must be a DataFrame, Series, Array or Bag",
+    ),
+    "no classes": (lambda rows: (rows[FEATURES],), TypeError, "^y must be a collection like X"),
+    "no rows": (lambda rows: (rows[rows["rooms"] > 9], "sold"), ValueError, "^no partition has any rows"),
+    "no weight": (lambda rows: (rows.assign(times=0), "sold", "times"), ValueError, "sample_weight"),
+    "a negative weight": (
+        lambda rows: (rows.assign(times=-1), "sold", "times"),
+        ValueError,
+        "^in partition [01]: sample_weight",
+    ),
+    "one class": (lambda rows: (rows[rows["sold"] == "yes"], "sold"), ValueError, "class"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_wrong_collections_are_refused(case):
+    arguments, error, reason = BAD[case]
+    model = NaiveBayesClassifier()
+    with pytest.raises(error, match=reason):
+        model.fit(*arguments(partitioned(table(), SIZES["two"])))
+    assert vars(model) == vars(NaiveBayesClassifier())
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (BayesForestClassifier(), "weights='auto' are found by leaving rows out"),
+        (NaiveBayesClassifier(parameters=tanlearn.HybridCV()), "needs all rows at once"),
+        (BayesNetClassifier(structure=baselines.GreedySearch()), "needs all rows at once"),
+        (NaiveBayesClassifier(parameters=LBFGS(alpha=-1)), "'alpha' parameter of LBFGS"),
+    ],
+)
+def test_learners_that_cannot_are_refused_before_anything_is_read(model, reason):
+    def fail():
+        raise AssertionError
+
+    frame = table()
+    rows = dd.from_delayed([dask.delayed(fail)()], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match=reason):
+        model.fit(rows, "sold")
