@@ -173,12 +173,11 @@ def test_forests_learn_from_counts_in_their_contexts():
         clone(model).set_params(n_estimators=4).from_counts(both)
 
 
-@every_model
-def test_what_batches_have_counted_makes_their_model(model, count):
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("given HDP", "given HS")])  # keep none
+def test_what_batches_have_counted_makes_their_model(name):
+    model, _ = MODELS[name]
     frame, y = table()
     seen = clone(model).fit_batches([(frame[:150], y[:150]), (frame[150:], y[150:])])
-    if not hasattr(seen, "counts_"):
-        pytest.skip("contexts are not kept")
     found = clone(model).from_counts(TableCounts.of_model(seen))
     np.testing.assert_array_equal(found.predict_proba(frame), seen.predict_proba(frame))
 
