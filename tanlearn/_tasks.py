@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -20,7 +20,7 @@ from joblib.parallel import get_active_backend
 from tanlearn._threads import number_of_threads, one_blas_thread
 from tanlearn._typing import AnyArray
 
-__all__ = ["AtHome", "are_at_home", "as_completed", "in_order"]
+__all__ = ["are_at_home", "as_completed", "in_order"]
 
 Result = TypeVar("Result")
 
@@ -43,34 +43,6 @@ def are_at_home() -> bool:
     """
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False))
-
-
-class AtHome(Generic[Result]):
-    """A function of this process, such as one that reports progress; copies in other processes do nothing.
-
-    Parameters
-    ----------
-    function : callable, optional
-        What is called; by default nothing.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> from tanlearn._tasks import AtHome
-    >>> tell = AtHome(lambda name: f"hello, {name}")
-    >>> tell("thread"), pickle.loads(pickle.dumps(tell))("process")
-    ('hello, thread', None)
-    """
-
-    def __init__(self, function: Callable[..., Result] | None = None) -> None:
-        self.function = function
-
-    def __call__(self, *arguments: Any) -> Result | None:
-        """Return what the function does, or None."""
-        return None if self.function is None else self.function(*arguments)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
 
 
 def as_completed(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._tasks import AtHome, as_completed
+from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._typing import AnyArray, Codes
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.estimators.base import Classifier
@@ -167,7 +167,8 @@ def run_population(
         yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()
-    tasks = [(parts[run.part], (estimator, run, AtHome(stop.is_set))) for run in runs]
+    is_over = stop.is_set if are_at_home() else None
+    tasks = [(parts[run.part], (estimator, run, is_over)) for run in runs]
     with closing(as_completed(_train, tasks, n_jobs)) as results:
         try:
             for _, result in results:
@@ -176,12 +177,12 @@ def run_population(
             stop.set()
 
 
-def _train(part: Part, estimator: Classifier, run: Run, is_over: AtHome[bool]) -> RunResult:
+def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bool] | None) -> RunResult:
     """Train and score one run; a training that fails is a result, not an end of the others."""
     started = time.perf_counter()
     try:
         model = _configured(estimator, run)
-        if "callback" in model.get_params(deep=False):
+        if is_over is not None and "callback" in model.get_params(deep=False):
             model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], is_over))
         model.fit_encoded(part.data)
     except Exception as error:  # a user's loss may raise anything
@@ -211,7 +212,7 @@ def _run_some(
         try:
             model = _configured(estimator, run)
             if model.device != "cuda" or model.checkpoint is not None:  # goes by itself
-                yield _train(parts[run.part], estimator, run, AtHome())
+                yield _train(parts[run.part], estimator, run, None)
                 continue
             trainings = model.begin_encoded(parts[run.part].data)
         except Exception as error:
@@ -257,7 +258,7 @@ class _Interruptible:
     """The user's callback, and an end of the training when nobody waits for it any more."""
 
     callback: Callable[[Any], Any] | None
-    is_over: AtHome[bool]
+    is_over: Callable[[], bool]
 
     def __call__(self, report: Any) -> Any:
         """Return whether to stop."""
