@@ -24,6 +24,9 @@ __all__ = ["are_at_home", "as_completed", "in_order"]
 
 Result = TypeVar("Result")
 
+#: Bytes that addresses of the largest numbers in use are multiples of.
+_ALIGNMENT = 8
+
 
 def are_at_home() -> bool:
     """Return whether tasks are done in this process.
@@ -162,8 +165,12 @@ class _Packed:
         return sum(buffer.nbytes for buffer in [self.frame, *self.buffers]) + 2**10
 
     def unpack(self) -> Any:
-        """Return the object."""
-        return pickle.loads(self.frame.data, buffers=self.buffers)
+        """Return the object.
+
+        Dask places arrays anywhere, and kernels would be compiled anew for those whose numbers are astride of words.
+        """
+        buffers = [own if own.ctypes.data % _ALIGNMENT == 0 else own.copy() for own in self.buffers]
+        return pickle.loads(self.frame.data, buffers=buffers)
 
 
 def _dumped(content: Any, **options: Any) -> bytes:

@@ -442,8 +442,9 @@ def _measure(
         _warm_up(settings, learners[0], dataset, folds[0][0])
         report(learners[0].name, 0.0)
     progress = [_SharesOfFolds(report, learner.name, n_folds) for learner in learners]
+    rows = dataset, folds
     tasks = [
-        ((dataset, folds), (learner, k, settings, told.tell if is_home else None))
+        (rows, (learner, k, settings, told.tell if is_home else None))
         for learner, told in zip(learners, progress, strict=True)
         for k in range(n_folds)
     ]
