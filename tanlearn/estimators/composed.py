@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
+from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
@@ -52,6 +53,7 @@ class _FamiliesMixin(PartialFitMixin):
     structure_: Structure
     structure_learner_: Any
     parameters_: Any
+    random_state: Any
     tables_: Tables
 
     def _learn_batches(self, reading: EncodedBatches) -> None:
@@ -65,7 +67,7 @@ class _FamiliesMixin(PartialFitMixin):
         elif not isinstance(structure, Structure):
             self.structure_learner_ = clone(structure)
             pairs = reading.add_to(CountState(reading.n_states, reading.n_classes), n_jobs=self.n_jobs)
-            structure = self.structure_learner_.from_counts(pairs)
+            structure = self.structure_learner_.from_counts(pairs, generator(self.random_state))
         check_structure(structure, len(reading.n_states))
         self.structure_ = structure
         if hasattr(self.parameters_, "from_contexts"):
