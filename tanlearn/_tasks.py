@@ -90,16 +90,12 @@ def as_completed(
                 yield number, function(shared, *own)
             return
         calls = [delayed(_numbered)(number, function, shared, *own) for number, (shared, own) in enumerate(todo)]
-        parallel = _parallel(n_threads)
+        results = _results(calls, n_threads)
     else:
-        packed = {number: _Packed(shared) for number, shared in {id(shared): shared for shared, _ in todo}.items()}
-        calls = [
-            delayed(_unpacked)(number, packed[id(shared)], _dumped((function, own)))
-            for number, (shared, own) in enumerate(todo)
-        ]
-        parallel = _parallel(n_jobs)
+        packed = {key: _Packed(shared) for key, shared in {id(shared): shared for shared, _ in todo}.items()}
+        dumped = [(packed[id(shared)], _dumped((function, own))) for shared, own in todo]
+        results = _results([delayed(_unpacked)(number, *task) for number, task in enumerate(dumped)], n_jobs)
     with one_blas_thread():
-        results = parallel(calls)
         try:
             for result in results:  # noqa: UP028 (`yield from` would be the first to close them)
                 yield result
@@ -142,15 +138,17 @@ def in_order(
     return [result for _, result in sorted(as_completed(function, tasks, n_jobs), key=lambda found: found[0])]
 
 
-def _parallel(n_jobs: int | None) -> Parallel:
-    """Return what hands tasks to workers when these are free, so that what is waiting is nowhere but here.
+def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
+    """Yield results as they come, or at the end from a backend that cannot tell before (multiprocessing's, Ray's).
 
-    Arrays that are mapped from files can be written to, each process seeing its own changes: kernels are compiled for
-    such arrays, and compile anew, for seconds, for those that cannot.
+    Calls go to workers when these are free, so what is waiting is nowhere but here. Arrays that are mapped from files
+    can be written to, each process seeing its own changes: kernels are compiled for such arrays, and compile anew, for
+    seconds, for those that cannot.
     """
-    return Parallel(
-        n_jobs=n_jobs, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs", mmap_mode="c"
-    )
+    backend, _ = get_active_backend(prefer="threads")
+    return_as = "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as, pre_dispatch="n_jobs", mmap_mode="c")
+    yield from parallel(calls)
 
 
 class _Packed:

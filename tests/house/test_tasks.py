@@ -12,6 +12,7 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
+from joblib.parallel import ThreadingBackend
 from sklearn.datasets import load_iris
 
 from tanlearn import (
@@ -84,6 +85,20 @@ def test_searches_find_the_same_and_keep_files_and_callbacks_here(elsewhere, tmp
     assert cells([found.best_estimator_]) == cells([expected.best_estimator_])
     assert len(told) == 6
     assert len([json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]) == 1 + 6
+
+
+def test_an_interrupt_leaves_what_is_finished_to_go_on_from(cluster, tmp_path):
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    search = TANSearchCV(TAN, SPACE, n_iter=3, cv=2, random_state=0, refit=False, checkpoint=tmp_path / "search.jsonl")
+    with joblib.parallel_config(backend="dask"), pytest.raises(KeyboardInterrupt):
+        search.set_params(callback=interrupt).fit(X, Y)
+    assert len((tmp_path / "search.jsonl").read_text(encoding="utf-8").splitlines()) == 1 + 1
+    told = []
+    search.set_params(callback=told.append).fit(X, Y)
+    assert len(told) == 5
+    assert outcomes(search.cv_results_) == outcomes(search.set_params(checkpoint=None).fit(X, Y).cv_results_)
 
 
 def test_paths_and_fronts_are_those_of_threads(elsewhere):
@@ -160,6 +175,21 @@ def test_what_cannot_be_sent_is_named_before_anything_is(elsewhere):
     search = TANSearchCV(TANClassifier(callback=lambda report: lock.locked()), SPACE, n_iter=2, random_state=0)
     with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent there: .*lock.*Leave out callbacks"):
         search.fit(X, Y)
+
+
+class AtOnce(ThreadingBackend):
+    """A backend as Ray's: of other processes, one would think, and with no result before all are there."""
+
+    supports_sharedmem = supports_return_generator = False
+
+
+def test_backends_that_tell_results_at_the_end_do_their_work():
+    with joblib.parallel_config(backend=AtOnce(), n_jobs=2):
+        assert not are_at_home()
+        assert in_order(fail, [(X, (number,)) for number in (0, 2, 3)]) == [150] * 3
+        with pytest.raises(KeyError, match="1"):
+            in_order(fail, [(X, (number,)) for number in range(3)])
+        assert in_order(fail, []) == []
 
 
 def look(rows, own):

@@ -248,7 +248,9 @@ def test_all_that_is_done_in_parallel_shares_memory_but_independent_tasks():
     parallel = {name: re.findall(r"\bParallel\(.*", text) for name, text in sources.items()}
     assert {Path(name).name: calls for name, calls in parallel.items() if calls} == {
         "_threads.py": ['Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")'],
-        "_tasks.py": ["Parallel("],
+        "_tasks.py": [
+            'Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as, pre_dispatch="n_jobs", mmap_mode="c")'
+        ],
     }
 
 
