@@ -29,6 +29,9 @@ __all__ = ["SimulatedAnnealing"]
 class SimulatedAnnealing(WrapperSearch):
     """Random exchanges of a parent, at a temperature that falls; the best forest on the way.
 
+    Counts do not tell how rows are classified: all are needed at once, and an estimator has no ``fit_batches`` with
+    this search.
+
     Parameters
     ----------
     n_steps : int, default=20_000

@@ -95,13 +95,15 @@ class ChowLiu(BaseEstimator):
         self._check(data.n_features)
         return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
 
-    def from_counts(self, state: CountState) -> Structure:
+    def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
         """Return the tree of counts that are at hand already.
 
         Parameters
         ----------
         state : CountState
             Pair counts.
+        rng : numpy.random.Generator, optional
+            Not used, as in :meth:`learn`.
 
         Returns
         -------

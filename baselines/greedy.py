@@ -24,6 +24,9 @@ __all__ = ["GreedySearch", "tree_labels"]
 class GreedySearch(WrapperSearch):
     """Hill climbing over forests: from naive Bayes on, add the edge that improves the score most, while one does.
 
+    Counts do not tell how rows are classified: all are needed at once, and an estimator has no ``fit_batches`` with
+    this search.
+
     Parameters
     ----------
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"

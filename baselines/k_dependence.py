@@ -81,13 +81,15 @@ class KDependence(BaseEstimator):
         self._validate_params()
         return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs))
 
-    def from_counts(self, state: CountState) -> Structure:
+    def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
         """Return the structure of counts that are at hand already.
 
         Parameters
         ----------
         state : CountState
             Pair counts.
+        rng : numpy.random.Generator, optional
+            Not used, as in :meth:`learn`.
 
         Returns
         -------

@@ -38,6 +38,9 @@ _MAX_CELLS = 2**22
 class OrderSearch(WrapperSearch):
     """Parents chosen one feature after the other along an ordering, each only if the score grows.
 
+    Counts do not tell how rows are classified, and which of them agree in all earlier features (as "cmi" asks) only
+    counts of whole rows do: all are needed at once, and an estimator has no ``fit_batches`` with this search.
+
     Parameters
     ----------
     ordering : {"cmi", "cmisp", "random"} or array-like of shape (n_features,), default="cmi"

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.network.counts import CountState
 from tanlearn.network.orderings import check_ordering
 from tanlearn.network.structures import Structure
 
@@ -20,6 +21,9 @@ __all__ = ["RandomTree"]
 
 class RandomTree(BaseEstimator):
     """For every feature a random parent among those before it in an ordering.
+
+    An estimator's ``fit_batches`` draws the tree of its ``fit``; ``partial_fit`` draws it again for every chunk, the
+    same one from an int ``random_state``.
 
     Parameters
     ----------
@@ -62,8 +66,33 @@ class RandomTree(BaseEstimator):
         ValueError
             If ``ordering`` is no permutation of the features.
         """
+        return self._draw(data.n_features, rng)
+
+    def from_counts(self, state: CountState, rng: np.random.Generator) -> Structure:
+        """Return a tree without looking at counts, which hold the tables of any.
+
+        Parameters
+        ----------
+        state : CountState
+            Pair counts; only their number of features counts.
+        rng : numpy.random.Generator
+            Where the order and the parents come from.
+
+        Returns
+        -------
+        Structure
+            The one that :meth:`learn` draws from the same generator.
+
+        Raises
+        ------
+        ValueError
+            If ``ordering`` is no permutation of the features.
+        """
+        return self._draw(state.n_features, rng)
+
+    def _draw(self, n_features: int, rng: np.random.Generator) -> Structure:
+        """Return a tree of so many features."""
         self._validate_params()
-        n_features = data.n_features
         given = self.ordering is not None
         order = check_ordering(self.ordering, n_features) if given else rng.permutation(n_features)
         parent = np.full(n_features, -1, dtype=np.intp)

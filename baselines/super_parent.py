@@ -25,7 +25,7 @@ class SuperParent(GreedySearch):
     An orphan is a feature without augmenting parent. The super-parent is the feature whose structure scores best when
     it becomes the parent of all orphans that it can be the parent of without a cycle, be that better or worse than the
     current structure. Of its edges to one of these orphans the best is added if the score grows; otherwise the search
-    ends.
+    ends. As for :class:`GreedySearch`, counts are not enough.
 
     Parameters
     ----------

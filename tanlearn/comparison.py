@@ -15,12 +15,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tanlearn._threads import in_threads, number_of_threads
+from tanlearn._tasks import are_at_home, as_completed
+from tanlearn._threads import number_of_threads
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.baselines import Learner, find_learner
 from tanlearn.data.datasets import Dataset
@@ -133,15 +134,17 @@ def compare(
         rows choose its loss and length.
     n_jobs : int, optional
         Threads, as in joblib. Splits are learnt side by side, and a learner has the threads that are left; what it
-        learns does not depend on them, but the time that it takes does.
+        learns does not depend on them, but the time that it takes does. Inside of
+        ``joblib.parallel_config(backend="dask")``, or any other of processes, all splits of all learners go to its
+        workers, one thread each, and the data set once; what workers warn of, they tell.
     progress : callable, optional
         ``progress(learner, share)`` with the share, 0 to 1, of the learner's work that is done; ``None`` while it is
-        warmed up, which on a new machine compiles its kernels.
+        warmed up, which on a new machine compiles its kernels. Of other processes it hears when a split is done.
     finished : callable, optional
         Called with every result as soon as it is there.
     time_limit : float, optional
-        After so many seconds no learner and no split is begun any more. A learner without all its splits has no result;
-        those of the others do not depend on the limit.
+        After so many seconds no learner and no split is begun any more, by the clocks of those that would begin. A
+        learner without all its splits has no result; those of the others do not depend on the limit.
 
     Returns
     -------
@@ -153,6 +156,8 @@ def compare(
     ValueError
         If no learner is named or one does not exist, ``n_jobs`` is 0, the time limit is not above 0, the classes break
         a rule, or the split is not possible.
+    TypeError
+        If splits are for other processes, and a learner of one's own cannot be sent there.
 
     Examples
     --------
@@ -172,27 +177,21 @@ def compare(
     folds = _splits(dataset, n_folds, random_state)
     sizes: dict[str, Any] = {"n_folds": len(folds), "n_train": len(folds[0][0]), "n_test": len(folds[0][1])}
     report = progress if progress is not None else _silence
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
-    results: list[Result] = []
+    deadline = math.inf if time_limit is None else time.time() + time_limit
+    results: dict[int, Result] = {}
     with _told_once():
-        for entry in entries:
-            measures: dict[str, Any]
-            try:
-                measures = _measure(dataset, entry, folds, random_state, n_epochs, n_jobs, report, deadline)
-            except _OutOfTimeError:
-                break
-            except Exception as error:  # whatever one learner stumbles over must not cost the work of the others
-                kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-                measures = {"failure": f"{kind}{error}"}
-                report(entry.name, 1.0)
-            results.append(Result(dataset.name, entry.name, **sizes, **measures))
-            if finished is not None:
-                finished(results[-1])
-    return results
-
-
-class _OutOfTimeError(Exception):
-    """The time limit is over."""
+        # In this process one after the other, so that the times of splits beside each other are of one learner.
+        for group in [[i] for i in range(len(entries))] if are_at_home() else [list(range(len(entries)))]:
+            chosen = [entries[i] for i in group]
+            settings = _Settings(random_state, n_epochs, deadline)
+            for number, measures in _measure(dataset, chosen, folds, settings, n_jobs, report):
+                entry = chosen[number]
+                if "failure" in measures:
+                    report(entry.name, 1.0)
+                results[group[number]] = Result(dataset.name, entry.name, **sizes, **measures)
+                if finished is not None:
+                    finished(results[group[number]])
+    return [results[i] for i in sorted(results)]
 
 
 @contextlib.contextmanager
@@ -400,44 +399,100 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
         warnings.warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning, stacklevel=2)
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """What all learners are told, and when nothing may be begun any more, in seconds since 1970."""
+
+    random_state: int
+    n_epochs: int | None
+    deadline: float
+    n_jobs: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing may be begun any more."""
+        return time.time() >= self.deadline
+
+    def make(self, learner: Learner, dataset: Dataset, *, is_short: bool = False) -> Any:
+        """Return an unfitted classifier."""
+        encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=self.n_jobs)
+        n_epochs = WARM_EPOCHS if is_short and self.n_epochs is not None else self.n_epochs
+        return learner.make(random_state=self.random_state, n_epochs=n_epochs, n_jobs=self.n_jobs, encoder=encoder)
+
+
 def _measure(
     dataset: Dataset,
-    learner: Learner,
+    learners: Sequence[Learner],
     folds: Sequence[tuple[IntArray, IntArray]],
-    random_state: int,
-    n_epochs: int | None,
+    settings: _Settings,
     n_jobs: int | None,
     report: Progress,
-    deadline: float,
-) -> dict[str, Any]:
-    """Return the measures of one learner over all splits."""
-    n_threads = number_of_threads(n_jobs)
-    n_beside = min(n_threads, len(folds))
-    # A learner by itself is told what the user has said.
-    n_left = n_jobs if n_beside == 1 else max(1, n_threads // n_beside)
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the measures over all splits of every learner, as they come; of one, if in this process."""
+    is_home, n_folds = are_at_home(), len(folds)
+    n_beside, settings = n_jobs, replace(settings, n_jobs=1)
+    if is_home:
+        if settings.is_over:
+            return
+        n_threads = number_of_threads(n_jobs)
+        n_beside = min(n_threads, n_folds)
+        # A learner by itself is told what the user has said.
+        settings = replace(settings, n_jobs=n_jobs if n_beside == 1 else max(1, n_threads // n_beside))
+        report(learners[0].name, None)
+        _warm_up(settings, learners[0], dataset, folds[0][0])
+        report(learners[0].name, 0.0)
+    progress = [_SharesOfFolds(report, learner.name, n_folds) for learner in learners]
+    rows = dataset, folds
+    tasks = [
+        (rows, (learner, k, settings, told.tell if is_home else None))
+        for learner, told in zip(learners, progress, strict=True)
+        for k in range(n_folds)
+    ]
+    runs: list[dict[int, tuple[float, ...]]] = [{} for _ in learners]
+    is_left = [True] * len(learners)
+    with contextlib.closing(as_completed(_run, tasks, n_beside)) as outcomes:
+        for task, outcome in outcomes:
+            number, k = divmod(task, n_folds)
+            if not is_left[number]:
+                continue
+            if isinstance(outcome, tuple):
+                progress[number].tell(k, 1.0)
+                runs[number][k] = outcome
+                is_left[number] = len(runs[number]) < n_folds
+                if not is_left[number]:
+                    yield number, _summed_up([runs[number][k] for k in range(n_folds)])
+            else:  # what one learner stumbles over must not cost the work of the others
+                is_left[number] = False
+                if outcome is not None:
+                    yield number, {"failure": outcome}
+            if not any(is_left):
+                return
 
-    def make(n_epochs: int | None) -> Any:
-        encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=n_left)
-        return learner.make(random_state=random_state, n_epochs=n_epochs, n_jobs=n_left, encoder=encoder)
 
-    _check_time(deadline)
-    report(learner.name, None)
-    with contextlib.suppress(Exception), warnings.catch_warnings():  # the fit to all rows says what is wrong
-        warnings.simplefilter("ignore")
-        _warm_up(make(None if n_epochs is None else WARM_EPOCHS), dataset, folds[0][0])
-    report(learner.name, 0.0)
-    progress = _SharesOfFolds(report, learner.name, len(folds))
+def _run(
+    rows: tuple[Dataset, Sequence[tuple[IntArray, IntArray]]],
+    learner: Learner,
+    k: int,
+    settings: _Settings,
+    tell: Callable[[int, float], Any] | None,
+) -> tuple[float, ...] | str | None:
+    """Return the measures of a learner on one split, or why it failed, or None if time is over."""
+    dataset, folds = rows
+    if settings.is_over:
+        return None
+    try:
+        if tell is None:  # nobody in this process has done so
+            _warm_up(settings, learner, dataset, folds[0][0])
+        estimator = settings.make(learner, dataset)
+        if tell is not None and "callback" in estimator.get_params(deep=False):
+            estimator.set_params(callback=lambda epoch: tell(k, epoch.epoch / epoch.n_epochs))
+        return _fit_and_predict(estimator, dataset, *folds[k])
+    except Exception as error:
+        return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
-    def run(k: int) -> tuple[float, ...]:
-        _check_time(deadline)
-        estimator = make(n_epochs)
-        if "callback" in estimator.get_params(deep=False):
-            estimator.set_params(callback=lambda epoch: progress.tell(k, epoch.epoch / epoch.n_epochs))
-        measures = _fit_and_predict(estimator, dataset, *folds[k])
-        progress.tell(k, 1.0)
-        return measures
 
-    runs = in_threads(run, range(len(folds)), n_beside)
+def _summed_up(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
+    """Return the measures of a learner, given those of its splits."""
     error, log_loss, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
     return {
         "test_error": error,
@@ -447,12 +502,6 @@ def _measure(
         "fit_seconds": seconds,
         "predict_microseconds": microseconds,
     }
-
-
-def _check_time(deadline: float) -> None:
-    """Raise if nothing may be begun any more."""
-    if time.monotonic() >= deadline:
-        raise _OutOfTimeError
 
 
 class _SharesOfFolds:
@@ -470,12 +519,14 @@ class _SharesOfFolds:
             self.report(self.learner, sum(self.shares) / len(self.shares))
 
 
-def _warm_up(estimator: Any, dataset: Dataset, train: IntArray) -> None:
-    """Have every kernel of a learner compiled, or loaded from Numba's cache."""
-    classes, codes = np.unique(dataset.y[train], return_inverse=True)
-    rows = np.concatenate([train[codes == c][:WARM_ROWS] for c in range(len(classes))])
-    X, y = dataset.take(rows)
-    estimator.fit(X, y).predict(X)
+def _warm_up(settings: _Settings, learner: Learner, dataset: Dataset, train: IntArray) -> None:
+    """Have every kernel of a learner compiled, or loaded from Numba's cache; the fit to all rows says what is wrong."""
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        classes, codes = np.unique(dataset.y[train], return_inverse=True)
+        rows = np.concatenate([train[codes == c][:WARM_ROWS] for c in range(len(classes))])
+        X, y = dataset.take(rows)
+        settings.make(learner, dataset, is_short=True).fit(X, y).predict(X)
 
 
 def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: IntArray) -> tuple[float, ...]:

@@ -94,7 +94,8 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     device : {"cpu"}, default="cpu"
         There are no kernels for others.
     n_jobs : int, optional
-        Threads, as in joblib. Results do not depend on it.
+        Threads, as in joblib. Inside of ``joblib.parallel_config(backend="dask")``, or any other of processes, members
+        are grown there, and weighed here. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Where members and folds are drawn from.
     warm_start : bool, default=False

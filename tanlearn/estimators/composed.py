@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
+from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
@@ -53,6 +54,7 @@ class _FamiliesMixin(PartialFitMixin):
     structure_: Structure
     structure_learner_: Any
     parameters_: Any
+    random_state: Any
     tables_: Tables
 
     def _learn_batches(self, rows: EncodedSource) -> None:
@@ -66,7 +68,7 @@ class _FamiliesMixin(PartialFitMixin):
         elif not isinstance(structure, Structure):
             self.structure_learner_ = clone(structure)
             pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
-            structure = self.structure_learner_.from_counts(pairs)
+            structure = self.structure_learner_.from_counts(pairs, generator(self.random_state))
         check_structure(structure, len(rows.n_states))
         self.structure_ = structure
         if hasattr(self.parameters_, "from_contexts"):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.border import encode_chunk, forget
+from tanlearn.data.border import encode_chunk, forget, generator
 from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
@@ -75,6 +75,8 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
 
 class PartialFitMixin(FromCountsMixin, BatchFitMixin):
     """``partial_fit`` for classifiers whose structure and tables follow from counts."""
+
+    random_state: Any
 
     @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=False))  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -154,7 +156,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
                 return
         elif isinstance(counts, CountState) and hasattr(structure, "from_counts"):
             self.structure_learner_ = clone(structure)
-            self.structure_ = self.structure_learner_.from_counts(counts)
+            self.structure_ = self.structure_learner_.from_counts(counts, generator(self.random_state))
             self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
             return
         raise ValueError(

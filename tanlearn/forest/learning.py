@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._threads import in_threads
+from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.drawing import Grain
@@ -147,7 +147,7 @@ def grow_forest(
         members = before.members[: settings.n_members]
         seeds[: len(members)] = before.seeds[: len(members)]
     grow = _grower(data, is_ordered, settings)
-    members = members + in_threads(lambda seed: grow(data, seed), seeds[len(members) :], n_jobs)
+    members = members + in_order(grow, [(data, (seed,)) for seed in seeds[len(members) :]], n_jobs)
     return Grown(origin, seeds, members)
 
 

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from tanlearn._threads import in_threads
+from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import deal_folds
@@ -122,8 +122,7 @@ def grow_views(
     is_nested = is_nested and 2 < n_folds <= MOST_NESTED and data.n_samples <= NESTED_ROWS
     pairs = [(f, g) for f, g in combinations_with_replacement(range(n_used), 2) if is_nested or f == g]
     parts = [data.take((fold != f) & (fold != g)) for f, g in pairs]
-    tasks = [(part, seed) for part in parts for seed in seeds]
-    grown = in_threads(lambda task: grow(*task), tasks, n_jobs)
+    grown = in_order(grow, [(part, (seed,)) for part in parts for seed in seeds], n_jobs)
     log_prior = np.array([log_frequencies(np.bincount(part.y, part.weights, part.n_classes)) for part in parts])
 
     def view(hidden: list[tuple[int, int]]) -> LeftOut:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._plots import axes_or_new
-from tanlearn._threads import in_threads
+from tanlearn._tasks import in_order
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.search.random_search import TANSearchCV
@@ -173,8 +173,9 @@ def pareto_search(
     checkpoint : str or path, optional
         A file that an interrupted search goes on from, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
-        Threads, one a training, as in joblib. Results do not depend on it. Of an estimator with ``device="cuda"`` only
-        the classifiers of the front are trained in threads; all others take their steps together.
+        Threads, one a training, or what :func:`joblib.parallel_config` names as a backend. Results do not depend on
+        it. Of an estimator with ``device="cuda"`` only the classifiers of the front are trained so; all others take
+        their steps together.
     random_state : int, default=0
         Seed of the splits, and of every training.
     verbose : int, default=0
@@ -229,9 +230,11 @@ def pareto_search(
     base = clone(estimator)
     if base.loss is None:
         base.set_params(loss=Hybrid())
+    rows = X, y, sample_weight
+    return ParetoFront(table, front, in_order(_refit, [(rows, (base, params[i])) for i in front], n_jobs))
 
-    def refit(setting: dict[str, Any]) -> TANClassifier:
-        model: TANClassifier = clone(base).set_params(**clone(setting, safe=False))
-        return model.fit(X, y, sample_weight)
 
-    return ParetoFront(table, front, in_threads(refit, [params[i] for i in front], n_jobs))
+def _refit(rows: tuple[Any, Any, Any], base: TANClassifier, setting: dict[str, Any]) -> TANClassifier:
+    """Return the classifier of some settings, trained on all rows."""
+    model: TANClassifier = clone(base).set_params(**clone(setting, safe=False))
+    return model.fit(*rows)

@@ -82,7 +82,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Random search over settings of gradient TAN.
 
     Does what scikit-learn's ``RandomizedSearchCV`` does, for a learner whose trainings are many and alike: each split
-    is encoded once, all trainings share it, one thread runs one training, and what is finished is kept in a file.
+    is encoded once, all trainings share it, one worker runs one training, and what is finished is kept in a file.
 
     Parameters
     ----------
@@ -102,15 +102,17 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A file that every finished training is written to. A search with the same data and settings that
         finds the file goes on where the last one ended; a file of another search is refused.
     n_jobs : int, optional
-        Threads, one a training, as in joblib. Results do not depend on it. An estimator with ``device="cuda"`` takes
-        none: trainings of a part take their steps together there, and finish together.
+        Threads, one a training, as in joblib. Inside of ``joblib.parallel_config(backend="dask")``, or any other of
+        processes, trainings go to its workers, and every split once; the estimator's ``callback`` is sent along, what
+        it keeps stays there. Results do not depend on it. An estimator with ``device="cuda"`` takes no workers:
+        trainings of a part take their steps together there, and finish together.
     random_state : int or None, default=None
         Seed of the settings drawn, of the splits, and of every training.
     verbose : int, default=0
         1 prints a line a training with the best score so far.
     callback : callable, optional
-        Called with every :class:`~tanlearn.search.runs.RunResult`; a true answer ends the search with what
-        is finished.
+        Called in this process with every :class:`~tanlearn.search.runs.RunResult`; a true answer ends the search with
+        what is finished.
 
     Attributes
     ----------
@@ -210,6 +212,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the data break a rule of the border, the checkpoint is of another search, or no settings were
             trained on every split.
+        TypeError
+            If trainings are for other processes, and the estimator, such as its callback, cannot be sent there.
         """
         self._validate_params()
         forget(self)

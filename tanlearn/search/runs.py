@@ -1,4 +1,4 @@
-"""Many trainings at once: settings times data parts, one thread a training.
+"""Many trainings at once: settings times data parts, one task a training.
 
 Gradient TAN is used by searching: over losses, rates, seeds and candidate draws. Trainings share nothing but the
 encoded data, their epochs run without the GIL, and each has its own generator, so the outcome of a training does
@@ -11,14 +11,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._threads import number_of_threads
+from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._typing import AnyArray, Codes
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.estimators.base import Classifier
@@ -128,21 +128,25 @@ def run_population(
     runs : sequence of Run
         What to train.
     n_jobs : int, optional
-        Threads, as in joblib. Results do not depend on it, only their order does. Where the estimator's ``device`` is
-        "cuda", gradient TANs take their steps together there, as many as it has memory for.
+        Threads, or what :func:`joblib.parallel_config` names as a backend: there, parts are sent once. Results do not
+        depend on it, only their order does. Where the estimator's ``device`` is "cuda", gradient TANs take their steps
+        together there, as many as it has memory for.
     progress : callable, optional
         Told now and then how far trainings are that take their steps together, since their results come together.
 
     Yields
     ------
     RunResult
-        Closing the generator stops the trainings that are under way; of those that take their steps together, none is
-        when the first result is there.
+        Closing the generator stops the trainings that are under way in threads or on loky's workers; those on a
+        cluster go on, and none is begun any more. Of those that take their steps together, none is under way when the
+        first result is there.
 
     Raises
     ------
     ImportError, RuntimeError
         If the device is not there.
+    TypeError
+        If the backend is one of processes, and the estimator or a value cannot be sent there.
 
     Examples
     --------
@@ -163,23 +167,23 @@ def run_population(
         yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()
-    with ThreadPoolExecutor(number_of_threads(n_jobs)) as pool:
-        futures = [pool.submit(_train, estimator, parts[run.part], run, stop) for run in runs]
+    is_over = stop.is_set if are_at_home() else None
+    tasks = [(parts[run.part], (estimator, run, is_over)) for run in runs]
+    with closing(as_completed(_train, tasks, n_jobs)) as results:
         try:
-            for future in as_completed(futures):
-                yield future.result()
+            for _, result in results:
+                yield result
         finally:  # whoever stops listening stops the trainings, too
             stop.set()
-            pool.shutdown(cancel_futures=True)
 
 
-def _train(estimator: Classifier, part: Part, run: Run, stop: threading.Event) -> RunResult:
+def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bool] | None) -> RunResult:
     """Train and score one run; a training that fails is a result, not an end of the others."""
     started = time.perf_counter()
     try:
         model = _configured(estimator, run)
-        if "callback" in model.get_params(deep=False):
-            model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], stop))
+        if is_over is not None and "callback" in model.get_params(deep=False):
+            model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], is_over))
         model.fit_encoded(part.data)
     except Exception as error:  # a user's loss may raise anything
         return _failed(run, error, time.perf_counter() - started)
@@ -208,7 +212,7 @@ def _run_some(
         try:
             model = _configured(estimator, run)
             if model.device != "cuda" or model.checkpoint is not None:  # goes by itself
-                yield _train(estimator, parts[run.part], run, threading.Event())
+                yield _train(parts[run.part], estimator, run, None)
                 continue
             trainings = model.begin_encoded(parts[run.part].data)
         except Exception as error:
@@ -254,8 +258,8 @@ class _Interruptible:
     """The user's callback, and an end of the training when nobody waits for it any more."""
 
     callback: Callable[[Any], Any] | None
-    stop: threading.Event
+    is_over: Callable[[], bool]
 
     def __call__(self, report: Any) -> Any:
         """Return whether to stop."""
-        return self.stop.is_set() or (self.callback is not None and self.callback(report))
+        return self.is_over() or (self.callback is not None and self.callback(report))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._threads import in_threads
+from tanlearn._tasks import in_order
 from tanlearn.estimators.gradient_tan import N_EPOCHS, TANClassifier
 
 __all__ = ["size_path"]
@@ -45,7 +45,7 @@ def size_path(
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights.
     n_jobs : int, optional
-        Threads, as in joblib: one a path. The models do not depend on it.
+        Threads, one a path, or what :func:`joblib.parallel_config` names as a backend. The models do not depend on it.
 
     Returns
     -------
@@ -57,6 +57,8 @@ def size_path(
     ValueError
         If there is no price or no seed, a seed is no int, the estimator has a checkpoint, or the data break a rule of
         the border.
+    TypeError
+        If the backend is one of processes, and the estimator cannot be sent there.
 
     References
     ----------
@@ -80,15 +82,20 @@ def size_path(
     if estimator.checkpoint is not None:
         raise ValueError("a checkpoint is of one training, and a path has many: leave it out.")
     later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
+    rows = X, y, sample_weight
+    paths = in_order(_follow, [(rows, (estimator, weights, later, seed)) for seed in seeds], n_jobs)
+    return [model for path in paths for model in path]
 
-    def follow(seed: int) -> list[TANClassifier]:
-        model = clone(estimator).set_params(warm_start=True, random_state=seed)
-        found = []
-        for weight in weights:
-            model.set_params(size_weight=weight).fit(X, y, sample_weight)
-            model.set_params(n_epochs=later)
-            found.append(copy(model).set_params(warm_start=False))
-            del found[-1]._start
-        return found
 
-    return [model for path in in_threads(follow, seeds, n_jobs) for model in path]
+def _follow(
+    rows: tuple[Any, Any, Any], estimator: TANClassifier, size_weights: list[float], later: int, seed: int
+) -> list[TANClassifier]:
+    """Return the classifiers of one path, trained for so many epochs after the first."""
+    model = clone(estimator).set_params(warm_start=True, random_state=seed)
+    found = []
+    for weight in size_weights:
+        model.set_params(size_weight=weight).fit(*rows)
+        model.set_params(n_epochs=later)
+        found.append(copy(model).set_params(warm_start=False))
+        del found[-1]._start
+    return found

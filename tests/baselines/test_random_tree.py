@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tanlearn import EncodedData
+from tanlearn import CountState, EncodedData
 from tanlearn.baselines import RandomTree
 from tanlearn.parameters.learner import check_learner_device
 
@@ -30,6 +30,15 @@ def test_parents_come_before_their_children_in_the_given_ordering():
         parent = RandomTree(ordering=ordering).learn(table(5), rng).parent
         assert parent[3] == -1
         assert all(position[j] < position[i] for i, j in enumerate(parent) if i != 3)
+
+
+@pytest.mark.parametrize("ordering", [None, [3, 0, 4, 1, 2]])
+def test_counts_have_the_tree_of_rows(ordering):
+    data = table(5)
+    state = CountState(data.n_states, data.n_classes).update(data)
+    one, two = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(20):
+        assert RandomTree(ordering=ordering).from_counts(state, one) == RandomTree(ordering=ordering).learn(data, two)
 
 
 def test_every_parent_before_a_feature_is_equally_likely():

@@ -23,6 +23,7 @@ from tanlearn.baselines import (
     ChowLiu,
     GreedySearch,
     KDependence,
+    RandomTree,
     SelectiveKDependenceClassifier,
 )
 from tanlearn.estimators import row_sources as module
@@ -33,6 +34,7 @@ MODELS = {
     "given": BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1], [2, -1]])),
     "Chow-Liu": BayesNetClassifier(structure=ChowLiu()),
     "KDB-1": BayesNetClassifier(structure=KDependence(k=1)),
+    "random tree": BayesNetClassifier(structure=RandomTree(), random_state=3),
     "KDB-2": BayesNetClassifier(structure=KDependence(k=2)),
     "KDB-3 HS": BayesNetClassifier(structure=KDependence(k=3), parameters=HierarchicalSmoothing(sparse=True)),
     "KDB-3 HDP": BayesNetClassifier(structure=KDependence(k=3), parameters=HierarchicalDirichlet(n_iter=5)),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from tanlearn import BayesNetClassifier, ConjugateGradient, MaximumLikelihood, NaiveBayesClassifier, Structure
-from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, GreedySearch, KDependence
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, GreedySearch, KDependence, RandomTree
 
 CLASSES = ["no", "perhaps", "yes"]
 MODELS = [
@@ -21,6 +21,7 @@ MODELS = [
     BayesNetClassifier(structure=ChowLiu()),
     BayesNetClassifier(structure=ChowLiu(penalty="bic"), parameters=MaximumLikelihood(alpha=0.5)),
     BayesNetClassifier(structure=KDependence(k=1)),
+    BayesNetClassifier(structure=RandomTree(), random_state=3),
     AODEClassifier(),
     AnDEClassifier(n=3, class_prior=[0.2, 0.3, 0.5]),
 ]

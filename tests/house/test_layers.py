@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # below it, and no baselines.
 RANKS = (
     {"_memory", "_plots", "_threads", "_typing", "kernels"},
-    {"data"},
+    {"_tasks", "data"},
     {"network"},
     {"files"},
     {"c_export", "forest", "training"},

@@ -240,14 +240,17 @@ def test_threads_stay_threads_where_joblib_is_told_to_use_processes(name, monkey
             assert digest(name, 2) == one
 
 
-def test_all_that_is_done_in_parallel_shares_memory():
+def test_all_that_is_done_in_parallel_shares_memory_but_independent_tasks():
     """A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it."""
     folders = [Path(package.__path__[0]) for package in (tanlearn, tanlearn.baselines)]
     sources = {str(path): path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py")}
     assert len(sources) > 80
     parallel = {name: re.findall(r"\bParallel\(.*", text) for name, text in sources.items()}
     assert {Path(name).name: calls for name, calls in parallel.items() if calls} == {
-        "_threads.py": ['Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")']
+        "_threads.py": ['Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")'],
+        "_tasks.py": [
+            'Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as, pre_dispatch="n_jobs", mmap_mode="c")'
+        ],
     }
 
 
