@@ -1,0 +1,98 @@
+"""Where the time of `fit_batches` goes: python -m benchmarks.speed.batches [--rows 3000000] [--jobs 2] [--file PATH]
+
+A Parquet file of eight columns of numbers and eight of texts is read; read and summarised; read and encoded; read,
+encoded and counted; and learnt from. Medians of a few rounds, by the clock and of processor time of all threads.
+"""
+
+import resource
+import statistics
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import command_line
+from tanlearn import BayesNetClassifier, CountState, TableEncoder
+from tanlearn.baselines import ChowLiu
+from tanlearn.data.batches import open_batches
+from tanlearn.data.summaries import TableSummary
+from tanlearn.estimators.batches import EncodedBatches
+
+
+def write(path, n_rows):
+    """Write a table of three classes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n_rows)
+    names = pa.array(list("abcdefghij"))
+    columns = {f"number {j}": rng.normal(size=n_rows) + y * (j % 3) for j in range(8)}
+    columns |= {f"text {j}": names.take(pa.array((rng.integers(0, 10, n_rows) + y * j) % 10)) for j in range(8)}
+    columns["y"] = pa.array(["no", "maybe", "yes"]).take(pa.array(y))
+    pq.write_table(pa.table(columns), path, row_group_size=2**18)
+
+
+def stages(path, batch_rows, n_jobs):
+    """Return what is to be timed, by name."""
+    batches = open_batches(path, "y", batch_rows=batch_rows)
+    model = BayesNetClassifier(structure=ChowLiu(n_jobs=n_jobs), n_jobs=n_jobs)
+
+    def read():
+        for _ in batches:
+            pass
+
+    def summarise():
+        summary = TableSummary()
+        for batch in batches:
+            summary.update(batch.columns, batch.target, batch.sample_weight)
+        return summary
+
+    summary = summarise()
+    encoder = summary.fit_encoder(TableEncoder(n_jobs=n_jobs))
+    encoded = EncodedBatches(batches, summary, encoder, None, "cpu")
+
+    def encode():
+        for _ in encoded:
+            pass
+
+    return {
+        "read": read,
+        "read, summarise": summarise,
+        "encoder": lambda: summary.fit_encoder(TableEncoder(n_jobs=n_jobs)),
+        "read, encode": encode,
+        "read, encode, count": lambda: encoded.add_to(CountState(encoded.n_states, encoded.n_classes), n_jobs=n_jobs),
+        "fit_batches": lambda: model.fit_batches(path, "y", batch_rows=batch_rows),
+    }
+
+
+def main():
+    """Print a line a stage."""
+    parser = command_line(__doc__, __spec__)
+    parser.add_argument("--rows", type=int, default=3_000_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch-rows", type=int, default=2**17)
+    parser.add_argument("--file", type=Path, help="where the table is, or is to be kept")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", "discretisation left")  # some numbers tell nothing
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.file or Path(folder) / "rows.parquet"
+        if not path.exists():
+            write(path, arguments.rows)
+        for name, stage in stages(path, arguments.batch_rows, arguments.jobs).items():
+            clock, processor = [], []
+            for _ in range(arguments.rounds):
+                began = time.perf_counter(), time.process_time()
+                stage()
+                clock.append(time.perf_counter() - began[0])
+                processor.append(time.process_time() - began[1])
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            seconds = f"{statistics.median(clock):6.2f} s, {statistics.median(processor):6.2f} s of processor time"
+            print(f"{name:20} {seconds}, peak so far {peak:5.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
