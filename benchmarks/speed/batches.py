@@ -18,7 +18,7 @@ from tanlearn import BayesNetClassifier, CountState, TableEncoder
 from tanlearn.baselines import ChowLiu
 from tanlearn.data.batches import open_batches
 from tanlearn.data.summaries import TableSummary
-from tanlearn.estimators.batches import EncodedBatches
+from tanlearn.estimators.row_sources import BatchSource, RowEncoder
 
 
 def write(path, n_rows):
@@ -52,7 +52,7 @@ def stages(path, batch_rows, n_jobs):
 
     summary = summarise()
     encoder = summary.fit_encoder(TableEncoder(n_jobs=n_jobs))
-    encoded = EncodedBatches(batches, summary, encoder, None, "cpu")
+    encoded = BatchSource(batches).encoded(RowEncoder.of(summary, encoder, None, "cpu"))
 
     def encode():
         for _ in encoded:

@@ -225,7 +225,7 @@ def _summarize(batches: Batches, exact: bool) -> _Found:
     for batch in batches:
         n_rows += batch.n_samples
         with batch.located():
-            summary.update(batch.columns, batch.y, batch.sample_weight)
+            summary.update(batch.columns, batch.target, batch.sample_weight)
     return _Found(summary, batches.same, batches.names, (summary.n_samples,), n_rows)
 
 

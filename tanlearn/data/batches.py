@@ -20,7 +20,7 @@ from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.same_columns import SameColumns, kind_of
 from tanlearn.data.table import Column, Table
 from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
-from tanlearn.data.validation import check_total, labels_of, read_labels, row_weights
+from tanlearn.data.validation import check_total, read_labels, read_target, row_weights
 
 __all__ = ["Batch", "Batches", "open_batches"]
 
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     ----------
     columns : Table
         The features.
-    y : ndarray of shape (n_samples,)
-        The classes as they are, not numbered.
+    target : Column
+        The classes as they were read.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, or None
         Weights, finite and non-negative, perhaps all zero.
     place : str
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
     """
 
     columns: Table
-    y: AnyArray
+    target: Column
     sample_weight: AnyArray | None
     place: str = "batch 0"
 
@@ -54,6 +54,11 @@ class Batch(NamedTuple):
     def n_samples(self) -> int:
         """Number of rows, at least 1."""
         return self.columns.n_samples
+
+    @property
+    def y(self) -> AnyArray:
+        """The classes as they are, not numbered, shape (n_samples,)."""
+        return read_labels(self.target)
 
     def located(self) -> AbstractContextManager[None]:
         """Return a context in which errors tell where the batch is.
@@ -153,7 +158,7 @@ class Batches:
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
                 self.same.check(name, batch.columns)
-                self.same.check_kind(name, "y", kind_of(Column(batch.y, None, None, "y")))
+                self.same.check_kind(name, "y", kind_of(replace(batch.target, is_declared=False)))
                 has_weights = batch.sample_weight is not None
                 if self._is_weighted not in (None, has_weights):
                     there, before = ("weights", "none") if has_weights else ("no weights", "some")
@@ -230,12 +235,12 @@ class Batches:
             if sample_weight is not None:
                 weights = row_weights(sample_weight, table.n_samples)
             names = getattr(X, "column_names", getattr(X, "columns", ()))
-            return Batch(table, read_labels(y, table.n_samples), weights), list(names)
+            return Batch(table, read_target(y, table.n_samples), weights), list(names)
         features = piece.names[: -1 if self._weight is None else -2]
         table, (y,) = piece.read(features), piece.read([self._target])
         if self._weight is not None:
             weights = _weights_of(*piece.read([self._weight]))
-        return Batch(table, labels_of(replace(y, place=f"the class (column {self._target!r})")), weights), features
+        return Batch(table, read_target(replace(y, place=f"the class (column {self._target!r})")), weights), features
 
 
 def _string_names(names: list[Any]) -> tuple[str, ...] | None:

@@ -114,7 +114,7 @@ class TableSummary:
         ----------
         columns : Table
             As :func:`tanlearn.data.columns.read_columns` reads it; the same columns in every batch. It may have no row.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), or Column
             Classes as the user has them: strings, integers, booleans or categories.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; rows of weight 0 count as absent.

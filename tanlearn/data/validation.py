@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -19,11 +20,11 @@ from tanlearn.data.table import Column, Table
 __all__ = [
     "LARGEST_TOTAL",
     "check_total",
-    "labels_of",
     "number_classes",
     "present_rows",
     "read_classes",
     "read_labels",
+    "read_target",
     "read_weights",
     "row_weights",
 ]
@@ -41,7 +42,7 @@ def read_classes(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,), or Column
         Strings, integers, booleans or categories.
     n_samples : int
         Number of rows of the table.
@@ -70,14 +71,15 @@ def read_classes(
     >>> read_classes(["no", "yes", "no"], 3)
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
-    labels = read_labels(y, n_samples)
-    counted = labels if rows is None else labels[rows]
+    column = read_target(y, n_samples)
+    counted = column if rows is None else column.take(rows)
     classes, codes = _number(counted)
     # But for floating numbers it looks at the first one, and at whether most differ: 0.8 s for a million strings.
-    is_clear = labels.dtype.kind != "f" and (is_part or 2 * len(classes) < len(counted))
+    is_clear = classes.dtype.kind != "f" and (is_part or 2 * len(classes) < len(codes))
+    labels = read_labels(replace(column, values=column.values[:1]) if is_clear else column)
     with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
         if len(labels):  # of a part twice, as it warns where most labels differ
-            check_classification_targets(labels[:1] if is_clear else np.tile(labels, 2) if is_part else labels)
+            check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
     if len(classes) < 2 and not is_part:
         raise ValueError(
             f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
@@ -86,9 +88,16 @@ def read_classes(
     return codes, classes
 
 
-def _number(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the distinct labels, sorted, and the number of each one, without sorting them all."""
-    classes = distinct(Column(labels, None, None, "y")).astype(labels.dtype, copy=False)
+    labels = column.values
+    if column.categories is not None:
+        occurs = np.zeros(len(column.categories), np.bool_)
+        occurs[labels] = True
+        number_of = np.zeros(len(occurs), np.intp)
+        classes, number_of[occurs] = _number(Column(column.categories[occurs], None, None, column.place))
+        return classes, number_of[labels]
+    classes = distinct(column).astype(labels.dtype, copy=False)
     if labels.dtype.kind not in "OUS":
         return classes, np.searchsorted(classes, labels)
     # By Python's hashes: a million strings take 0.1 s, while sorting them takes 1 to 3.
@@ -103,7 +112,7 @@ def number_classes(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,), or Column
         Classes of rows.
     n_samples : int
         Number of rows.
@@ -129,16 +138,67 @@ def number_classes(
     array([1, 0])
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
-    labels = read_labels(y, n_samples).tolist()
-    codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+    column = read_target(y, n_samples)
+    labels, places = column.values if column.categories is None else column.categories, column.values
+    if column.categories is None:  # numbers once each, other labels as they come
+        labels, places = _number(column) if labels.dtype.kind in "biuf" else (labels, np.arange(len(labels)))
+    codes = np.fromiter((number.get(label, -1) for label in labels.tolist()), np.intp, len(labels))[places]
     unknown = codes < 0 if rows is None else (codes < 0) & rows
     if unknown.any():
         row = int(unknown.argmax())
+        label = labels.tolist()[places[row]]
         raise ValueError(
-            f"y holds {labels[row]!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"y holds {label!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
             f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
         )
     return codes if rows is None else codes[rows]
+
+
+def read_target(y: Any, n_samples: int | None = None) -> Column:
+    """Read the classes as a column, of which strings and categories are numbered.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,), or Column
+        Strings, integers, booleans or categories.
+    n_samples : int, optional
+        Number of rows of the table, if there is one.
+
+    Returns
+    -------
+    Column
+        That misses none.
+
+    Raises
+    ------
+    ValueError
+        If y has another length than the table, or a class is missing.
+    TypeError
+        If y holds anything but strings or numbers, or both.
+
+    Examples
+    --------
+    >>> from tanlearn.data.validation import read_target
+    >>> column = read_target(["yes", "no", "yes"])
+    >>> column.values, column.categories
+    (array([0, 1, 0]), array(['yes', 'no'], dtype=object))
+    """
+    if isinstance(y, Column):
+        column = y
+    else:
+        # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
+        y = plain(y)
+        dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
+        column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
+    if n_samples is not None:
+        _check_length("y", len(column.values), n_samples)
+    if column.missing is not None:
+        raise ValueError(
+            f"{column.place} is missing in row {column.missing.argmax()} ({np.count_nonzero(column.missing)} of "
+            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
+            f"of its own."
+        )
+    return column
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
@@ -146,7 +206,7 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,), or Column
         Strings, integers, booleans or categories.
     n_samples : int, optional
         Number of rows of the table, if there is one.
@@ -161,46 +221,15 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
         If y has another length than the table, or a class is missing.
     TypeError
         If y holds anything but strings or numbers, or both.
-    """
-    # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
-    y = plain(y)
-    dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
-    column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
-    if n_samples is not None:
-        _check_length("y", len(column.values), n_samples)
-    return labels_of(column)
-
-
-def labels_of(column: Column) -> NDArray[Any]:
-    """Return the classes that a column holds.
-
-    Parameters
-    ----------
-    column : Column
-        Strings, numbers, booleans or categories.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If a class is missing.
 
     Examples
     --------
     >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.validation import labels_of
-    >>> labels_of(read_columns([["no"], ["yes"], ["no"]])[0])
+    >>> from tanlearn.data.validation import read_labels
+    >>> read_labels(read_columns([["no"], ["yes"], ["no"]])[0])
     array(['no', 'yes', 'no'], dtype=object)
     """
-    if column.missing is not None:
-        raise ValueError(
-            f"{column.place} is missing in row {column.missing.argmax()} ({np.count_nonzero(column.missing)} of "
-            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
-            f"of its own."
-        )
+    column = read_target(y, n_samples)
     return column.values if column.categories is None else column.categories[column.values]
 
 
@@ -304,7 +333,7 @@ def present_rows(
     ----------
     columns : Table
         The table.
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,), or Column
         Classes.
     sample_weight : array-like of shape (n_samples,) or None
         Non-negative weights.

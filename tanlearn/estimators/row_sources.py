@@ -136,7 +136,7 @@ class RowEncoder:
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
-            columns, y, _, weights, numbers = present_rows(batch.columns, batch.y, batch.sample_weight, self.classes)
+            columns, y, _, weights, numbers = present_rows(batch.columns, batch.target, batch.sample_weight, self.classes)
             codes = self.encoder.encode_columns(columns)
             weights = weigh_classes(self.class_weight, y, self.classes, weights)
         rows = codes, self.encoder.n_states_, y, len(self.classes), weights, columns.places, numbers
@@ -246,7 +246,7 @@ class BatchSource:
         summary = TableSummary(exact=exact)
         for batch in self._batches:
             with batch.located():
-                summary.update(batch.columns, batch.y, batch.sample_weight)
+                summary.update(batch.columns, batch.target, batch.sample_weight)
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedBatches:
