@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import parallel_config
 from joblib.parallel import get_active_backend
 
 __all__ = ["in_blocks", "in_threads", "number_of_threads", "one_blas_thread"]
@@ -44,7 +45,10 @@ def number_of_threads(n_jobs: int | None) -> int:
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
-    """Call a function with every item; without joblib where one thread does all.
+    """Call a function with every item.
+
+    joblib says how many threads there are, also within threads, and Python starts them: ``joblib.Parallel`` looks for
+    results every 10 ms, so that two tasks that do nothing take it 12 ms (0.2 ms here), and 23 batches a second.
 
     Parameters
     ----------
@@ -68,14 +72,16 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs
     """
     tasks = list(items)
     n_threads = min(number_of_threads(n_jobs), len(tasks))
-    if n_threads <= 1:  # sparing 12 ms, nearly all of which joblib sleeps (20 µs where it is asked for one thread)
+    if n_threads <= 1:
         return [function(task) for task in tasks]
-    # A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it; and
-    # processes would fill copies of the arrays.
-    parallel = Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")
-    with one_blas_thread():
-        results: list[Result] = parallel(delayed(function)(task) for task in tasks)
-    return results
+    # Within these there are as many threads as joblib would start within its own, or none.
+    backend, n_more = get_active_backend(prefer="threads", require="sharedmem")[0].get_nested_backend()
+    pool = ThreadPoolExecutor(n_threads, initializer=partial(parallel_config, backend, n_jobs=n_more))
+    try:
+        with one_blas_thread():
+            return list(pool.map(function, tasks))
+    finally:  # after an error or Ctrl-C nobody is waited for
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def one_blas_thread() -> Any:
@@ -113,8 +119,8 @@ def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_
     size : int
         Rows a block; the last one may have fewer.
     n_jobs : int, optional
-        Threads, as in joblib. Each takes the next block when it is done with one, without a task of joblib's for every
-        block, which costs 60 µs.
+        Threads, as in joblib. Each takes the next block when it is done with one, without a task for every block, which
+        would cost 60 µs.
 
     Examples
     --------

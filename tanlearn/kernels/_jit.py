@@ -6,7 +6,7 @@
   two threads than on one), and on the CPU. It gains nothing either: what has to be fast takes lanes (``_lanes.py``).
 * ``error_model="numpy"`` takes the zero check out of every division, which otherwise keeps loops scalar (an
   Adam sweep: 1.70 -> 0.17 ns a cell).
-* ``nogil`` lets plain threads run kernels side by side. All kernels are serial; threads are joblib's, so no
+* ``nogil`` lets plain threads run kernels side by side. All kernels are serial; threads are Python's, so no
   Numba threading layer is ever started, and a fit inside somebody's thread pool cannot crash one.
 * Compiled code is cached on disk, with two repairs of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns it off.

@@ -241,17 +241,34 @@ def test_threads_stay_threads_where_joblib_is_told_to_use_processes(name, monkey
 
 
 def test_all_that_is_done_in_parallel_shares_memory_but_independent_tasks():
-    """A mere preference for threads gives way to what joblib is told outside, a mere requirement contradicts it."""
+    """Processes would fill copies of the arrays that threads share."""
     folders = [Path(package.__path__[0]) for package in (tanlearn, tanlearn.baselines)]
-    sources = {str(path): path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py")}
+    sources = {path.name: path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py")}
     assert len(sources) > 80
-    parallel = {name: re.findall(r"\bParallel\(.*", text) for name, text in sources.items()}
-    assert {Path(name).name: calls for name, calls in parallel.items() if calls} == {
-        "_threads.py": ['Parallel(n_jobs=n_threads, prefer="threads", require="sharedmem")'],
+    assert any("ThreadPoolExecutor(" in text for text in sources.values())
+    pattern = r"\b(?:Parallel|Process|ProcessPoolExecutor)\(.*"
+    starts = {name: re.findall(pattern, text) for name, text in sources.items()}
+    assert {name: calls for name, calls in starts.items() if calls} == {
         "_tasks.py": [
             'Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as, pre_dispatch="n_jobs", mmap_mode="c")'
         ],
     }
+
+
+def test_threads_within_threads_are_as_many_as_those_of_joblib():
+    def count(n_jobs):
+        """Return how many threads there may be, here and two levels below."""
+        below = [in_threads(lambda _: in_threads(number_of_threads, [n_jobs] * 2, n_jobs), range(2), n_jobs)]
+        return number_of_threads(n_jobs), below
+
+    def count_with_joblib(n_jobs):
+        """Return the same of joblib's own threads."""
+        inner = delayed(lambda: Parallel(n_jobs, require="sharedmem")([delayed(number_of_threads)(n_jobs)] * 2))
+        return number_of_threads(n_jobs), [Parallel(n_jobs, require="sharedmem")([inner()] * 2)]
+
+    assert count(3) == count_with_joblib(3) == (3, [[[1, 1]] * 2])
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert count(None) == count_with_joblib(None)
 
 
 def test_results_come_in_the_order_of_the_items_whatever_ends_first():
@@ -267,7 +284,7 @@ def test_results_come_in_the_order_of_the_items_whatever_ends_first():
 
 @pytest.mark.parametrize(("n_items", "n_jobs"), [(0, 2), (1, 2), (5, None), (5, 1)])
 def test_nobody_is_asked_for_threads_that_one_does_without(n_items, n_jobs, monkeypatch):
-    monkeypatch.delattr("tanlearn._threads.Parallel")
+    monkeypatch.delattr("tanlearn._threads.ThreadPoolExecutor")
     assert in_threads(str, range(n_items), n_jobs) == [*map(str, range(n_items))]
     in_blocks(lambda first, last: None, n_items, max(1, n_items if n_jobs == 2 else 1), n_jobs)
 
