@@ -146,7 +146,7 @@ class TableSummary:
         part._n_samples = len(weights)
         part._classes = _count_classes(classes, codes, weights)
         part._label_type = classes.dtype
-        n_classes = max(len(classes), 1)
+        n_classes, codes = max(len(classes), 1), codes.astype(np.int32)  # once and not by every column
         part._columns = [summarize(column, codes, weights, n_classes) for column in columns]
         return self.merge(part)
 

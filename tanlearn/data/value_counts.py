@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.kernels.value_counts import float_keys, sort_keys, sum_points, sum_values
 
 __all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key", "sum_equal"]
 
 # Up to here floating numbers add whole ones exactly.
 _LARGEST_EXACT = 2**53
+# As many NumPy sorts in 20 us.
+_FEW = 2**10
 
 
 class ValueCounts(NamedTuple):
@@ -169,18 +172,34 @@ def collect(
     >>> values, classes, weights
     (array([3, 7]), array([1, 0], dtype=int32), array([1, 2]))
     """
-    # Sums of integers are the same in any order; those of floating numbers must not hang on the sort of the processor.
-    is_any_order = weights.dtype.kind == "i" and not are_sorted_runs
-    order = np.argsort(values, kind=None if is_any_order else "stable")
-    found = ValueCounts(values[order], classes[order].astype(np.int32, copy=False), weights[order])
+    order = np.argsort(values, kind="stable") if are_sorted_runs else _sorting(values)
+    found = ValueCounts(values.take(order), classes.take(order).astype(np.int32, copy=False), weights.take(order))
     is_first = found.is_first
     if is_first.all():
         return found
-    distinct = found.values[is_first]
-    keys = (np.cumsum(is_first) - 1) * n_classes + found.classes
-    pairs, sums = sum_by_key(keys, found.weights, len(distinct) * n_classes)
-    place, own = np.divmod(pairs, n_classes)
-    return ValueCounts(distinct[place], own.astype(np.int32), sums)
+    row, own, sums = _room(len(order), weights)
+    n = sum_values(is_first, found.classes, found.weights, np.zeros(n_classes, sums.dtype), row, own, sums)
+    return ValueCounts(found.values[row[:n]], own[:n].copy(), sums[:n].copy())
+
+
+def _sorting(values: AnyArray) -> IntArray:
+    """Return the stable order of numbers, of 131,072 floating ones in 2.5 ms, for which NumPy takes 7 or 13."""
+    if len(values) < _FEW:
+        return np.argsort(values, kind="stable")
+    if values.dtype.kind == "f":
+        keys = np.empty(len(values), np.uint64)
+        float_keys(np.ascontiguousarray(values, np.float64).view(np.int64), keys)
+    else:
+        keys = values.astype(np.uint64)
+        keys -= values.min().astype(np.uint64)  # the smallest is zero; differences wrap around
+    order, spare = (np.empty(len(values), np.intp) for _ in range(2))
+    is_spare = sort_keys(keys, np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
+    return spare if is_spare else order
+
+
+def _room(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int32], AnyArray]:
+    """Return room for the rows, the classes and the weights of pairs."""
+    return np.empty(n, np.intp), np.empty(n, np.int32), np.empty(n, weights.dtype)
 
 
 def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
@@ -238,24 +257,16 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
     (array([1, 4]), array([3, 3]), 1, 1)
     """
     is_first = counts.is_first
-    if np.count_nonzero(is_first) <= n_points:
+    n_values = int(np.count_nonzero(is_first))
+    if n_values <= n_points:
         return counts, 0, 0
-    place = np.cumsum(is_first) - 1
-    _, of_value = sum_by_key(place, counts.weights, int(place[-1]) + 1)
-    reached = np.cumsum(of_value)
-    before = np.append(reached[:1] * 0, reached[:-1])
-    group = (before / reached[-1] * n_points).astype(np.intp)  # increases even where it is rounded
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    last = np.append(first[1:], len(group)) - 1
-    middle = before[first] + (reached[last] - before[first]) / 2
-    point = np.clip(np.searchsorted(reached, middle), first, last)
-    under = (before[point] - before[first]).max().item()
-    over = (reached[last] - reached[point]).max().item()
-    of_group = np.repeat(np.arange(len(first)), last - first + 1)
-    pairs, sums = sum_by_key(of_group[place] * n_classes + counts.classes, counts.weights, len(first) * n_classes)
-    number, own = np.divmod(pairs, n_classes)
-    values = counts.values[is_first][point]
-    return ValueCounts(values[number], own.astype(np.int32), sums), under, over
+    # Where sums are rounded there may be a point more.
+    row, own, sums = _room(min(len(is_first), (n_points + 1) * n_classes), counts.weights)
+    reached, begin = np.zeros(n_values + 1, sums.dtype), np.empty(n_values + 1, np.intp)
+    of_class, lost = np.zeros(n_classes, sums.dtype), np.zeros(2, sums.dtype)
+    arrays = counts.classes, counts.weights, n_points, of_class, reached, begin, row, own, sums, lost
+    n = sum_points(is_first, *arrays)
+    return ValueCounts(counts.values[row[:n]], own[:n].copy(), sums[:n].copy()), *lost.tolist()
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:

@@ -1,0 +1,119 @@
+"""Weights of values, class by class: their order, their sums, and fewer points that stand for them."""
+# Shapes: n rows, or pairs of a value and a class; C classes, V distinct values. bits (n,) int64: of floating numbers
+# keys and spare_keys (n,): uint64; order and spare (n,): row numbers; digits (8, 256): scratch
+# is_first (n,): which pairs, sorted by value, are the first ones of their values; classes (n,); weights (n,): above
+# zero, int64 or float64; sums (C,): scratch of zeros of their type; reached (V + 1,): of their type, begins with zero
+# begin (V + 1,): scratch. Results, n at most: row (n,): where the value stands; own (n,): the class; weight (n,)
+# Sums are added in the order in which rows stand.
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn.kernels._jit import kernel
+
+_BYTE = np.uint64(255)
+_SIGN = np.uint64(2**63)
+
+
+@kernel
+def float_keys(bits, keys):  # type: ignore[no-untyped-def]
+    """Write whole numbers in the order of floating ones: their bits, that of the sign turned, or all if it is set."""
+    for k in range(bits.shape[0]):
+        keys[k] = np.uint64(bits[k]) ^ (_SIGN | np.uint64(bits[k] >> 63))
+
+
+@kernel
+def sort_keys(keys, spare_keys, order, spare, digits):  # type: ignore[no-untyped-def]
+    """Write the stable order of keys, byte by byte; return whether it is in spare, as both take turns.
+
+    A byte that all keys share is passed over, so that small integers take one turn or two.
+    """
+    n = keys.shape[0]
+    digits[:] = 0
+    for k in range(n):
+        order[k] = k
+        for d in range(8):
+            digits[d, (keys[k] >> np.uint64(8 * d)) & _BYTE] += 1
+    is_spare = False
+    for d in range(8):
+        shift, place = np.uint64(8 * d), digits[d]
+        if place.max() == n:
+            continue
+        before = 0
+        for b in range(256):
+            count = place[b]
+            place[b] = before
+            before += count
+        source, target = (spare_keys, keys) if is_spare else (keys, spare_keys)
+        row, moved = (spare, order) if is_spare else (order, spare)
+        for k in range(n):
+            b = (source[k] >> shift) & _BYTE
+            target[place[b]] = source[k]
+            moved[place[b]] = row[k]
+            place[b] += 1
+        is_spare = not is_spare
+    return is_spare
+
+
+@kernel
+def sum_rows(first, last, at, n_found, classes, weights, sums, row, own, weight):  # type: ignore[no-untyped-def]
+    """Append the sum of every class among some rows, at one of them; return how many pairs there are."""
+    low, high = classes[first], classes[first]
+    for k in range(first, last):
+        c = classes[k]
+        sums[c] += weights[k]
+        low, high = min(low, c), max(high, c)
+    for c in range(low, high + 1):
+        if sums[c] > 0:
+            row[n_found], own[n_found], weight[n_found] = at, c, sums[c]
+            n_found += 1
+            sums[c] = 0
+    return n_found
+
+
+@kernel
+def sum_values(is_first, classes, weights, sums, row, own, weight):  # type: ignore[no-untyped-def]
+    """Write the sum of every value and class, and return how many pairs there are."""
+    n_found, first = 0, 0
+    for k in range(1, classes.shape[0] + 1):
+        if k == classes.shape[0] or is_first[k]:
+            n_found = sum_rows(first, k, first, n_found, classes, weights, sums, row, own, weight)
+            first = k
+    return n_found
+
+
+@kernel
+def sum_points(is_first, classes, weights, n_points, sums, reached, begin, row, own, weight, lost):  # type: ignore[no-untyped-def]
+    """Write the sums of groups of neighbours at their points, and return how many pairs there are.
+
+    lost (2,): by how much a rank is too low or too high, at most.
+    """
+    n_values = 0
+    for k in range(classes.shape[0]):
+        if is_first[k]:
+            begin[n_values] = k
+            n_values += 1
+            reached[n_values] = 0
+        reached[n_values] += weights[k]
+    begin[n_values] = classes.shape[0]
+    for v in range(n_values):
+        reached[v + 1] += reached[v]
+    total = reached[n_values]
+    n_found, first = 0, 0
+    while first < n_values:
+        # Of the group that a value belongs to: it increases even where it is rounded.
+        group = np.int64(reached[first] / total * n_points)
+        last = first
+        while last + 1 < n_values and np.int64(reached[last + 1] / total * n_points) == group:
+            last += 1
+        middle = reached[first] + (reached[last + 1] - reached[first]) / 2
+        point = first
+        while point < last and reached[point + 1] < middle:
+            point += 1
+        lost[0] = max(lost[0], reached[point] - reached[first])
+        lost[1] = max(lost[1], reached[last + 1] - reached[point + 1])
+        rows = begin[first], begin[last + 1], begin[point]
+        n_found = sum_rows(*rows, n_found, classes, weights, sums, row, own, weight)
+        first = last + 1
+    return n_found
