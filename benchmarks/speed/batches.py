@@ -47,7 +47,7 @@ def stages(path, batch_rows, n_jobs):
     def summarise():
         summary = TableSummary()
         for batch in batches:
-            summary.update(batch.columns, batch.target, batch.sample_weight)
+            summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=n_jobs)
         return summary
 
     summary = summarise()

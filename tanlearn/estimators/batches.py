@@ -135,7 +135,7 @@ class BatchFitMixin:
         """
         self._check_parts()
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
-        return self._learn_source(BatchSource(batches), exact)
+        return self._learn_source(BatchSource(batches, self.n_jobs), exact)
 
     def _check_parts(self) -> None:
         """Refuse wrong parameters, of learners too, and a device that is not there."""

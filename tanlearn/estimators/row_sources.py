@@ -136,7 +136,8 @@ class RowEncoder:
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
-            columns, y, _, weights, numbers = present_rows(batch.columns, batch.target, batch.sample_weight, self.classes)
+            given = batch.columns, batch.target, batch.sample_weight
+            columns, y, _, weights, numbers = present_rows(*given, self.classes)
             codes = self.encoder.encode_columns(columns)
             weights = weigh_classes(self.class_weight, y, self.classes, weights)
         rows = codes, self.encoder.n_states_, y, len(self.classes), weights, columns.places, numbers
@@ -221,10 +222,12 @@ class BatchSource:
     ----------
     batches : Batches
         The source.
+    n_jobs : int, optional
+        Threads that summarise rows, as in joblib.
     """
 
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
+    def __init__(self, batches: Batches, n_jobs: int | None = None) -> None:
+        self._batches, self._n_jobs = batches, n_jobs
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -246,7 +249,7 @@ class BatchSource:
         summary = TableSummary(exact=exact)
         for batch in self._batches:
             with batch.located():
-                summary.update(batch.columns, batch.target, batch.sample_weight)
+                summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=self._n_jobs)
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedBatches:
