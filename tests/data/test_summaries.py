@@ -99,6 +99,17 @@ def test_rows_one_by_one_are_the_table():
     assert_same(summary.fit_encoder(TableEncoder()), fitted(TableEncoder(), FRAME, Y, WEIGHT)[0])
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT / 4], ids=["rows", "quarters"])
+def test_threads_change_nothing(weight, monkeypatch):
+    monkeypatch.setattr("tanlearn.data.summaries._FEW_CELLS", 0)
+    one, two = (TableSummary(n_points=16) for _ in range(2))
+    for rows in np.array_split(np.arange(N), 3):
+        columns, own = read_columns(FRAME.iloc[rows]), None if weight is None else weight[rows]
+        one.update(columns, Y[rows], own)
+        two.update(columns, Y[rows], own, n_jobs=2)
+    assert one.to_bytes() == two.to_bytes()
+
+
 def test_numpy_and_polars_tables_do_as_well():
     X = RNG.integers(0, 30, (N, 3)).astype(np.uint8)
     for table in (X, X.astype(">f8"), np.asfortranarray(X.astype(np.float16)), pl.from_pandas(FRAME)):

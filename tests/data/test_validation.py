@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from tanlearn import TableEncoder
-from tanlearn.data.validation import read_classes, read_weights
+from tanlearn.data.columns import read_columns
+from tanlearn.data.validation import number_classes, read_classes, read_labels, read_weights
 
 # Classes -------------------------------------------------------------------------------------------------------
 
@@ -141,3 +142,30 @@ def test_weights_keep_their_kind_of_number(weight, expected, dtype):
 
 def test_no_weights_stay_none():
     assert read_weights(None, 3) is None
+
+
+LABELS = {
+    "words": np.array(["no", "yes", "no", "perhaps"], object),
+    "fixed": np.array(["no", "yes", "no", "perhaps"]),
+    "declared": pd.Categorical(["no", "yes", "no", "perhaps"], ["perhaps", "unused", "yes", "no"]),
+    "whole": np.array([7, 9, 7, 8]),
+    "floating": np.array([7.0, 9.0, 7.0, 8.0]),
+    "truth": np.array([False, True, False, False]),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_classes_are_numbered_as_columns_too(labels):
+    column = read_columns(pd.DataFrame({"y": labels}))[0]
+    plain = pd.Series(labels).tolist()
+    classes = sorted(set(plain))
+    expected = [classes.index(label) for label in plain]
+    for given in (labels, column):
+        codes, found = read_classes(given, 4)
+        assert (codes.tolist(), found.tolist()) == (expected, classes)
+        assert number_classes(given, 4, np.array(classes)).tolist() == expected
+        assert read_labels(given).tolist() == plain
+        few, rows = np.array(classes[:-1]), np.array([label != classes[-1] for label in plain])
+        assert number_classes(given, 4, few, rows).tolist() == [code for code in expected if code < len(few)]
+        with pytest.raises(ValueError, match=f"^y holds {classes[-1]!r} in row 1, which is not among"):
+            number_classes(given, 4, few)

@@ -2,13 +2,32 @@
 
 import numpy as np
 import pytest
+from oracles.value_counts import sum_pairs
 from support.summaries import assert_same, fitted, merged, of, parts_of
 
 from tanlearn import QuantileDiscretizer, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
+from tanlearn.data.value_counts import collect
 
 pytestmark = pytest.mark.filterwarnings("ignore:discretisation left")  # small tables are noise
+
+
+@pytest.mark.parametrize("n", [20, 3000])  # which NumPy and a kernel sort
+@pytest.mark.parametrize("weight", [1, 0.1])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8"])
+def test_counts_are_those_of_all_values_and_classes(dtype, weight, n):
+    rng = np.random.default_rng(0)
+    values = rng.normal(0, 50, n) if dtype[0] in "fi" else rng.integers(0, 99, n)
+    values = values.astype(dtype) if dtype[0] != "?" else values > 50
+    if dtype[1:] == "8":
+        values[:4] = [2**63, 2**64 - 1, 0, 2**63] if dtype == "u8" else [-(2**62), 2**62, 0, -(2**62)]
+    classes, weights = rng.integers(0, 3, n), rng.integers(1, 9, n) * weight
+    counts = collect(values, classes, weights, 3)
+    pairs = zip(values.tolist(), classes.tolist(), strict=True)
+    found = zip(counts.values.tolist(), counts.classes.tolist(), strict=True)
+    assert list(zip(found, counts.weights.tolist(), strict=True)) == sum_pairs(pairs, weights.tolist())
+    assert counts.values.dtype == values.dtype
 
 
 def test_class_weights_of_values_are_kept():
