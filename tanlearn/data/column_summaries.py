@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, NamedTuple
@@ -285,17 +286,22 @@ class ColumnSummary:
         return replace(self, counts=cast(self.counts), blocks=blocks)
 
     def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
-        """Merge strings or bytes."""
-        own, theirs = (np.asarray(part.names).tolist() for part in (self, other))
+        """Merge strings or bytes: only new ones are looked for in the order of those that are known."""
+        names = np.asarray(self.names)
+        own, theirs = names.tolist(), np.asarray(other.names).tolist()
         number = dict(zip(own, count(), strict=False))
-        names, mine, moved = self.names, self.counts, other.counts
-        if not all(name in number for name in theirs):
-            names = np.array(sorted({*own, *theirs}), dtype=object)
+        codes = np.fromiter((number.get(name, -1) for name in theirs), np.intp, len(theirs))
+        mine, new = self.counts, np.flatnonzero(codes < 0)
+        if len(new):
+            places = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
+            names = np.insert(names, places, np.asarray(other.names)[new])
             check_number(len(names), self.place)
-            number = dict(zip(names.tolist(), count(), strict=False))
-            mine = mine._replace(values=_numbers_of(own, number)[mine.values])
+            before = np.cumsum(np.bincount(places, minlength=len(own)))  # new ones, of each that is known
+            codes += np.append(before, 0)[codes]
+            codes[new] = places + np.arange(len(new))
+            mine = mine._replace(values=mine.values + before[mine.values])
         # Both lists of names are sorted, and so are the numbers.
-        moved = moved._replace(values=_numbers_of(theirs, number)[moved.values])
+        moved = other.counts._replace(values=codes[other.counts.values])
         return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
 
     def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
