@@ -1,13 +1,33 @@
-"""Reading alone of what does not fit the memory: batches of 1,000,000 rows of eight numbers and eight texts."""
+"""Reading and learning of what does not fit the memory: 1,000,000 rows of eight numbers and eight texts."""
 
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from tanlearn import BayesNetClassifier
+from tanlearn.baselines import ChowLiu
 from tanlearn.data.batches import open_batches
+from tanlearn.estimators.row_sources import BatchSource
 
 N = 1_000_000
+
+
+def write(folder):
+    """Write the rows, and return the path."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise NotImplementedError("needs the extra `frames`") from error
+    path = Path(folder) / "rows.parquet"
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    words = pa.array([f"word {k}" for k in range(10)])
+    columns = {f"number {j}": rng.normal(y * j, 8) for j in range(8)}
+    columns |= {f"text {j}": words.take(pa.array((rng.integers(0, 10, N) + y * j) % 10)) for j in range(8)}
+    pq.write_table(pa.table(columns | {"y": words.take(pa.array(y))}), path)
+    return path
 
 
 class Read:
@@ -16,19 +36,11 @@ class Read:
     params, param_names = [["path", "data set", "Table"]], ["source"]
 
     def setup(self, source):
-        try:
-            import pyarrow as pa
-            import pyarrow.dataset as ds
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise NotImplementedError("needs the extra `frames`") from error
         self.folder = tempfile.TemporaryDirectory()
-        path = Path(self.folder.name) / "rows.parquet"
-        rng = np.random.default_rng(0)
-        words = pa.array([f"word {k}" for k in range(10)])
-        columns = {f"number {j}": rng.normal(size=N) for j in range(8)}
-        columns |= {f"text {j}": words.take(pa.array(rng.integers(0, 10, N))) for j in range(8)}
-        pq.write_table(pa.table(columns | {"y": rng.integers(0, 2, N)}), path)
+        path = write(self.folder.name)
+        import pyarrow.dataset as ds
+        import pyarrow.parquet as pq
+
         self.source = {
             "path": lambda: path,
             "data set": lambda: ds.dataset(path),
@@ -44,3 +56,39 @@ class Read:
 
     def peakmem_batches(self, source):
         self.time_batches(source)
+
+
+class Fit:
+    """Both readings of a Parquet file, and the first one alone."""
+
+    params, param_names = [[1, 2]], ["n_jobs"]
+
+    def setup(self, n_jobs):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = write(self.folder.name)
+        self.model = BayesNetClassifier(structure=ChowLiu(n_jobs=n_jobs), n_jobs=n_jobs)
+        self.time_fit(n_jobs)
+
+    def teardown(self, n_jobs):
+        self.folder.cleanup()
+
+    def time_summary(self, n_jobs):
+        BatchSource(open_batches(self.path, "y"), n_jobs).summarize(exact=False)
+
+    def time_fit(self, n_jobs):
+        self.model.fit_batches(self.path, "y")
+
+    def peakmem_fit(self, n_jobs):
+        self.time_fit(n_jobs)
+
+
+class SmallBatches:
+    """100 batches of 1,000 rows, of 30,000 different words."""
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        words = np.array([f"word {k}" for k in range(30_000)], object)
+        self.batches = [(words[rng.integers(0, len(words), (1000, 1))], rng.integers(0, 2, 1000)) for _ in range(100)]
+
+    def time_summary(self):
+        BatchSource(open_batches(self.batches)).summarize(exact=False)

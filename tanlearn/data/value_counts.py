@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.kernels.value_counts import float_keys, sort_keys, sum_points, sum_values
+from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum_values
 
 __all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key", "sum_equal"]
 
@@ -193,7 +193,7 @@ def _sorting(values: AnyArray) -> IntArray:
         keys = values.astype(np.uint64)
         keys -= values.min().astype(np.uint64)  # the smallest is zero; differences wrap around
     order, spare = (np.empty(len(values), np.intp) for _ in range(2))
-    is_spare = sort_keys(keys, np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
+    is_spare = sort_rows(keys, np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
     return spare if is_spare else order
 
 

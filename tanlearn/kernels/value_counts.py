@@ -24,10 +24,11 @@ def float_keys(bits, keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_keys(keys, spare_keys, order, spare, digits):  # type: ignore[no-untyped-def]
+def sort_rows(keys, spare_keys, order, spare, digits):  # type: ignore[no-untyped-def]
     """Write the stable order of keys, byte by byte; return whether it is in spare, as both take turns.
 
-    A byte that all keys share is passed over, so that small integers take one turn or two.
+    A byte that all keys share is passed over, so that small integers take one turn or two. ``discretize.sort_keys`` is
+    the same without rows, where weights need none.
     """
     n = keys.shape[0]
     digits[:] = 0

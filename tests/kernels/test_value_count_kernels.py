@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import value_counts as oracle
 
-from tanlearn.kernels.value_counts import float_keys, sort_keys, sum_points, sum_values
+from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum_values
 
 RNG = np.random.default_rng(0)
 WEIGHTS = [np.ones(40, np.int64), RNG.integers(1, 9, 40), RNG.integers(1, 9, 40) / 4]
@@ -32,7 +32,7 @@ def keys_of(numbers):
 def test_orders_are_stable(keys):
     expected = sorted(range(len(keys)), key=keys.tolist().__getitem__)
     order, spare = np.empty((2, len(keys)), np.intp)
-    is_spare = sort_keys(keys.copy(), np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
+    is_spare = sort_rows(keys.copy(), np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
     assert (spare if is_spare else order).tolist() == expected
 
 
