@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import value_counts as oracle
 
-from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum_values
+from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum_rows, sum_values
 
 RNG = np.random.default_rng(0)
 WEIGHTS = [np.ones(40, np.int64), RNG.integers(1, 9, 40), RNG.integers(1, 9, 40) / 4]
@@ -47,6 +47,14 @@ def sorted_rows(n_values, n_classes):
     """Return values in increasing order, which of them are first ones, and classes in any order."""
     values = np.sort(RNG.integers(0, n_values, 40))
     return values, np.append(True, np.diff(values) > 0), RNG.integers(0, n_classes, 40).astype(np.int32)
+
+
+def test_sums_of_some_rows_join_those_before():
+    row, own, weight, sums = np.zeros(4, np.intp), np.zeros(4, np.int32), np.zeros(4, np.int64), np.zeros(5, np.int64)
+    classes, weights = np.array([0, 3, 1, 3, 0], np.int32), np.array([9, 2, 5, 4, 9])
+    assert sum_rows(1, 4, 7, 1, classes, weights, sums, row, own, weight) == 3
+    assert (row.tolist(), own.tolist(), weight.tolist()) == ([0, 7, 7, 0], [0, 1, 3, 0], [0, 5, 6, 0])
+    assert not sums.any()
 
 
 @pytest.mark.parametrize("weights", WEIGHTS, ids=["ones", "whole", "quarters"])
