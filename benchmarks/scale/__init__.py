@@ -1,0 +1,1 @@
+"""How learning from partitions scales with rows, partitions and workers."""
