@@ -31,7 +31,7 @@ def cluster(n_workers):
     from distributed import Client, LocalCluster
 
     options = {"distributed.admin.large-graph-warning-threshold": "1GB"}
-    kind = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    kind = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with dask.config.set(options), LocalCluster(**kind) as workers, Client(workers) as client:
         client.wait_for_workers(n_workers)
         client.run(count_received)
