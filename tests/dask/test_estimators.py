@@ -53,6 +53,27 @@ def test_partitions_make_the_model_of_all_rows(name):
     assert_same_model(found, frame)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, with pandas 3.1
+def test_few_columns_of_parquet_files_stay_in_their_partitions(tmp_path):
+    frame = table()
+    for number, first in enumerate(range(0, 300, 75)):
+        frame[first : first + 75].to_parquet(tmp_path / f"{number}.parquet", index=False)
+    rows = dd.read_parquet(tmp_path)
+    assert len(rows["sold"].to_delayed()) == 2  # of four files
+    found = NaiveBayesClassifier().fit(rows[FEATURES], rows["sold"], rows["times"])
+    assert_same_model(found, frame)
+
+
+def test_what_holds_rows_is_no_result_that_dask_cannot_weigh():
+    from dask.callbacks import Callback
+
+    frame, kinds = table(), set()
+    rows = dd.from_pandas(frame, npartitions=3)
+    with Callback(posttask=lambda key, result, *_: kinds.add(type(result).__name__)):
+        BayesNetClassifier(structure=ChowLiu()).fit(rows, "sold", "times")
+    assert kinds - {"DataFrame", "RowEncoder"} == {"_Found", "CountState"}
+
+
 @pytest.mark.parametrize("name", ["KDB-3 HS", "forest"])
 @pytest.mark.parametrize("sizes", ["one", "two", "sixty-four"])
 def test_any_number_of_partitions_does(name, sizes):
