@@ -129,7 +129,8 @@ def travel(cells):
                 rows[-1] += map(size, (part, whole, found[0], bound, found[1]))
     said = """Of each reading: a part, which is what comes of the first partition; the sum of all; what workers
     received, of each other and of the scheduler; beside the most that parts and sums on their way from worker to
-    worker come to; and what client and scheduler, which are one process, received."""
+    worker come to; and what client and scheduler, which are one process, received: what the client asks for goes
+    through the scheduler, and counts twice."""
     parts = ["part", "sum", "received", "at most", "client received"]
     header = ["rows", "partitions", "workers", *(f"{task}: {part}" for task in READINGS for part in parts)]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tanlearn._typing import IntArray
 from tanlearn.dask.objective import EncodedPart, PartitionedObjective
 from tanlearn.dask.parts import Part
-from tanlearn.dask.tree import compute, delayed, merged
+from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.encoded_data import EncodedData, joined
 from tanlearn.estimators.row_sources import EncodedSource, RowEncoder, choose_rows
 from tanlearn.network.tables import TableLayout
@@ -54,7 +55,7 @@ class EncodedPartitions(EncodedSource):
         object
         """
         blank = delayed(counts, traverse=False)
-        return compute(merged([delayed(_count)(part, self._sent, blank) for part in self._parts]))
+        return compute(merged([delayed(_count)(part, self._sent, blank) for part in self._parts])).counts
 
     @cached_property
     def sample(self) -> EncodedData:
@@ -85,6 +86,18 @@ class EncodedPartitions(EncodedSource):
         return PartitionedObjective(parts, layout)
 
 
+@dataclass
+class _Counted(Weighed):
+    """Counts of some partitions."""
+
+    counts: Any
+
+    def merge(self, other: _Counted) -> Self:
+        """Add those of other partitions."""
+        self.counts.merge(other.counts)
+        return self
+
+
 def _encode(part: Part, encoder: RowEncoder) -> Iterator[EncodedData]:
     """Yield the encoded batches of a partition that have rows of non-zero weight."""
     for batch in part.open():
@@ -93,12 +106,12 @@ def _encode(part: Part, encoder: RowEncoder) -> Iterator[EncodedData]:
             yield data
 
 
-def _count(part: Part, encoder: RowEncoder, counts: Any) -> Any:
+def _count(part: Part, encoder: RowEncoder, counts: Any) -> _Counted:
     """Count a partition, in a copy of what other tasks of this worker count in, too."""
     counts = deepcopy(counts)
     for data in _encode(part, encoder):
         counts.update(data, n_jobs=1)
-    return counts
+    return _Counted(counts)
 
 
 def _take(part: Part, encoder: RowEncoder, rows: IntArray) -> EncodedData:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn.dask.encoded import EncodedPartitions
 from tanlearn.dask.parts import Part
-from tanlearn.dask.tree import compute, delayed, merged
+from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.columns import shorten
 from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.summaries import TableSummary
@@ -144,7 +144,7 @@ class Partitions:
 
 
 @dataclass
-class _Found:
+class _Found(Weighed):
     """What is known of some partitions that lie side by side."""
 
     summary: TableSummary

@@ -1,6 +1,7 @@
 """Classifiers that learn from Dask's collections are those of all rows in one process."""
 
 import itertools
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
@@ -64,14 +65,24 @@ def test_few_columns_of_parquet_files_stay_in_their_partitions(tmp_path):
     assert_same_model(found, frame)
 
 
-def test_what_holds_rows_is_no_result_that_dask_cannot_weigh():
+def test_dask_knows_how_large_results_are():
     from dask.callbacks import Callback
+    from dask.sizeof import sizeof
 
-    frame, kinds = table(), set()
-    rows = dd.from_pandas(frame, npartitions=3)
-    with Callback(posttask=lambda key, result, *_: kinds.add(type(result).__name__)):
-        BayesNetClassifier(structure=ChowLiu()).fit(rows, "sold", "times")
-    assert kinds - {"DataFrame", "RowEncoder"} == {"_Found", "CountState"}
+    sizes = defaultdict(int)
+
+    def weigh(key, result, *_):
+        kind = type(result).__name__
+        sizes[kind] = max(sizes[kind], sizeof(result))
+
+    rows = dd.from_pandas(table(), npartitions=3)
+    with Callback(posttask=weigh):
+        counts = BayesNetClassifier(structure=ChowLiu()).fit(rows, "sold", "times").counts_
+        NaiveBayesClassifier(parameters=LBFGS(max_iter=1, calibrate=False)).fit(rows, "sold", "times")
+    assert sizes.keys() - {"DataFrame", "RowEncoder"} == {"_Found", "_Counted", "EncodedPart", "_Sum"}
+    assert sizes["_Counted"] > sum(counts.pair(i, j).nbytes for i in range(4) for j in range(i))
+    assert sizes["_Found"] > 300 * 8  # numbers of the column that differ
+    assert sizes["EncodedPart"] > 100 * len(FEATURES)
 
 
 @pytest.mark.parametrize("name", ["KDB-3 HS", "forest"])
