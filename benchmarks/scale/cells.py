@@ -79,10 +79,13 @@ class Cells:
         return float(nnls(terms, [self.median(*cell, what="client_cpu") for cell in cells])[0][1])
 
     def check(self, task):
-        """Yield (rows, partitions, workers, measured, predicted) of the largest tables, predicted from all others."""
+        """Yield (rows, partitions, workers, measured, predicted) of the largest tables, predicted from all others.
+
+        Those have to be of two sizes at least, or nothing tells what a row costs.
+        """
         cells = self.of_task(task)
         most = max((cell[0] for cell in cells), default=0)
-        if len({cell[0] for cell in cells}) < 2:
+        if len({cell[0] for cell in cells}) < 3:
             return
         costs = self.costs(task, lambda n_rows: n_rows < most)
         for n_rows, n_partitions, n_workers, seconds in cells:

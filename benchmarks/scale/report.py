@@ -264,7 +264,7 @@ def sections(lines, cells, folder):
     yield from ("## A partition by itself", partitions_alone(cells))
     yield from ("## What travels", travel(cells), "## Memory", memory(cells))
     yield "## The model, beside what was measured"
-    yield "\n".join(line.removeprefix("    ").rstrip() for line in model.__doc__.splitlines()[2:])
+    yield model.__doc__.split("\n\n", 1)[1].rstrip().replace("::\n", ":\n").replace("``", "`")
     yield checked(cells)
     if cells.alone:
         yield from (f"## {ROWS:,} rows on {WORKERS} workers", at_scale(cells), "## Where it breaks", wide(cells))

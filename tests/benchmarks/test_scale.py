@@ -108,11 +108,11 @@ def test_runs_go_on_where_they_were_stopped_and_are_reported(monkeypatch, tmp_pa
     done = []
     fake(monkeypatch, done)
     results = ["--results", str(tmp_path / "results")]
-    run = ["run", "--rows", "100000", "400000", "--partitions", "8", "64", "--repeats", "2", *results]
+    run = ["run", "--rows", "100000", "400000", "1000000", "--partitions", "8", "64", "--repeats", "2", *results]
     counts.main([*run, "--time-limit", "0"])
     assert not done
     counts.main(run)
-    assert len(done) == 3 * (2 * 2 * 4 + 1)  # of 100,000 rows, 64 partitions would be too small
+    assert len(done) == 5 * (2 * 2 * 4 + 1)  # of 100,000 rows, 64 partitions would be too small
     path = tmp_path / "results" / "counts.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-3]) + lines[-3][:20])
@@ -125,8 +125,8 @@ def test_runs_go_on_where_they_were_stopped_and_are_reported(monkeypatch, tmp_pa
     assert (tmp_path / "report" / "counts.png").stat().st_size > 0
     assert "100,000 | 8 | 2 | 0.45 (0.45)" in said
     assert "| 400,000 | 8 | 1.83 | 1.83 | 1.83 | 1.83 |" in said
-    assert "Chow-Liu 1.83 at best, met" in said
-    assert "| Chow-Liu | 400,000 | 64 | 2 | 1.20 |" in said
+    assert "Chow-Liu 1.93 at best, met" in said
+    assert "| Chow-Liu | 1,000,000 | 64 | 2 | 2.70 |" in said
     assert str(tmp_path) not in said
 
 
