@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tanlearn._typing import IntArray
 from tanlearn.dask.objective import EncodedPart, PartitionedObjective
-from tanlearn.dask.tree import compute, delayed, merged
-from tanlearn.data.batches import Batches
+from tanlearn.dask.parts import Part
+from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.encoded_data import EncodedData, joined
 from tanlearn.estimators.row_sources import EncodedSource, RowEncoder, choose_rows
 from tanlearn.network.tables import TableLayout
@@ -26,17 +27,17 @@ class EncodedPartitions(EncodedSource):
 
     Parameters
     ----------
-    batches : sequence of Delayed
-        The batches of each partition that has rows of non-zero weight.
+    parts : sequence of Part
+        The partitions that have rows of non-zero weight.
     n_samples : sequence of int
-        How many of these it has.
+        How many of these each has.
     encoder : RowEncoder
         What makes codes of them; it is sent to each worker once.
     """
 
-    def __init__(self, batches: Sequence[Any], n_samples: Sequence[int], encoder: RowEncoder) -> None:
+    def __init__(self, parts: Sequence[Part], n_samples: Sequence[int], encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._batches, self._n_rows = batches, n_samples
+        self._parts, self._n_rows = parts, n_samples
         self._sent = delayed(encoder, traverse=False)
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
@@ -54,18 +55,18 @@ class EncodedPartitions(EncodedSource):
         object
         """
         blank = delayed(counts, traverse=False)
-        return compute(merged([delayed(_count)(batches, self._sent, blank) for batches in self._batches]))
+        return compute(merged([delayed(_count)(part, self._sent, blank) for part in self._parts])).counts
 
     @cached_property
     def sample(self) -> EncodedData:
         """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
-        chosen, first, parts = choose_rows(self.n_samples), 0, []
-        for batches, n_rows in zip(self._batches, self._n_rows, strict=True):
+        chosen, first, taken = choose_rows(self.n_samples), 0, []
+        for part, n_rows in zip(self._parts, self._n_rows, strict=True):
             begin, end = np.searchsorted(chosen, [first, first + n_rows])
             if begin < end:
-                parts.append(delayed(_take)(batches, self._sent, chosen[begin:end] - first))
+                taken.append(delayed(_take)(part, self._sent, chosen[begin:end] - first))
             first += n_rows
-        return joined(compute(parts))
+        return joined(compute(taken))
 
     def objective(self, layout: TableLayout, loss: Loss) -> PartitionedObjective:
         """Return the mean loss of all rows; their codes stay on the workers as long as it is held.
@@ -81,31 +82,43 @@ class EncodedPartitions(EncodedSource):
         -------
         PartitionedObjective
         """
-        parts = [delayed(_hold)(batches, self._sent, layout, loss) for batches in self._batches]
+        parts = [delayed(_hold)(part, self._sent, layout, loss) for part in self._parts]
         return PartitionedObjective(parts, layout)
 
 
-def _encode(batches: Batches, encoder: RowEncoder) -> Iterator[EncodedData]:
+@dataclass
+class _Counted(Weighed):
+    """Counts of some partitions."""
+
+    counts: Any
+
+    def merge(self, other: _Counted) -> Self:
+        """Add those of other partitions."""
+        self.counts.merge(other.counts)
+        return self
+
+
+def _encode(part: Part, encoder: RowEncoder) -> Iterator[EncodedData]:
     """Yield the encoded batches of a partition that have rows of non-zero weight."""
-    for batch in batches:
+    for batch in part.open():
         data = encoder.encode(batch)
         if data is not None:
             yield data
 
 
-def _count(batches: Batches, encoder: RowEncoder, counts: Any) -> Any:
+def _count(part: Part, encoder: RowEncoder, counts: Any) -> _Counted:
     """Count a partition, in a copy of what other tasks of this worker count in, too."""
     counts = deepcopy(counts)
-    for data in _encode(batches, encoder):
+    for data in _encode(part, encoder):
         counts.update(data, n_jobs=1)
-    return counts
+    return _Counted(counts)
 
 
-def _take(batches: Batches, encoder: RowEncoder, rows: IntArray) -> EncodedData:
+def _take(part: Part, encoder: RowEncoder, rows: IntArray) -> EncodedData:
     """Return some rows of a partition."""
-    return joined(list(_encode(batches, encoder))).take(rows)
+    return joined(list(_encode(part, encoder))).take(rows)
 
 
-def _hold(batches: Batches, encoder: RowEncoder, layout: TableLayout, loss: Loss) -> EncodedPart:
+def _hold(part: Part, encoder: RowEncoder, layout: TableLayout, loss: Loss) -> EncodedPart:
     """Return the encoded rows of a partition."""
-    return EncodedPart(joined(list(_encode(batches, encoder))), layout, loss)
+    return EncodedPart(joined(list(_encode(part, encoder))), layout, loss)

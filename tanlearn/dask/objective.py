@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tanlearn._typing import FloatArray
-from tanlearn.dask.tree import compute, delayed, merged
+from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.tables import TableLayout
 from tanlearn.training.losses import Loss
@@ -16,7 +16,7 @@ from tanlearn.training.parametrizations import Normalized
 __all__ = ["EncodedPart", "PartitionedObjective"]
 
 
-class EncodedPart:
+class EncodedPart(Weighed):
     """Encoded rows of a partition, and their loss; what that needs beside the rows is made anew on another worker.
 
     Parameters
@@ -46,7 +46,7 @@ class EncodedPart:
 
 
 @dataclass
-class _Sum:
+class _Sum(Weighed):
     """Loss and gradient of some rows, and their weight."""
 
     value: float

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from tanlearn.dask.encoded import EncodedPartitions
-from tanlearn.dask.tree import compute, delayed, merged
-from tanlearn.data.batches import Batches, open_batches
+from tanlearn.dask.parts import Part
+from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.columns import shorten
 from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.summaries import TableSummary
@@ -76,10 +76,7 @@ class Partitions:
             X = _select(X, named, columns)
         rows = _partitions("X", X)
         others = [_beside(name, given, X, len(rows)) for name, given in (("y", y), ("sample_weight", sample_weight))]
-        self._tuples = [
-            delayed(_beside_each_other)(k, *given) for k, given in enumerate(zip(rows, *others, strict=True))
-        ]
-        self._batches = [delayed(open_batches)(tuples, part=number) for number, tuples in enumerate(self._tuples)]
+        self._parts = [Part(k, *given) for k, given in enumerate(zip(rows, *others, strict=True))]
 
     def summarize(self, exact: bool) -> TableSummary:
         """Return what there is of values and classes: summaries of partitions, merged.
@@ -98,7 +95,7 @@ class Partitions:
         ValueError, TypeError
             If a partition breaks a rule, or has other columns than one before it; the message names it.
         """
-        found = compute(merged([delayed(_summarize)(batches, exact) for batches in self._batches]))
+        found = compute(merged([delayed(_summarize)(part, exact) for part in self._parts]))
         if found.n_rows == 0:
             raise ValueError("no partition has any rows, but learning needs some.")
         if found.summary.n_samples == 0:
@@ -119,8 +116,8 @@ class Partitions:
         -------
         EncodedPartitions
         """
-        filled = [(batches, n) for batches, n in zip(self._batches, self._n_samples, strict=True) if n]
-        return EncodedPartitions([batches for batches, _ in filled], [n for _, n in filled], encoder)
+        filled = [(part, n) for part, n in zip(self._parts, self._n_samples, strict=True) if n]
+        return EncodedPartitions([part for part, _ in filled], [n for _, n in filled], encoder)
 
     def score(self, model: Any) -> float:
         """Return the share of the weight whose class a model predicts.
@@ -140,14 +137,14 @@ class Partitions:
             If there are no rows, or a partition breaks a rule.
         """
         sent = delayed(model, traverse=False)
-        found = compute(merged([delayed(_score)(tuples, sent) for tuples in self._tuples]))
+        found = compute(merged([delayed(_score)(part, sent) for part in self._parts]))
         if not found.weight > 0:
             raise ValueError("the rows to score by have no weight, or there are none. Pass some that have.")
         return float(found.correct / found.weight)
 
 
 @dataclass
-class _Found:
+class _Found(Weighed):
     """What is known of some partitions that lie side by side."""
 
     summary: TableSummary
@@ -166,29 +163,6 @@ class _Found:
         return self
 
 
-def _beside_each_other(number: int, X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return rows, classes and weights of a partition as tuples, after checking that they are of the same rows."""
-    if isinstance(y, str) or isinstance(sample_weight, str):
-        chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
-        X, y, sample_weight = X.drop(columns=list(chosen)), chosen.get(y, y), chosen.get(sample_weight, sample_weight)
-    X, y, sample_weight = map(_in_hand, (X, y, sample_weight))
-    if y is None:
-        return list(X)
-    given = (X, y) if sample_weight is None else (X, y, sample_weight)
-    for name, other in zip(("y", "sample_weight"), given[1:], strict=False):
-        if len(other) != len(X):
-            raise ValueError(
-                f"in partition {number}: {name} has {len(other):,} row(s) where X has {len(X):,}. Both need the same "
-                f"partitions: make them of one DataFrame, or repartition (rechunk) one like the other."
-            )
-        if hasattr(other, "iloc") and hasattr(X, "iloc") and not X.index.equals(other.index):
-            raise ValueError(
-                f"in partition {number}: X and {name} have other indexes, so their rows are not the same. Make both of "
-                f"one DataFrame, or reset_index of both."
-            )
-    return [given]
-
-
 @dataclass
 class _Correct:
     """How much of some rows is predicted."""
@@ -203,10 +177,10 @@ class _Correct:
         return self
 
 
-def _score(tuples: list[tuple[Any, ...]], model: Any) -> _Correct:
+def _score(part: Part, model: Any) -> _Correct:
     """Predict a partition, and compare."""
     total = _Correct(0.0, 0.0)
-    for X, y, *weights in tuples:
+    for X, y, *weights in part.tuples():
         if len(X):
             weight = np.asarray(weights[0], np.float64) if weights else np.ones(len(X))
             total.correct += float(weight[np.asarray(y) == model.predict(X)].sum())
@@ -214,14 +188,9 @@ def _score(tuples: list[tuple[Any, ...]], model: Any) -> _Correct:
     return total
 
 
-def _in_hand(values: Any) -> Any:
-    """Return what can be asked for its length: partitions of Bags may be iterators."""
-    return values if values is None or hasattr(values, "__len__") else list(values)
-
-
-def _summarize(batches: Batches, exact: bool) -> _Found:
+def _summarize(part: Part, exact: bool) -> _Found:
     """Read a partition."""
-    summary, n_rows = TableSummary(exact=exact), 0
+    batches, summary, n_rows = part.open(), TableSummary(exact=exact), 0
     for batch in batches:
         n_rows += batch.n_samples
         with batch.located():
@@ -253,7 +222,11 @@ def _partitions(name: str, collection: Any) -> list[Any]:
         )
     if kind == "array" and collection.ndim == 2:
         collection = collection.rechunk({1: -1})  # rows in one piece
-    return list(np.ravel(collection.to_delayed()))
+    tasks = list(np.ravel(collection.to_delayed()))
+    # Optimised, a task reads several Parquet files at once where few of their columns are asked for: as of y, not of X.
+    if kind == "frame" and len(tasks) != collection.npartitions:
+        tasks = collection.simplify().to_delayed(optimize_graph=False)
+    return tasks
 
 
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:

@@ -252,7 +252,9 @@ class TableCounts:
             columns = None if target is None or own.names is None else own.names.tolist()
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
         if own is None:
-            own = cls.of_summary(BatchSource(batches, n_jobs).summarize(exact), batches.names, encoder=encoder, pairs=pairs)
+            own = cls.of_summary(
+                BatchSource(batches, n_jobs).summarize(exact), batches.names, encoder=encoder, pairs=pairs
+            )
         for batch in batches:
             with batch.located():
                 own._check_names(batches.names)

@@ -29,7 +29,7 @@ def cluster():
     with (
         dask.config.set(options),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, memory_limit="4GiB", dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, memory_limit="4GiB", dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -1,6 +1,7 @@
 """Classifiers that learn from Dask's collections are those of all rows in one process."""
 
 import itertools
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,37 @@ def test_partitions_make_the_model_of_all_rows(name):
     frame = table()
     found = clone(MODELS[name]).fit(partitioned(frame, SIZES["seven, some empty"]), "sold", "times")
     assert_same_model(found, frame)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, with pandas 3.1
+def test_few_columns_of_parquet_files_stay_in_their_partitions(tmp_path):
+    frame = table()
+    for number, first in enumerate(range(0, 300, 75)):
+        frame[first : first + 75].to_parquet(tmp_path / f"{number}.parquet", index=False)
+    rows = dd.read_parquet(tmp_path)
+    assert len(rows["sold"].to_delayed()) == 2  # of four files
+    found = NaiveBayesClassifier().fit(rows[FEATURES], rows["sold"], rows["times"])
+    assert_same_model(found, frame)
+
+
+def test_dask_knows_how_large_results_are():
+    from dask.callbacks import Callback
+    from dask.sizeof import sizeof
+
+    sizes = defaultdict(int)
+
+    def weigh(key, result, *_):
+        kind = type(result).__name__
+        sizes[kind] = max(sizes[kind], sizeof(result))
+
+    rows = dd.from_pandas(table(), npartitions=3)
+    with Callback(posttask=weigh):
+        counts = BayesNetClassifier(structure=ChowLiu()).fit(rows, "sold", "times").counts_
+        NaiveBayesClassifier(parameters=LBFGS(max_iter=1, calibrate=False)).fit(rows, "sold", "times")
+    assert sizes.keys() - {"DataFrame", "RowEncoder"} == {"_Found", "_Counted", "EncodedPart", "_Sum"}
+    assert sizes["_Counted"] > sum(counts.pair(i, j).nbytes for i in range(4) for j in range(i))
+    assert sizes["_Found"] > 300 * 8  # numbers of the column that differ
+    assert sizes["EncodedPart"] > 100 * len(FEATURES)
 
 
 @pytest.mark.parametrize("name", ["KDB-3 HS", "forest"])

@@ -16,18 +16,19 @@ COMMIT = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, captu
 VERSIONS = f"tanlearn {tanlearn.__version__} {COMMIT.stdout.strip()}, numpy {np.__version__}, numba {numba.__version__}"
 
 
-def parsers(description, spec, run, report, output=None, options=None):
+def parsers(description, spec, run, report, output=None, options=None, data=True):
     """Return a command line with ``run``, ``report`` and ``pack``, and the part of ``run``, to be filled in.
 
     Reports are for the folder ``output``, by default that of the command, and have ``options``, if any: their names,
-    and what ``add_argument`` takes.
+    and what ``add_argument`` takes. ``data`` says whether runs read the published sets.
     """
     here = Path(spec.origin).parent
     parser = command_line(description, spec)
     commands = parser.add_subparsers(required=True, metavar="run | report | pack")
     running = commands.add_parser("run", help="do what is not finished yet")
     running.set_defaults(do=run)
-    running.add_argument("--data", type=Path, default=DATA)
+    if data:
+        running.add_argument("--data", type=Path, default=DATA)
     reporting = commands.add_parser("report", help="write tables and figures of what is finished")
     reporting.set_defaults(do=report)
     reporting.add_argument("--output", type=Path, default=output or here, help="folder of the report and of figures/")

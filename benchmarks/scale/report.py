@@ -1,0 +1,278 @@
+"""The report: seconds, speed-ups, bytes, memory, the model beside what was measured, and what it says of much more."""
+
+from statistics import median
+
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from tanlearn.dask.tree import FAN_IN
+
+from . import model
+from .cells import Cells
+from .measure import FITS, READINGS
+from .rows import N_FEATURES, N_VALUES
+
+#: What workers have to gain where there are two of them.
+TARGET = 1.8
+#: What is asked of the model: rows, workers, rows of a partition, bytes a second of a worker's network, and its memory.
+ROWS, WORKERS, PARTITION_ROWS, NETWORK, MEMORY = 10**10, 100, 10**6, 1.25e9, 16 * 2**30
+#: Wide tables that it is asked about, of features of so many values in so many classes.
+FEATURES, N_STATES, N_CLASSES = (16, 100, 300, 1000, 3000, 10_000), 10, 3
+#: Rows of a sample that finds a structure of very many features.
+SAMPLE = 10**7
+COLOURS = {1: "#0072b2", 2: "#d55e00"}
+
+
+def size(n_bytes):
+    """Return bytes in words."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if n_bytes < 999.5 or unit == "TB":
+            return f"{n_bytes:,.0f} {unit}" if n_bytes >= 99.5 or unit == "B" else f"{n_bytes:.2g} {unit}"
+        n_bytes /= 1000
+    return None
+
+
+def span(seconds):
+    """Return seconds in words."""
+    for most, unit, n_seconds in ((1, "ms", 1e-3), (120, "s", 1), (7200, "min", 60), (2 * 86_400, "h", 3600)):
+        if seconds < most:
+            return f"{seconds / n_seconds:.3g} {unit}"
+    return f"{seconds / 86_400:,.0f} days"
+
+
+def introduction(cells, lines):
+    """Return how figures were made."""
+    said = f"""Made by `python -m benchmarks.scale.counts run`, then `report`, with {made_with(lines)}. Tables of
+    {N_FEATURES} features ({len(N_VALUES)} of numbers, half of them real; {len(N_VALUES)} of strings, of
+    {N_VALUES[0]} to {N_VALUES[-1]} values) in Parquet files, one a partition; workers are processes of one thread
+    on that machine, which scheduler and client share. Seconds are the median, and in brackets the least, of
+    {min(map(len, cells.lines.values()))} or more runs by the clock, after a warm-up. The first reading makes
+    summaries, the second counts all pairs of features; fits do both, and learn: naive Bayes counts features alone."""
+    return paragraph(said)
+
+
+def times(cells):
+    """Return the table of seconds, and of rows a second of fits."""
+    rows = []
+    for n_rows, n_partitions in cells.tables:
+        for n_workers in cells.workers:
+            own = [(n_rows, n_partitions, n_workers, task) for task in cells.tasks]
+            found = [f"{cells.median(*one):.2f} ({cells.least(*one):.2f})" if cells.has(*one) else "-" for one in own]
+            rates = [f"{n_rows / cells.least(*one):,.0f}" if cells.has(*one) else "-" for one in own if one[3] in FITS]
+            rows.append([f"{n_rows:,}", f"{n_partitions:,}", f"{n_workers}", *found, *rates])
+    fits = [task for task in cells.tasks if task in FITS]
+    header = [
+        "rows",
+        "partitions",
+        "workers",
+        *(f"{task} [s]" for task in cells.tasks),
+        *(f"{f}, rows/s" for f in fits),
+    ]
+    return markdown_table(header, rows, left=())
+
+
+def speed_ups(cells):
+    """Return what two workers gain over one, by the least seconds, and the verdict."""
+    rows = []
+    for table in cells.tables:
+        found = [cells.speed_up(*table, task) for task in cells.tasks]
+        if any(found):
+            rows.append([*(f"{n:,}" for n in table), *("-" if one is None else f"{one:.2f}" for one in found)])
+    if not rows:
+        return ""
+    most = max(table[0] for table in cells.tables)
+    ratios = {(table, task): cells.speed_up(*table, task) for table in cells.tables for task in cells.tasks}
+    found = {task: [r for (table, one), r in ratios.items() if one == task and r and table[0] == most] for task in FITS}
+    verdicts = "; ".join(
+        f"{task} {max(some):.2f} at best, {'met' if max(some) >= TARGET else f'{TARGET - max(some):.2f} short'}"
+        for task, some in found.items()
+        if some
+    )
+    said = f"Asked for is at least {TARGET:g}. On the largest tables, of {most:,} rows: {verdicts}."
+    return f"{paragraph(said)}\n\n{markdown_table(['rows', 'partitions', *cells.tasks], rows, left=())}"
+
+
+def partitions_alone(cells):
+    """Return what the work on one partition is made of, and how large what comes of it is."""
+    rows, stages = [], []
+    for (n_rows, _), line in sorted(cells.alone.items()):
+        stages = list(line["cpu"])
+        rows.append(
+            [
+                f"{n_rows:,}",
+                f"{line['n_rows']:,}",
+                *(f"{1e3 * line['cpu'][stage]:.1f}" for stage in stages),
+                *(size(line[what]) for what in ("summary_bytes", "counts_bytes", "encoder_bytes")),
+            ]
+        )
+    said = """Processor milliseconds in one process, of reading a file, summarising it, encoding its rows, counting
+    all pairs of codes, and merging what comes of it with its like; and sizes of pickles: of a summary and of
+    counts, which go from worker to worker, and of the encoder, which goes to every worker."""
+    header = ["rows", "in a partition", *(f"{stage} [ms]" for stage in stages), "summary", "counts", "encoder"]
+    return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
+
+
+def travel(cells):
+    """Return what travels between processes, beside the most that parts and sums come to."""
+    rows = []
+    for n_rows, n_partitions in cells.tables:
+        alone = cells.alone.get((n_rows, n_partitions))
+        for n_workers in cells.workers:
+            both = [(n_rows, n_partitions, n_workers, task) for task in READINGS]
+            if alone is None or not all(cells.has(*one) for one in both):
+                continue
+            rows.append([f"{n_rows:,}", f"{n_partitions:,}", f"{n_workers}"])
+            for cell in both:
+                whole, *found = (
+                    cells.median(*cell, what=what) for what in ("result_bytes", "received", "client_received")
+                )
+                part = alone["summary_bytes"] if cell[3] == READINGS[0] else whole
+                bound = model.sent_bytes(n_partitions, n_workers, part, max(whole, part))
+                rows[-1] += map(size, (part, whole, found[0], bound, found[1]))
+    said = """Of each reading: a part, which is what comes of the first partition; the sum of all; what workers
+    received, of each other and of the scheduler; beside the most that parts and sums on their way from worker to
+    worker come to; and what client and scheduler, which are one process, received: what the client asks for goes
+    through the scheduler, and counts twice."""
+    parts = ["part", "sum", "received", "at most", "client received"]
+    header = ["rows", "partitions", "workers", *(f"{task}: {part}" for task in READINGS for part in parts)]
+    return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
+
+
+def memory(cells):
+    """Return peaks of memory."""
+    rows = []
+    for table in sorted({cell[:3] for cell in cells.lines}):
+        found = (cells.largest(table, what) for what in ("idle_worker", "peak_worker", "peak_client"))
+        rows.append([*(f"{n:,}" for n in table), f"{table[0] // table[1]:,}", *(f"{n:.0f}" for n in found)])
+    header = ["rows", "partitions", "workers", "in a partition", "worker, idle", "worker, peak", "client, peak"]
+    return (
+        f"{paragraph('Resident MiB, the most of any worker and any task.')}\n\n{markdown_table(header, rows, left=())}"
+    )
+
+
+def checked(cells):
+    """Return the costs, and what they say of the largest tables beside what was measured."""
+    costs = {task: cells.costs(task) for task in cells.tasks}
+    rows = []
+    for task, found in costs.items():
+        errors = [abs(error) for error in cells.errors(task)]
+        numbers = (found.fixed, 1e3 * found.task, 1e3 * found.partition, 1e6 * found.row, 1e3 * found.merge)
+        shares = (median(errors), max(errors))
+        rows.append([task, *(f"{number:.3g}" for number in numbers), *(f"{100 * share:.0f} %" for share in shares)])
+    header = ["", "fixed [s]", "task [ms]", "partition [ms]", "row [µs]", "merge [ms]", "median error", "largest"]
+    fitted = markdown_table(header, rows)
+    rows, errors = [], []
+    for task in cells.tasks:
+        for n_rows, n_partitions, n_workers, seconds, predicted in cells.check(task):
+            errors.append(predicted / seconds - 1)
+            where = f"{n_rows:,}", f"{n_partitions:,}", f"{n_workers}"
+            rows.append([task, *where, f"{seconds:.2f}", f"{predicted:.2f}", f"{100 * errors[-1]:+.0f} %"])
+    if not rows:
+        return fitted
+    said = f"""What smaller tables alone say of the largest: wrong by {100 * median(map(abs, errors)):.0f} % in the
+    median, by {100 * max(map(abs, errors)):.0f} % at most."""
+    header = ["", "rows", "partitions", "workers", "measured [s]", "predicted [s]", "error"]
+    return f"{fitted}\n\n{paragraph(said)}\n\n{markdown_table(header, rows)}"
+
+
+def at_scale(cells):
+    """Return what the model says of many rows on many workers."""
+    n_partitions, alone = ROWS // PARTITION_ROWS, max(cells.alone.values(), key=lambda line: line["n_rows"])
+    summary = model.summary_bytes(len(N_VALUES) / 2, alone["n_classes"], ROWS, n_partitions)
+    counts = max(line["result_bytes"] for cell in cells.lines if cell[3] == READINGS[1] for line in cells.lines[cell])
+    n_bytes = {READINGS[0]: (alone["summary_bytes"], summary), READINGS[1]: (counts, counts)}
+    n_bytes |= dict.fromkeys(FITS, n_bytes[READINGS[0]])
+    rows = []
+    for task in cells.tasks:
+        costs, (part, whole) = cells.costs(task), n_bytes[task]
+        seconds = costs.seconds(ROWS, n_partitions, WORKERS, whole, NETWORK)
+        travelling = model.sent_bytes(n_partitions, WORKERS, part, whole) / WORKERS
+        shares = seconds, costs.task * n_partitions, model.chain(n_partitions) * (costs.merge + whole / NETWORK)
+        room = model.reduction_bytes(whole)
+        rows.append([task, *map(span, shares), size(travelling), span(travelling / NETWORK), size(room)])
+    client = cells.client_seconds(next(task for task in FITS if task in cells.tasks))
+    said = f"""{ROWS:,} rows in {n_partitions:,} partitions of {PARTITION_ROWS:,} on {WORKERS} workers of one thread
+    and a network of {8 * NETWORK / 1e9:g} Gbit/s each: {len(model.levels(n_partitions)) - 1} levels of merges of up
+    to {FAN_IN} parts, of which {model.chain(n_partitions)} follow one another at the end. The costs are those
+    above; files are taken to come as fast as here. Client and scheduler took {1e3 * client:.1f} ms of processor
+    time here for every further partition of a fit, {span(n_partitions * client)} for so many: that is the part
+    which more workers do not shorten. A summary is at most {size(summary)} there, however the rows are spread, and
+    counts stay as they are."""
+    header = ["", "time", "scheduler's part", "merges at the end", "travels a worker", "takes", "largest merge holds"]
+    return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
+
+
+def wide(cells):
+    """Return where counts of all pairs break, and what then has to be the unit of reduction."""
+    rate = median(line["pair_rate"] for line in cells.alone.values())
+    n_partitions, rows = ROWS // PARTITION_ROWS, []
+    for n_features in FEATURES:
+        part = model.count_bytes([N_STATES] * n_features, N_CLASSES)
+        room, travelling = model.reduction_bytes(part), model.sent_bytes(n_partitions, WORKERS, part) / WORKERS
+        work = model.counting_seconds(ROWS, n_features, WORKERS, rate)
+        fits = "yes" if room <= MEMORY else "**no**"
+        cells_of = (size(part), size(room), fits, size(travelling), span(travelling / NETWORK), span(work))
+        rows.append([f"{n_features:,}", *cells_of])
+    most = FEATURES[-1]
+    blocks = model.Blocks.of(most, N_STATES, N_CLASSES, WORKERS, MEMORY)
+    before = f"""All pairs of features of {N_STATES} values in {N_CLASSES} classes, in the same partitions on the
+    same workers, with {MEMORY / 2**30:g} GiB each. A merge holds {FAN_IN} parts and their sum; counting alone goes
+    at {rate / 1e6:,.0f} million rows times pairs a second on a worker, as measured above."""
+    after = f"""What breaks first is the merge, then the network: every partition sends counts of its own. Then a
+    block of pairs has to be the unit of reduction: {blocks.width} features by {blocks.width},
+    {size(blocks.unit_bytes)} of counts, of which a merge of {FAN_IN} takes half of a worker's memory. {most:,}
+    features have {blocks.units:,} such blocks. For each, a worker sums the counts of all its partitions before
+    anything travels, {WORKERS} parts are merged in {len(model.levels(WORKERS)) - 1} levels, and the worker that has
+    the sum makes information of it: the client gets {size(blocks.information_bytes)} of that in all, and never
+    counts. {size(blocks.sent_bytes)} travel a worker, {span(blocks.sent_bytes / NETWORK)}, in place of
+    {rows[-1][5]}; a block reads two sides of columns, so the table is read {blocks.readings:.0f} times, or kept
+    encoded where it is."""
+    then = f"""What breaks next is the work: {rows[-1][6]} of counting on {WORKERS} workers, whatever the unit. The
+    structure is then to be found on a sample: on {SAMPLE:,} rows counting takes
+    {span(model.counting_seconds(SAMPLE, most, WORKERS, rate))}, and the information of a pair is too high by about
+    {(N_STATES - 1) ** 2 * N_CLASSES / (2 * SAMPLE):.1g} nats, that of independent ones. All rows are then counted
+    in the families of the structure, which is {size(model.NUMBER * N_CLASSES * N_STATES**2 * most)} and one
+    reading."""
+    header = ["features", "counts", "a merge holds", "fits", "travels a worker", "takes", "counting"]
+    return "\n\n".join([paragraph(before), markdown_table(header, rows, left=()), paragraph(after), paragraph(then)])
+
+
+def draw(path, cells):
+    """Draw rows a second against rows, by workers, in the best number of partitions."""
+    with picture(path, 4.2 * len(cells.tasks), 3.8) as figure:
+        for axes, task in zip(
+            figure.subplots(1, len(cells.tasks), sharey=True, squeeze=False)[0], cells.tasks, strict=True
+        ):
+            for n_workers in cells.workers:
+                best = {}
+                for n_rows, _, workers, seconds in cells.of_task(task):
+                    if workers == n_workers:
+                        best[n_rows] = max(best.get(n_rows, 0), n_rows / seconds)
+                label = f"{n_workers} worker{'s' * (n_workers > 1)}"
+                axes.plot(list(best), list(best.values()), "o-", color=COLOURS.get(n_workers), label=label)
+            axes.set(title=task, xscale="log", yscale="log", xlabel="rows")
+            axes.grid(color="#dddddd", which="both", linewidth=0.5)
+            axes.spines[["top", "right"]].set_visible(False)
+        figure.axes[0].set_ylabel("rows per second")
+        figure.axes[0].legend(frameon=False)
+
+
+def sections(lines, cells, folder):
+    """Yield the sections, and draw their picture."""
+    yield from ("# Counting over partitions", introduction(cells, lines), times(cells))
+    yield "![Rows per second against rows, by workers, in the best number of partitions](counts.png)"
+    draw(folder / "counts.png", cells)
+    yield from ("## Two workers over one", speed_ups(cells))
+    yield from ("## A partition by itself", partitions_alone(cells))
+    yield from ("## What travels", travel(cells), "## Memory", memory(cells))
+    yield "## The model, beside what was measured"
+    yield model.__doc__.split("\n\n", 1)[1].rstrip().replace("::\n", ":\n").replace("``", "`")
+    yield checked(cells)
+    if cells.alone:
+        yield from (f"## {ROWS:,} rows on {WORKERS} workers", at_scale(cells), "## Where it breaks", wide(cells))
+
+
+def write_report(lines, folder):
+    """Write the report of lines and its picture."""
+    cells = Cells(lines)
+    if not cells.lines:
+        raise SystemExit("nothing is finished: the command run does it.")
+    write_sections(folder / "counts.md", sections(lines, cells, folder))
