@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from tanlearn.dask.encoded import EncodedPartitions
 from tanlearn.dask.tree import compute, delayed, merged
-from tanlearn.data.batches import Batches, open_batches
+from tanlearn.data.batches import Batches, located, open_batches
 from tanlearn.data.columns import shorten
 from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.summaries import TableSummary
-from tanlearn.data.validation import check_total
+from tanlearn.data.validation import check_total, read_labels, row_weights
 from tanlearn.estimators.row_sources import RowEncoder
 
 __all__ = ["Partitions", "kind_of"]
@@ -140,7 +141,7 @@ class Partitions:
             If there are no rows, or a partition breaks a rule.
         """
         sent = delayed(model, traverse=False)
-        found = compute(merged([delayed(_score)(tuples, sent) for tuples in self._tuples]))
+        found = compute(merged([delayed(_score)(k, tuples, sent) for k, tuples in enumerate(self._tuples)]))
         if not found.weight > 0:
             raise ValueError("the rows to score by have no weight, or there are none. Pass some that have.")
         return float(found.correct / found.weight)
@@ -203,14 +204,17 @@ class _Correct:
         return self
 
 
-def _score(tuples: list[tuple[Any, ...]], model: Any) -> _Correct:
+def _score(number: int, tuples: list[tuple[Any, ...]], model: Any) -> _Correct:
     """Predict a partition, and compare."""
     total = _Correct(0.0, 0.0)
     for X, y, *weights in tuples:
         if len(X):
-            weight = np.asarray(weights[0], np.float64) if weights else np.ones(len(X))
-            total.correct += float(weight[np.asarray(y) == model.predict(X)].sum())
-            total.weight += float(weight.sum())
+            with located(f"partition {number}"):
+                labels = read_labels(y, len(X))
+                weight = row_weights(weights[0] if weights else 1, len(X))
+                if weight.any():
+                    found = accuracy_score(labels, model.predict(X), normalize=False, sample_weight=weight)
+                    total = total.merge(_Correct(float(found), float(weight.sum())))
     return total
 
 

@@ -22,7 +22,7 @@ from tanlearn.data.table import Column, Table
 from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
 from tanlearn.data.validation import check_total, labels_of, read_labels, row_weights
 
-__all__ = ["Batch", "Batches", "open_batches"]
+__all__ = ["Batch", "Batches", "located", "open_batches"]
 
 _REMEDY = (
     "To have it read again, pass what begins anew: a list, a file, a data set, or a function without arguments that "
@@ -62,12 +62,27 @@ class Batch(NamedTuple):
         -------
         contextmanager
         """
-        return _located(self.place)
+        return located(self.place)
 
 
 @contextmanager
-def _located(place: str) -> Iterator[None]:
-    """Say where the batch is that something is wrong with."""
+def located(place: str) -> Iterator[None]:
+    """Say where something is wrong.
+
+    Parameters
+    ----------
+    place : str
+        What messages call it.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    TypeError, ValueError
+        As inside, with the place before the message.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -149,7 +164,7 @@ class Batches:
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
             if self._part is not None:
                 name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
-            with _located(place):
+            with located(place):
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
                 self.same.check(name, batch.columns)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from support.dask_tables import FEATURES, MODELS, assert_same_model, table
 
 import tanlearn
@@ -161,6 +161,23 @@ def test_score_is_that_of_all_rows():
     )
     with pytest.raises(ValueError, match="the rows to score by have no weight"):
         model.score(rows.assign(times=0), "sold", "times")
+    with pytest.warns(DataConversionWarning):
+        assert model.score(rows[FEATURES], rows[["sold"]]) == model.score(rows[LABELLED], "sold")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda rows: rows.assign(sold=rows["sold"].where(rows["rooms"] > 2)), "y is missing in row"),
+        (lambda rows: rows.assign(times=-1), "sample_weight is -1 in row 0, but weights must be non-negative"),
+        (lambda rows: rows.assign(sold=1), "Mix of label input types"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_with_its_place(change, reason):
+    rows = partitioned(table(), SIZES["two"])
+    model = NaiveBayesClassifier().fit(rows, "sold", "times")
+    with pytest.raises(ValueError, match=rf"^in partition [01]: {reason}"):
+        model.score(change(rows), "sold", "times")
 
 
 @pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
