@@ -72,6 +72,10 @@ class Partitions:
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
         self.names: tuple[str, ...] | None = None
         self._n_samples: tuple[int, ...] = ()
+        if y is None and sample_weight is not None and kind_of(X) == "bag":
+            raise TypeError(
+                "sample_weight needs a y: a Bag without holds tuples, (X, y, sample_weight) where they weigh."
+            )
         named = [name for name in (y, sample_weight) if isinstance(name, str)]
         if named or columns is not None:
             X = _select(X, named, columns)

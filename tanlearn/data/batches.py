@@ -143,7 +143,6 @@ class Batches:
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
         self.same = SameColumns()
-        self._is_weighted: bool | None = None
         self._n_samples: int | None = None
 
     @property
@@ -159,7 +158,7 @@ class Batches:
 
     def _read(self) -> Iterator[Batch]:
         """Yield the batches of one reading."""
-        first, total = 0, 0
+        first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
             if self._part is not None:
@@ -169,14 +168,11 @@ class Batches:
                 batch = batch._replace(place=place)
                 self.same.check(name, batch.columns)
                 self.same.check_kind(name, "y", kind_of(Column(batch.y, None, None, "y")))
-                has_weights = batch.sample_weight is not None
-                if self._is_weighted not in (None, has_weights):
-                    there, before = ("weights", "none") if has_weights else ("no weights", "some")
-                    raise ValueError(f"there are {there} where batch 0 has {before}. Weigh all batches, or none.")
-                self._is_weighted = has_weights
+                self.same.check_weights(name, batch.sample_weight is not None)
                 if number == 0:
                     self.names = _string_names(names)
             if batch.sample_weight is not None:
+                is_weighted = True
                 with np.errstate(over="ignore"):  # an infinite sum is refused at the end
                     total += batch.sample_weight.sum().item()
             first += batch.n_samples
@@ -191,7 +187,7 @@ class Batches:
             return
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
-        if self._is_weighted:
+        if is_weighted:
             check_total(total, first)
 
     def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:

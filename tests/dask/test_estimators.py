@@ -297,6 +297,16 @@ BAD = {
         TypeError,
         "^y must be a DataFrame, Series, Array or Bag",
     ),
+    "weights beside tuples": (
+        lambda rows: (db.from_sequence([([[1]], ["a"])] * 2), None, db.from_sequence([1, 2])),
+        TypeError,
+        "^sample_weight needs a y",
+    ),
+    "weights of some tuples": (
+        lambda rows: (db.from_sequence([([[1]], ["a"]), ([[1]], ["b"], [2])], npartitions=2),),
+        ValueError,
+        "^in partition 1: there are weights where partition 0 has none",
+    ),
     "no classes": (lambda rows: (rows[FEATURES],), TypeError, "^y must be a collection like X"),
     "no rows": (lambda rows: (rows[rows["rooms"] > 9], "sold"), ValueError, "^no partition has any rows"),
     "no weight": (lambda rows: (rows.assign(times=0), "sold", "times"), ValueError, "sample_weight"),
