@@ -36,7 +36,8 @@ def kind_of(values: Any) -> str | None:
     if not hasattr(values, "__dask_graph__"):
         return None
     kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
-    return next((kind for kind, method in kinds.items() if hasattr(values, method)), None)
+    # Of its type: a Delayed has every attribute that it is asked for.
+    return next((kind for kind, method in kinds.items() if hasattr(type(values), method)), None)
 
 
 class Partitions:
@@ -241,6 +242,8 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
     """Return some columns of a DataFrame: features, and those with classes and weights."""
     if kind_of(X) != "frame":
         raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
     known = list(X.columns)
     features = [name for name in known if name not in named] if columns is None else list(columns)
     for name in [*named, *features]:

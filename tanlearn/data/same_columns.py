@@ -99,10 +99,8 @@ class SameColumns:
         """
         self._weights = before, first = self._weights or (are_there, part)
         if before != are_there:
-            raise ValueError(
-                f"there are {'weights' if are_there else 'no weights'} where {first} has {'some' if before else 'none'}. "
-                f"Weigh all rows, or none."
-            )
+            there, then = ("weights", "none") if are_there else ("no weights", "some")
+            raise ValueError(f"there are {there} where {first} has {then}. Weigh all rows, or none.")
 
     def merge(self, other: SameColumns) -> Self:
         """Check what other parts have in common.

@@ -307,6 +307,11 @@ BAD = {
         ValueError,
         "^in partition 1: there are weights where partition 0 has none",
     ),
+    "a Delayed": (
+        lambda rows: (rows[FEATURES], dask.delayed(table()["sold"])),
+        TypeError,
+        "^y must be a DataFrame, Series, Array or Bag of Dask",
+    ),
     "no classes": (lambda rows: (rows[FEATURES],), TypeError, "^y must be a collection like X"),
     "no rows": (lambda rows: (rows[rows["rooms"] > 9], "sold"), ValueError, "^no partition has any rows"),
     "no weight": (lambda rows: (rows.assign(times=0), "sold", "times"), ValueError, "sample_weight"),
@@ -317,6 +322,19 @@ BAD = {
     ),
     "one class": (lambda rows: (rows[rows["sold"] == "yes"], "sold"), ValueError, "class"),
 }
+
+
+def test_one_name_is_no_list_of_columns():
+    rows = partitioned(table().rename(columns={"area": "a"}), SIZES["two"])
+    with pytest.raises(TypeError, match="columns must be a list of names, got 'a'"):
+        NaiveBayesClassifier().fit_batches(rows, "sold", columns="a")
+
+
+@pytest.mark.parametrize("class_weight", [{"yes": -1}, {"maybe": 2}])
+def test_wrong_class_weights_are_told_as_in_memory_before_rows_are_counted(class_weight):
+    rows = partitioned(table(), SIZES["two"])
+    with pytest.raises(ValueError, match=r"^class_weight must give positive weights to classes"):
+        NaiveBayesClassifier(class_weight=class_weight).fit(rows, "sold")
 
 
 @pytest.mark.parametrize("case", BAD)
