@@ -184,7 +184,7 @@ class _DaskMixin:
         """
         if kind_of(X) is None:
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-        return Partitions(X, y, sample_weight).score(self.to_local())
+        return Partitions(X, y, sample_weight).score(self._to_predict())
 
     def to_local(self) -> Any:
         """Return the fitted classifier of this process that this one is, for pickle and for others.
@@ -208,7 +208,13 @@ class _DaskMixin:
         """Call a method of the local classifier, here or on workers."""
         if kind_of(X) is None:
             return getattr(super(), method)(X)
-        return apply_lazily(self.to_local(), method, X)
+        return apply_lazily(self._to_predict(), method, X)
+
+    def _to_predict(self) -> Any:
+        """Return what workers predict by: not the counts, which are many times as large as tables are."""
+        local = self.to_local()
+        vars(local).pop("counts_", None)
+        return local
 
 
 class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):

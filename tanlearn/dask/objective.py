@@ -36,6 +36,10 @@ class EncodedPart:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_objective": None}
 
+    def __sizeof__(self) -> int:
+        # What Dask goes by when a worker has to make room.
+        return object.__sizeof__(self) + sum(getattr(value, "nbytes", 0) for value in vars(self._data).values())
+
     def __call__(self, rho: FloatArray) -> _Sum:
         """Return the summed loss of the rows, and its gradient."""
         if self._objective is None:

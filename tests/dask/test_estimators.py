@@ -1,6 +1,7 @@
 """Classifiers that learn from Dask's collections are those of all rows in one process."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,13 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from support.dask_tables import FEATURES, MODELS, assert_same_model, table
 
 import tanlearn
-from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, baselines
+from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, EncodedData, Margin, Structure, baselines
 from tanlearn.baselines import ChowLiu
 from tanlearn.dask import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.dask.objective import EncodedPart
+from tanlearn.network.tables import TableLayout
 
+cloudpickle = pytest.importorskip("cloudpickle")
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 db = pytest.importorskip("dask.bag")
@@ -102,6 +106,30 @@ def test_bags_of_rows_and_of_batches():
     found = NaiveBayesClassifier().fit(batches)
     assert_same_model(found, frame, None)
     assert found.score(batches, None) == found.score(frame[FEATURES], frame["sold"])
+
+
+def test_tasks_hold_neither_blank_counts_nor_those_of_the_model(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = da.from_array(rng.integers(0, 9, (100, 40)), chunks=(50, 40)), da.from_array(np.arange(100) % 2, chunks=50)
+    sizes, compute = [], dask.compute
+
+    def watched(task):
+        sizes.append(len(cloudpickle.dumps(dict(task.__dask_graph__()))))
+        return compute(task)
+
+    monkeypatch.setattr(dask, "compute", watched)
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    model.score(X, y)
+    counts = len(pickle.dumps(model.counts_))
+    assert counts > 500_000
+    assert len(sizes) == 3
+    assert max(sizes) < counts / 4
+
+
+def test_a_partition_that_is_kept_tells_its_size():
+    data = EncodedData.from_codes(np.zeros((10_000, 3), np.intp), np.zeros(10_000, np.intp))
+    part = EncodedPart(data, TableLayout.of_parents(Structure([-1, -1, -1]).parents, data.n_states, 1), Margin())
+    assert 0 < dask.sizeof.sizeof(part) - data.codes.nbytes - data.y.nbytes < 10_000
 
 
 def test_of_tables_in_memory_they_are_what_they_are_called():
