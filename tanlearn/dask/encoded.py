@@ -56,16 +56,16 @@ class EncodedPartitions(EncodedSource):
         """
         # Of no rows yet, they are zeros: 20 MB for the pairs of 200 features of 8 values, and 20 kB as they are sent.
         packed = delayed(zlib.compress(pickle.dumps(counts), 1))
-        return compute(merged([delayed(_count)(batches, self._sent, packed) for batches in self._batches]))
+        return compute(merged([delayed(_count)(*part, self._sent, packed) for part in self._parts()]))
 
     @cached_property
     def sample(self) -> EncodedData:
         """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
         chosen, first, parts = choose_rows(self.n_samples), 0, []
-        for batches, n_rows in zip(self._batches, self._n_rows, strict=True):
+        for batches, n_rows in self._parts():
             begin, end = np.searchsorted(chosen, [first, first + n_rows])
             if begin < end:
-                parts.append(delayed(_take)(batches, self._sent, chosen[begin:end] - first))
+                parts.append(delayed(_take)(batches, n_rows, self._sent, chosen[begin:end] - first))
             first += n_rows
         return joined(compute(parts))
 
@@ -83,31 +83,43 @@ class EncodedPartitions(EncodedSource):
         -------
         PartitionedObjective
         """
-        parts = [delayed(_hold)(batches, self._sent, layout, loss) for batches in self._batches]
+        parts = [delayed(_hold)(*part, self._sent, layout, loss) for part in self._parts()]
         return PartitionedObjective(parts, layout)
 
+    def _parts(self) -> Iterator[tuple[Any, int]]:
+        """Yield the batches of every partition, and how many rows of non-zero weight they had."""
+        return zip(self._batches, self._n_rows, strict=True)
 
-def _encode(batches: Batches, encoder: RowEncoder) -> Iterator[EncodedData]:
-    """Yield the encoded batches of a partition that have rows of non-zero weight."""
+
+def _encode(batches: Batches, n_samples: int, encoder: RowEncoder) -> Iterator[EncodedData]:
+    """Yield the encoded batches of a partition that have rows of non-zero weight, as many as there were before."""
+    found = 0
     for batch in batches:
         data = encoder.encode(batch)
         if data is not None:
+            found += data.n_samples
             yield data
+    if found != n_samples:
+        raise ValueError(
+            f"partition {batches.part} had {n_samples:,} row(s) of non-zero weight when it was first read, and has "
+            f"{found:,} now. Partitions are read several times and have to be the same each time: keep them by "
+            f"X = X.persist() before."
+        )
 
 
-def _count(batches: Batches, encoder: RowEncoder, packed: bytes) -> Any:
+def _count(batches: Batches, n_samples: int, encoder: RowEncoder, packed: bytes) -> Any:
     """Count a partition."""
     counts = pickle.loads(zlib.decompress(packed))
-    for data in _encode(batches, encoder):
+    for data in _encode(batches, n_samples, encoder):
         counts.update(data, n_jobs=1)
     return counts
 
 
-def _take(batches: Batches, encoder: RowEncoder, rows: IntArray) -> EncodedData:
+def _take(batches: Batches, n_samples: int, encoder: RowEncoder, rows: IntArray) -> EncodedData:
     """Return some rows of a partition."""
-    return joined(list(_encode(batches, encoder))).take(rows)
+    return joined(list(_encode(batches, n_samples, encoder))).take(rows)
 
 
-def _hold(batches: Batches, encoder: RowEncoder, layout: TableLayout, loss: Loss) -> EncodedPart:
+def _hold(batches: Batches, n_samples: int, encoder: RowEncoder, layout: TableLayout, loss: Loss) -> EncodedPart:
     """Return the encoded rows of a partition."""
-    return EncodedPart(joined(list(_encode(batches, encoder))), layout, loss)
+    return EncodedPart(joined(list(_encode(batches, n_samples, encoder))), layout, loss)

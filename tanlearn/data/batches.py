@@ -104,6 +104,8 @@ class Batches:
         Names of the features; ``None`` if the source has none, and before the first batch has been read.
     same : SameColumns
         What the batches that have been read have in common.
+    part : int or None
+        The number of the source among the parts of a larger one.
 
     Raises
     ------
@@ -139,7 +141,7 @@ class Batches:
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
-        self._part = part
+        self.part = part
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
         self.same = SameColumns()
@@ -161,8 +163,8 @@ class Batches:
         first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
-            if self._part is not None:
-                name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
+            if self.part is not None:
+                name = place = f"partition {self.part}" + (f", from row {first:,} of it on" if first else "")
             with located(place):
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
@@ -183,7 +185,7 @@ class Batches:
                 f"read, and has {first:,} now. {_REMEDY}"
             )
         self._n_samples = first
-        if self._part is not None:
+        if self.part is not None:
             return
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")

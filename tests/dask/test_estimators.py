@@ -292,6 +292,23 @@ def test_a_column_of_another_type_in_one_partition_is_named_with_it():
     assert vars(model) == vars(NaiveBayesClassifier())
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        NaiveBayesClassifier(),
+        NaiveBayesClassifier(parameters=LBFGS(max_iter=3, calibrate=False)),
+        BayesForestClassifier(n_estimators=2, weights=None),
+    ],
+)
+def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
+    frame, readings = table(), itertools.count()
+    rows = partitioned(frame, SIZES["one"]).map_partitions(
+        lambda part: part if next(readings) == 0 else part.iloc[:200], meta=frame.iloc[:0]
+    )
+    with pytest.raises(ValueError, match=r"^partition 0 had \d+ row\(s\) of non-zero weight when it was first read"):
+        clone(model).fit(rows, "sold", "times")
+
+
 BAD = {
     "another number of rows": (
         lambda rows: (rows[FEATURES], partitioned(table(), [180, 120])["sold"]),
