@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -175,6 +176,10 @@ class _Found:
 def _beside_each_other(number: int, X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return rows, classes and weights of a partition as tuples, after checking that they are of the same rows."""
     if isinstance(y, str) or isinstance(sample_weight, str):
+        for name in (y, sample_weight):
+            if isinstance(name, str) and name not in X.columns:
+                there = ", ".join(map(repr, X.columns))
+                raise ValueError(f"in partition {number}: no column is called {name!r}. There are: {there}.")
         chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
         X, y, sample_weight = X.drop(columns=list(chosen)), chosen.get(y, y), chosen.get(sample_weight, sample_weight)
     X, y, sample_weight = map(_in_hand, (X, y, sample_weight))
@@ -244,14 +249,18 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
         raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
-    known = list(X.columns)
+    known = Counter(X.columns)
     features = [name for name in known if name not in named] if columns is None else list(columns)
-    for name in [*named, *features]:
-        if name not in known:
-            raise ValueError(f"no column is called {name!r}. There are: {', '.join(map(repr, known))}.")
-        if [*named, *features].count(name) > 1:
-            raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
-    return X[[*features, *named]]
+    chosen = [*named, *features]
+    for name in chosen:
+        if known[name] != 1:
+            found = "several columns are" if known[name] else "no column is"
+            raise ValueError(f"{found} called {name!r}. There are: {', '.join(map(repr, X.columns))}.")
+    if len(set(chosen)) < len(chosen):
+        name = Counter(chosen).most_common(1)[0][0]
+        raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
+    # All of a DataFrame is taken as it is: of a partition that lacks a column, pandas would not say which it is.
+    return X if columns is None else X[[*features, *named]]
 
 
 def _partitions(name: str, collection: Any) -> list[Any]:

@@ -309,6 +309,23 @@ def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
         clone(model).fit(rows, "sold", "times")
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda part: part.drop(columns="sold"), "no column is called 'sold'. There are: 'number'"),
+        (lambda part: part.drop(columns="town"), r"there are 3 column\(s\) where partition 0 has 4"),
+        (lambda part: part.assign(more=1), r"there are 5 column\(s\) where partition 0 has 4"),
+        (lambda part: part[part.columns[::-1]], "column 0 is X column 'area' where partition 0 has X column 'number'"),
+    ],
+)
+def test_other_columns_in_one_partition_are_told_with_it(change, reason):
+    frame = table()[["sold", *FEATURES, "times"]]
+    parts = [frame.iloc[:100], change(frame.iloc[100:200]), frame.iloc[200:]]
+    rows = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match=f"^in partition 1: {reason}"):
+        NaiveBayesClassifier().fit(rows, "sold", "times")
+
+
 BAD = {
     "another number of rows": (
         lambda rows: (rows[FEATURES], partitioned(table(), [180, 120])["sold"]),
@@ -331,6 +348,11 @@ BAD = {
         r"^y has 8 row\(s\) where X has 9",
     ),
     "no column": (lambda rows: (rows, "sould"), ValueError, "^no column is called 'sould'. There are: 'number'"),
+    "two columns of a name": (
+        lambda rows: (rows.rename(columns={"town": "area"}), "sold"),
+        ValueError,
+        "^several columns are called 'area'. There are",
+    ),
     "weights as classes": (lambda rows: (rows, "sold", "sold"), ValueError, "^'sold' is named twice"),
     "a name beside an array": (
         lambda rows: (da.ones((9, 2)), "sold"),
