@@ -83,7 +83,8 @@ class EncodedPartitions(EncodedSource):
         -------
         PartitionedObjective
         """
-        parts = [delayed(_hold)(*part, self._sent, layout, loss) for part in self._parts()]
+        searched = delayed((layout, loss), traverse=False)
+        parts = [delayed(_hold)(*part, self._sent, searched) for part in self._parts()]
         return PartitionedObjective(parts, layout)
 
     def _parts(self) -> Iterator[tuple[Any, int]]:
@@ -120,6 +121,6 @@ def _take(batches: Batches, n_samples: int, encoder: RowEncoder, rows: IntArray)
     return joined(list(_encode(batches, n_samples, encoder))).take(rows)
 
 
-def _hold(batches: Batches, n_samples: int, encoder: RowEncoder, layout: TableLayout, loss: Loss) -> EncodedPart:
+def _hold(batches: Batches, n_samples: int, encoder: RowEncoder, searched: tuple[TableLayout, Loss]) -> EncodedPart:
     """Return the encoded rows of a partition."""
-    return EncodedPart(joined(list(_encode(batches, n_samples, encoder))), layout, loss)
+    return EncodedPart(joined(list(_encode(batches, n_samples, encoder))), *searched)

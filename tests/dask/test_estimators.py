@@ -126,6 +126,23 @@ def test_tasks_hold_neither_blank_counts_nor_those_of_the_model(monkeypatch):
     assert max(sizes) < counts / 4
 
 
+def test_what_all_partitions_share_is_sent_once(monkeypatch):
+    X, y = (
+        da.from_array(np.arange(6000).reshape(20, 300) % 2, chunks=(5, 300)),
+        da.from_array(np.arange(20) % 2, chunks=5),
+    )
+    kept, persist = [], dask.persist
+
+    def watched(*parts):
+        kept.extend(dict(part.__dask_graph__())[part.key] for part in parts)
+        return persist(*parts)
+
+    monkeypatch.setattr(dask, "persist", watched)
+    NaiveBayesClassifier(parameters=LBFGS(max_iter=1, calibrate=False)).fit(X, y)
+    assert len(kept) == 4
+    assert max(len(cloudpickle.dumps(task)) for task in kept) < 2000
+
+
 def test_a_partition_that_is_kept_tells_its_size():
     data = EncodedData.from_codes(np.zeros((10_000, 3), np.intp), np.zeros(10_000, np.intp))
     part = EncodedPart(data, TableLayout.of_parents(Structure([-1, -1, -1]).parents, data.n_states, 1), Margin())
