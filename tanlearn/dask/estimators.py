@@ -24,8 +24,9 @@ class _DaskMixin:
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn from partitions, on the cluster of the current client, or in Dask's threads where there is none.
 
-        Partitions are read twice: first classes, categories and cuts are found, then rows are counted; what needs the
-        structure first is counted by another reading. Who has the memory spares readings by ``X = X.persist()``.
+        Partitions are read twice: first classes, categories and cuts are found, then rows are counted. Each of these
+        asks for one reading more: families that a structure learnt has, a sample of rows, and a search by gradient. Who
+        has the memory spares them by ``X = X.persist()``.
 
         Parameters
         ----------
@@ -48,8 +49,9 @@ class _DaskMixin:
         ImportError
             If Dask is not installed.
         ValueError, TypeError
-            If the learners need all rows at once, a partition breaks a rule of the border, or partitions differ in
-            their columns. The message names the partition, and the estimator stays as it was.
+            If the learners need all rows at once, a partition breaks a rule of the border, partitions differ in their
+            columns, or one has another number of rows when it is read again. The message names the partition, and the
+            estimator stays as it was.
         """
         if kind_of(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
