@@ -24,8 +24,9 @@ class _DaskMixin:
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn from partitions, on the cluster of the current client, or in Dask's threads where there is none.
 
-        Partitions are read twice: first classes, categories and cuts are found, then rows are counted; what needs the
-        structure first is counted by another reading. Who has the memory spares readings by ``X = X.persist()``.
+        Partitions are read twice: first classes, categories and cuts are found, then rows are counted. Each of these
+        asks for one reading more: families that a structure learnt has, a sample of rows, and a search by gradient. Who
+        has the memory spares them by ``X = X.persist()``.
 
         Parameters
         ----------
@@ -48,8 +49,9 @@ class _DaskMixin:
         ImportError
             If Dask is not installed.
         ValueError, TypeError
-            If the learners need all rows at once, a partition breaks a rule of the border, or partitions differ in
-            their columns. The message names the partition, and the estimator stays as it was.
+            If the learners need all rows at once, a partition breaks a rule of the border, partitions differ in their
+            columns, or one has another number of rows when it is read again. The message names the partition, and the
+            estimator stays as it was.
         """
         if kind_of(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -184,7 +186,7 @@ class _DaskMixin:
         """
         if kind_of(X) is None:
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-        return Partitions(X, y, sample_weight).score(self.to_local())
+        return Partitions(X, y, sample_weight).score(self._to_predict())
 
     def to_local(self) -> Any:
         """Return the fitted classifier of this process that this one is, for pickle and for others.
@@ -208,7 +210,13 @@ class _DaskMixin:
         """Call a method of the local classifier, here or on workers."""
         if kind_of(X) is None:
             return getattr(super(), method)(X)
-        return apply_lazily(self.to_local(), method, X)
+        return apply_lazily(self._to_predict(), method, X)
+
+    def _to_predict(self) -> Any:
+        """Return what workers predict by: not the counts, which are many times as large as tables are."""
+        local = self.to_local()
+        vars(local).pop("counts_", None)
+        return local
 
 
 class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):

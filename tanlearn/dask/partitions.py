@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from tanlearn.dask.encoded import EncodedPartitions
 from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
+from tanlearn.data.batches import located
 from tanlearn.data.columns import shorten
 from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.summaries import TableSummary
-from tanlearn.data.validation import check_total
+from tanlearn.data.validation import check_total, read_labels, row_weights
 from tanlearn.estimators.row_sources import RowEncoder
 
 __all__ = ["Partitions", "kind_of"]
@@ -35,7 +38,8 @@ def kind_of(values: Any) -> str | None:
     if not hasattr(values, "__dask_graph__"):
         return None
     kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
-    return next((kind for kind, method in kinds.items() if hasattr(values, method)), None)
+    # Of its type: a Delayed has every attribute that it is asked for.
+    return next((kind for kind, method in kinds.items() if hasattr(type(values), method)), None)
 
 
 class Partitions:
@@ -71,6 +75,10 @@ class Partitions:
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
         self.names: tuple[str, ...] | None = None
         self._n_samples: tuple[int, ...] = ()
+        if y is None and sample_weight is not None and kind_of(X) == "bag":
+            raise TypeError(
+                "sample_weight needs a y: a Bag without holds tuples, (X, y, sample_weight) where they weigh."
+            )
         named = [name for name in (y, sample_weight) if isinstance(name, str)]
         if named or columns is not None:
             X = _select(X, named, columns)
@@ -182,9 +190,12 @@ def _score(part: Part, model: Any) -> _Correct:
     total = _Correct(0.0, 0.0)
     for X, y, *weights in part.tuples():
         if len(X):
-            weight = np.asarray(weights[0], np.float64) if weights else np.ones(len(X))
-            total.correct += float(weight[np.asarray(y) == model.predict(X)].sum())
-            total.weight += float(weight.sum())
+            with located(f"partition {part.number}"):
+                labels = read_labels(y, len(X))
+                weight = row_weights(weights[0] if weights else 1, len(X))
+                if weight.any():
+                    found = accuracy_score(labels, model.predict(X), normalize=False, sample_weight=weight)
+                    total = total.merge(_Correct(float(found), float(weight.sum())))
     return total
 
 
@@ -202,14 +213,20 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
     """Return some columns of a DataFrame: features, and those with classes and weights."""
     if kind_of(X) != "frame":
         raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
-    known = list(X.columns)
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
+    known = Counter(X.columns)
     features = [name for name in known if name not in named] if columns is None else list(columns)
-    for name in [*named, *features]:
-        if name not in known:
-            raise ValueError(f"no column is called {name!r}. There are: {', '.join(map(repr, known))}.")
-        if [*named, *features].count(name) > 1:
-            raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
-    return X[[*features, *named]]
+    chosen = [*named, *features]
+    for name in chosen:
+        if known[name] != 1:
+            found = "several columns are" if known[name] else "no column is"
+            raise ValueError(f"{found} called {name!r}. There are: {', '.join(map(repr, X.columns))}.")
+    if len(set(chosen)) < len(chosen):
+        name = Counter(chosen).most_common(1)[0][0]
+        raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
+    # All of a DataFrame is taken as it is: of a partition that lacks a column, pandas would not say which it is.
+    return X if columns is None else X[[*features, *named]]
 
 
 def _partitions(name: str, collection: Any) -> list[Any]:

@@ -58,6 +58,10 @@ class Part(NamedTuple):
         """
         X, y, sample_weight = self.X, self.y, self.sample_weight
         if isinstance(y, str) or isinstance(sample_weight, str):
+            for name in (y, sample_weight):
+                if isinstance(name, str) and name not in X.columns:
+                    there = ", ".join(map(repr, X.columns))
+                    raise ValueError(f"in partition {self.number}: no column is called {name!r}. There are: {there}.")
             chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
             X, y, sample_weight = (
                 X.drop(columns=list(chosen)),

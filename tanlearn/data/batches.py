@@ -22,7 +22,7 @@ from tanlearn.data.table import Column, Table
 from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
 from tanlearn.data.validation import check_total, read_labels, read_target, row_weights
 
-__all__ = ["Batch", "Batches", "open_batches"]
+__all__ = ["Batch", "Batches", "located", "open_batches"]
 
 _REMEDY = (
     "To have it read again, pass what begins anew: a list, a file, a data set, or a function without arguments that "
@@ -67,12 +67,27 @@ class Batch(NamedTuple):
         -------
         contextmanager
         """
-        return _located(self.place)
+        return located(self.place)
 
 
 @contextmanager
-def _located(place: str) -> Iterator[None]:
-    """Say where the batch is that something is wrong with."""
+def located(place: str) -> Iterator[None]:
+    """Say where something is wrong.
+
+    Parameters
+    ----------
+    place : str
+        What messages call it.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    TypeError, ValueError
+        As inside, with the place before the message.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -94,6 +109,8 @@ class Batches:
         Names of the features; ``None`` if the source has none, and before the first batch has been read.
     same : SameColumns
         What the batches that have been read have in common.
+    part : int or None
+        The number of the source among the parts of a larger one.
 
     Raises
     ------
@@ -129,11 +146,10 @@ class Batches:
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
-        self._part = part
+        self.part = part
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
         self.same = SameColumns()
-        self._is_weighted: bool | None = None
         self._n_samples: int | None = None
 
     @property
@@ -149,24 +165,21 @@ class Batches:
 
     def _read(self) -> Iterator[Batch]:
         """Yield the batches of one reading."""
-        first, total = 0, 0
+        first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
-            if self._part is not None:
-                name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
-            with _located(place):
+            if self.part is not None:
+                name = place = f"partition {self.part}" + (f", from row {first:,} of it on" if first else "")
+            with located(place):
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
                 self.same.check(name, batch.columns)
                 self.same.check_kind(name, "y", kind_of(replace(batch.target, is_declared=False)))
-                has_weights = batch.sample_weight is not None
-                if self._is_weighted not in (None, has_weights):
-                    there, before = ("weights", "none") if has_weights else ("no weights", "some")
-                    raise ValueError(f"there are {there} where batch 0 has {before}. Weigh all batches, or none.")
-                self._is_weighted = has_weights
+                self.same.check_weights(name, batch.sample_weight is not None)
                 if number == 0:
                     self.names = _string_names(names)
             if batch.sample_weight is not None:
+                is_weighted = True
                 with np.errstate(over="ignore"):  # an infinite sum is refused at the end
                     total += batch.sample_weight.sum().item()
             first += batch.n_samples
@@ -177,11 +190,11 @@ class Batches:
                 f"read, and has {first:,} now. {_REMEDY}"
             )
         self._n_samples = first
-        if self._part is not None:
+        if self.part is not None:
             return
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
-        if self._is_weighted:
+        if is_weighted:
             check_total(total, first)
 
     def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:

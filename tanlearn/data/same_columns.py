@@ -33,6 +33,7 @@ class SameColumns:
         self._places: tuple[str, ...] | None = None
         self._first = ""
         self._kinds: dict[str, tuple[str, str]] = {}
+        self._weights: tuple[bool, str] | None = None
 
     def check(self, part: str, table: Table) -> None:
         """Check the columns of a part.
@@ -81,6 +82,26 @@ class SameColumns:
                 f"all of them."
             )
 
+    def check_weights(self, part: str, are_there: bool) -> None:
+        """Check whether there are weights.
+
+        Parameters
+        ----------
+        part : str
+            As for :meth:`check`.
+        are_there : bool
+            Whether the rows have weights.
+
+        Raises
+        ------
+        ValueError
+            If those before had some, and these have none, or the other way round.
+        """
+        self._weights = before, first = self._weights or (are_there, part)
+        if before != are_there:
+            there, then = ("weights", "none") if are_there else ("no weights", "some")
+            raise ValueError(f"there are {there} where {first} has {then}. Weigh all rows, or none.")
+
     def merge(self, other: SameColumns) -> Self:
         """Check what other parts have in common.
 
@@ -97,7 +118,7 @@ class SameColumns:
         Raises
         ------
         ValueError
-            If they have other columns.
+            If they have other columns, or only these or those have weights.
         TypeError
             If a column is of another kind in them. The message names a part of each.
         """
@@ -105,6 +126,8 @@ class SameColumns:
             return self
         try:
             self._check_places(other._first, other._places)
+            if other._weights is not None:
+                self.check_weights(other._first, other._weights[0])
         except ValueError as error:
             raise ValueError(f"in {other._first}: {error}") from error
         for place, (kind, part) in other._kinds.items():

@@ -109,9 +109,15 @@ class RowEncoder:
         Returns
         -------
         RowEncoder
+
+        Raises
+        ------
+        ValueError
+            If a class weight breaks a rule.
         """
+        totals = summary.class_counts
+        weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # refused before rows are counted
         if isinstance(class_weight, str):  # "balanced", of all rows
-            totals = summary.class_counts
             class_weight = dict(zip(summary.classes_.tolist(), totals.sum() / len(totals) / totals, strict=True))
         return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
 

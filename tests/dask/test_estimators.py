@@ -1,6 +1,7 @@
 """Classifiers that learn from Dask's collections are those of all rows in one process."""
 
 import itertools
+import pickle
 from collections import defaultdict
 
 import numpy as np
@@ -8,14 +9,17 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from support.dask_tables import FEATURES, MODELS, assert_same_model, table
 
 import tanlearn
-from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, baselines
+from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, EncodedData, Margin, Structure, baselines
 from tanlearn.baselines import ChowLiu
 from tanlearn.dask import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.dask.objective import EncodedPart
+from tanlearn.network.tables import TableLayout
 
+cloudpickle = pytest.importorskip("cloudpickle")
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 db = pytest.importorskip("dask.bag")
@@ -136,6 +140,47 @@ def test_bags_of_rows_and_of_batches():
     assert found.score(batches, None) == found.score(frame[FEATURES], frame["sold"])
 
 
+def test_tasks_hold_neither_blank_counts_nor_those_of_the_model(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = da.from_array(rng.integers(0, 9, (100, 40)), chunks=(50, 40)), da.from_array(np.arange(100) % 2, chunks=50)
+    sizes, compute = [], dask.compute
+
+    def watched(task):
+        sizes.append(len(cloudpickle.dumps(dict(task.__dask_graph__()))))
+        return compute(task)
+
+    monkeypatch.setattr(dask, "compute", watched)
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    model.score(X, y)
+    counts = len(pickle.dumps(model.counts_))
+    assert counts > 500_000
+    assert len(sizes) == 3
+    assert max(sizes) < counts / 4
+
+
+def test_what_all_partitions_share_is_sent_once(monkeypatch):
+    X, y = (
+        da.from_array(np.arange(6000).reshape(20, 300) % 2, chunks=(5, 300)),
+        da.from_array(np.arange(20) % 2, chunks=5),
+    )
+    kept, persist = [], dask.persist
+
+    def watched(*parts):
+        kept.extend(dict(part.__dask_graph__())[part.key] for part in parts)
+        return persist(*parts)
+
+    monkeypatch.setattr(dask, "persist", watched)
+    NaiveBayesClassifier(parameters=LBFGS(max_iter=1, calibrate=False)).fit(X, y)
+    assert len(kept) == 4
+    assert max(len(cloudpickle.dumps(task)) for task in kept) < 2000
+
+
+def test_a_partition_that_is_kept_tells_its_size():
+    data = EncodedData.from_codes(np.zeros((10_000, 3), np.intp), np.zeros(10_000, np.intp))
+    part = EncodedPart(data, TableLayout.of_parents(Structure([-1, -1, -1]).parents, data.n_states, 1), Margin())
+    assert 0 < dask.sizeof.sizeof(part) - data.codes.nbytes - data.y.nbytes < 10_000
+
+
 def test_of_tables_in_memory_they_are_what_they_are_called():
     X, y = load_iris(return_X_y=True)
     for model, whole in [
@@ -193,6 +238,23 @@ def test_score_is_that_of_all_rows():
     )
     with pytest.raises(ValueError, match="the rows to score by have no weight"):
         model.score(rows.assign(times=0), "sold", "times")
+    with pytest.warns(DataConversionWarning):
+        assert model.score(rows[FEATURES], rows[["sold"]]) == model.score(rows[LABELLED], "sold")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda rows: rows.assign(sold=rows["sold"].where(rows["rooms"] > 2)), "y is missing in row"),
+        (lambda rows: rows.assign(times=-1), "sample_weight is -1 in row 0, but weights must be non-negative"),
+        (lambda rows: rows.assign(sold=1), "Mix of label input types"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_with_its_place(change, reason):
+    rows = partitioned(table(), SIZES["two"])
+    model = NaiveBayesClassifier().fit(rows, "sold", "times")
+    with pytest.raises(ValueError, match=rf"^in partition [01]: {reason}"):
+        model.score(change(rows), "sold", "times")
 
 
 @pytest.mark.parametrize("learner", [ConjugateGradient, LBFGS])
@@ -279,6 +341,40 @@ def test_a_column_of_another_type_in_one_partition_is_named_with_it():
     assert vars(model) == vars(NaiveBayesClassifier())
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        NaiveBayesClassifier(),
+        NaiveBayesClassifier(parameters=LBFGS(max_iter=3, calibrate=False)),
+        BayesForestClassifier(n_estimators=2, weights=None),
+    ],
+)
+def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
+    frame, readings = table(), itertools.count()
+    rows = partitioned(frame, SIZES["one"]).map_partitions(
+        lambda part: part if next(readings) == 0 else part.iloc[:200], meta=frame.iloc[:0]
+    )
+    with pytest.raises(ValueError, match=r"^partition 0 had \d+ row\(s\) of non-zero weight when it was first read"):
+        clone(model).fit(rows, "sold", "times")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda part: part.drop(columns="sold"), "no column is called 'sold'. There are: 'number'"),
+        (lambda part: part.drop(columns="town"), r"there are 3 column\(s\) where partition 0 has 4"),
+        (lambda part: part.assign(more=1), r"there are 5 column\(s\) where partition 0 has 4"),
+        (lambda part: part[part.columns[::-1]], "column 0 is X column 'area' where partition 0 has X column 'number'"),
+    ],
+)
+def test_other_columns_in_one_partition_are_told_with_it(change, reason):
+    frame = table()[["sold", *FEATURES, "times"]]
+    parts = [frame.iloc[:100], change(frame.iloc[100:200]), frame.iloc[200:]]
+    rows = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match=f"^in partition 1: {reason}"):
+        NaiveBayesClassifier().fit(rows, "sold", "times")
+
+
 BAD = {
     "another number of rows": (
         lambda rows: (rows[FEATURES], partitioned(table(), [180, 120])["sold"]),
@@ -301,6 +397,11 @@ BAD = {
         r"^y has 8 row\(s\) where X has 9",
     ),
     "no column": (lambda rows: (rows, "sould"), ValueError, "^no column is called 'sould'. There are: 'number'"),
+    "two columns of a name": (
+        lambda rows: (rows.rename(columns={"town": "area"}), "sold"),
+        ValueError,
+        "^several columns are called 'area'. There are",
+    ),
     "weights as classes": (lambda rows: (rows, "sold", "sold"), ValueError, "^'sold' is named twice"),
     "a name beside an array": (
         lambda rows: (da.ones((9, 2)), "sold"),
@@ -312,6 +413,21 @@ BAD = {
         TypeError,
         "^y must be a DataFrame, Series, Array or Bag",
     ),
+    "weights beside tuples": (
+        lambda rows: (db.from_sequence([([[1]], ["a"])] * 2), None, db.from_sequence([1, 2])),
+        TypeError,
+        "^sample_weight needs a y",
+    ),
+    "weights of some tuples": (
+        lambda rows: (db.from_sequence([([[1]], ["a"]), ([[1]], ["b"], [2])], npartitions=2),),
+        ValueError,
+        "^in partition 1: there are weights where partition 0 has none",
+    ),
+    "a Delayed": (
+        lambda rows: (rows[FEATURES], dask.delayed(table()["sold"])),
+        TypeError,
+        "^y must be a DataFrame, Series, Array or Bag of Dask",
+    ),
     "no classes": (lambda rows: (rows[FEATURES],), TypeError, "^y must be a collection like X"),
     "no rows": (lambda rows: (rows[rows["rooms"] > 9], "sold"), ValueError, "^no partition has any rows"),
     "no weight": (lambda rows: (rows.assign(times=0), "sold", "times"), ValueError, "sample_weight"),
@@ -322,6 +438,19 @@ BAD = {
     ),
     "one class": (lambda rows: (rows[rows["sold"] == "yes"], "sold"), ValueError, "class"),
 }
+
+
+def test_one_name_is_no_list_of_columns():
+    rows = partitioned(table().rename(columns={"area": "a"}), SIZES["two"])
+    with pytest.raises(TypeError, match="columns must be a list of names, got 'a'"):
+        NaiveBayesClassifier().fit_batches(rows, "sold", columns="a")
+
+
+@pytest.mark.parametrize("class_weight", [{"yes": -1}, {"maybe": 2}])
+def test_wrong_class_weights_are_told_as_in_memory_before_rows_are_counted(class_weight):
+    rows = partitioned(table(), SIZES["two"])
+    with pytest.raises(ValueError, match=r"^class_weight must give positive weights to classes"):
+        NaiveBayesClassifier(class_weight=class_weight).fit(rows, "sold")
 
 
 @pytest.mark.parametrize("case", BAD)
