@@ -10,6 +10,7 @@ from support.dask_tables import FEATURES, MODELS, assert_same_model, table
 import tanlearn
 from tanlearn import LBFGS
 from tanlearn.dask import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.dask.objective import PartitionedObjective
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -36,9 +37,9 @@ def cluster():
         yield client
 
 
-def n_spilled(dask_worker):
-    """Return how many results a worker has written to disk."""
-    return len(dask_worker.data.disk)
+def kept_on_disk(dask_worker):
+    """Return the keys of the encoded partitions that a worker has written to disk."""
+    return {str(key) for key in dask_worker.data.disk if str(key).startswith("_hold")}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -75,14 +76,22 @@ def test_a_worker_that_dies_while_it_counts_changes_nothing(cluster, tmp_path):
     assert_same_model(found, frame)
 
 
-def test_partitions_that_are_kept_on_disk_are_searched_as_in_memory(cluster):
+def test_partitions_that_are_kept_on_disk_are_searched_as_in_memory(cluster, monkeypatch):
+    kept, evaluate = [], PartitionedObjective.__call__
+
+    def watched(self, rho):
+        found = evaluate(self, rho)
+        kept.append(len(set().union(*cluster.run(kept_on_disk).values())))
+        return found
+
+    monkeypatch.setattr(PartitionedObjective, "__call__", watched)
     frame = table(4000)
     rows = dd.from_pandas(frame, npartitions=4).persist()
     distributed.wait(rows)
     parameters = LBFGS(max_iter=8, calibrate=False)
     model = NaiveBayesClassifier(parameters=parameters)
     found = clone(model).fit(rows, "sold", "times")
-    assert sum(cluster.run(n_spilled).values()) >= 4
+    assert max(kept) == 4
     whole = tanlearn.NaiveBayesClassifier(parameters=parameters).fit(frame[FEATURES], frame["sold"], frame["times"])
     np.testing.assert_allclose(found.parameters_.history_, whole.parameters_.history_, rtol=1e-9)
     np.testing.assert_allclose(found.tables_.cells, whole.tables_.cells, atol=1e-9)
