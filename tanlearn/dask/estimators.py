@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn import baselines
-from tanlearn.dask.partitions import Partitions, kind_of
+from tanlearn.dask.partitions import Partitions, collection_kind
 from tanlearn.dask.predicting import apply_lazily
 from tanlearn.estimators import bayes_forest, composed
 from tanlearn.estimators.batches import refuse_what_needs_all_rows
@@ -53,7 +54,7 @@ class _DaskMixin:
             columns, or one has another number of rows when it is read again. The message names the partition, and the
             estimator stays as it was.
         """
-        if kind_of(X) is None:
+        if collection_kind(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
         return self.fit_batches(X, y, sample_weight=sample_weight)
 
@@ -94,7 +95,7 @@ class _DaskMixin:
         ImportError, ValueError, TypeError
             As by :meth:`fit`.
         """
-        if kind_of(source) is None:
+        if collection_kind(source) is None:
             options = {"sample_weight": sample_weight, "columns": columns, "batch_rows": batch_rows, "exact": exact}
             return super().fit_batches(source, target, **options)  # type: ignore[misc]
         self._check_parts()  # type: ignore[attr-defined]
@@ -103,6 +104,40 @@ class _DaskMixin:
         except AttributeError as error:
             raise ValueError(str(error)) from error
         return self._learn_source(Partitions(source, target, sample_weight, columns), exact)  # type: ignore[attr-defined]
+
+    @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with a chunk that is in memory.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The chunk.
+        y : array-like of shape (n_samples,)
+            Classes.
+        classes : array-like of shape (n_classes,), optional
+            All classes that will ever come; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError
+            If the chunk is a collection of Dask's.
+        ValueError
+            As by that of the estimator in memory.
+        """
+        if collection_kind(X) is not None:
+            raise TypeError(
+                "partial_fit takes chunks that are in memory, and X is a collection of Dask's. Learn all partitions by "
+                "fit, or pass X.compute() and y.compute()."
+            )
+        return super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """Return the most probable classes.
@@ -184,7 +219,7 @@ class _DaskMixin:
         ValueError, TypeError
             As by :meth:`fit`.
         """
-        if kind_of(X) is None:
+        if collection_kind(X) is None:
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
         return Partitions(X, y, sample_weight).score(self._to_predict())
 
@@ -208,14 +243,15 @@ class _DaskMixin:
 
     def _apply(self, method: str, X: Any) -> Any:
         """Call a method of the local classifier, here or on workers."""
-        if kind_of(X) is None:
+        if collection_kind(X) is None:
             return getattr(super(), method)(X)
         return apply_lazily(self._to_predict(), method, X)
 
     def _to_predict(self) -> Any:
-        """Return what workers predict by: not the counts, which are many times as large as tables are."""
+        """Return what workers predict by: without counts, many times as large as tables; and a task has one thread."""
         local = self.to_local()
         vars(local).pop("counts_", None)
+        local.n_jobs = 1
         return local
 
 

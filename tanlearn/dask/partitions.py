@@ -19,10 +19,10 @@ from tanlearn.data.summaries import TableSummary
 from tanlearn.data.validation import check_total, read_labels, row_weights
 from tanlearn.estimators.row_sources import RowEncoder
 
-__all__ = ["Partitions", "kind_of"]
+__all__ = ["Partitions", "collection_kind"]
 
 
-def kind_of(values: Any) -> str | None:
+def collection_kind(values: Any) -> str | None:
     """Return what kind of collection something is.
 
     Parameters
@@ -75,7 +75,7 @@ class Partitions:
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
         self.names: tuple[str, ...] | None = None
         self._n_samples: tuple[int, ...] = ()
-        if y is None and sample_weight is not None and kind_of(X) == "bag":
+        if y is None and sample_weight is not None and collection_kind(X) == "bag":
             raise TypeError(
                 "sample_weight needs a y: a Bag without holds tuples, (X, y, sample_weight) where they weigh."
             )
@@ -211,7 +211,7 @@ def _summarize(part: Part, exact: bool) -> _Found:
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:
     """Return some columns of a DataFrame: features, and those with classes and weights."""
-    if kind_of(X) != "frame":
+    if collection_kind(X) != "frame":
         raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
@@ -231,7 +231,7 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
 
 def _partitions(name: str, collection: Any) -> list[Any]:
     """Return a task for each partition."""
-    kind = kind_of(collection)
+    kind = collection_kind(collection)
     if kind is None:
         raise TypeError(
             f"{name} must be a DataFrame, Series, Array or Bag of Dask, as X is, got {_told(collection)}. Make it one, "
@@ -249,10 +249,10 @@ def _partitions(name: str, collection: Any) -> list[Any]:
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     """Return for each partition a task, or what stands for it, after checking that it belongs to X."""
     if given is None or isinstance(given, str):
-        if name == "y" and given is None and kind_of(X) != "bag":
+        if name == "y" and given is None and collection_kind(X) != "bag":
             raise TypeError(f"y must be a collection like X, or the name of its column, got None beside {_told(X)}.")
         return [given] * n_partitions
-    own, theirs = (one.chunks[0] if kind_of(one) == "array" else (np.nan,) for one in (X, given))
+    own, theirs = (one.chunks[0] if collection_kind(one) == "array" else (np.nan,) for one in (X, given))
     if own != theirs and not np.isnan([*own, *theirs]).any():
         if sum(own) != sum(theirs):
             raise ValueError(f"{name} has {sum(theirs):,} row(s) where X has {sum(own):,}. Both need the same rows.")
@@ -268,6 +268,6 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
 
 def _told(value: Any) -> str:
     """Return what messages say of a value."""
-    if kind_of(value) is not None:
-        return {"array": "an Array", "frame": f"a {type(value).__name__}", "bag": "a Bag"}[str(kind_of(value))]
+    if collection_kind(value) is not None:
+        return {"array": "an Array", "frame": f"a {type(value).__name__}", "bag": "a Bag"}[str(collection_kind(value))]
     return f"{shorten(value)} of type {type(value).__name__}"

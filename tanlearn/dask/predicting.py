@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.dask.partitions import kind_of
+from tanlearn.dask.partitions import collection_kind
 from tanlearn.dask.tree import delayed
 
 __all__ = ["apply_lazily"]
@@ -32,9 +32,9 @@ def apply_lazily(model: Any, method: str, X: Any) -> Any:
         Array one of shape (n_samples,), or (n_samples, n_classes); of a Bag classes, or lists of numbers.
     """
     sent, classes = delayed(model, traverse=False), model.classes_
-    if kind_of(X) == "frame":
+    if collection_kind(X) == "frame":
         return X.map_partitions(_of_frame, sent, method, meta=_as_pandas(_blank(classes, method), classes, None))
-    if kind_of(X) == "array":
+    if collection_kind(X) == "array":
         import dask.array as da
 
         values = X.rechunk({1: -1})

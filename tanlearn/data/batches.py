@@ -90,9 +90,10 @@ def located(place: str) -> Iterator[None]:
     """
     try:
         yield
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"in {place}: {error}") from error
+    except TypeError as error:
+        raise TypeError(f"in {place}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"in {place}: {error}") from error
 
 
 class Batches:

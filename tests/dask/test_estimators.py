@@ -97,6 +97,26 @@ def test_any_number_of_partitions_does(name, sizes):
     assert_same_model(found, frame, None)
 
 
+@pytest.mark.parametrize("name", ["naive Bayes", "KDB-3 HS", "forest"])
+def test_threads_share_what_they_are_handed(name):
+    frame = table()
+    with dask.config.set(scheduler="threads", num_workers=4):
+        found = clone(MODELS[name]).fit(partitioned(frame, SIZES["seven, some empty"]), "sold", "times")
+        assert_same_model(found, frame)
+        rows = partitioned(frame[FEATURES], SIZES["seven, some empty"])
+        np.testing.assert_array_equal(found.predict_proba(rows), found.to_local().predict_proba(frame[FEATURES]))
+
+
+def test_chunks_are_in_memory():
+    frame = table()
+    rows = partitioned(frame[LABELLED], SIZES["two"])
+    model = NaiveBayesClassifier().fit(rows, "sold")
+    with pytest.raises(TypeError, match="partial_fit takes chunks that are in memory"):
+        model.partial_fit(rows[FEATURES], rows["sold"])
+    assert model.partial_fit(frame[FEATURES], frame["sold"]).counts_.class_counts.sum() == 2 * len(frame)
+    assert not hasattr(NaiveBayesClassifier(parameters=LBFGS()), "partial_fit")
+
+
 def test_x_and_y_may_be_collections_of_their_own_and_columns_chosen():
     frame = table()
     rows = partitioned(frame, SIZES["two"])
