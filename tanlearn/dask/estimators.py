@@ -105,7 +105,7 @@ class _DaskMixin:
             raise ValueError(str(error)) from error
         return self._learn_source(Partitions(source, target, sample_weight, columns), exact)  # type: ignore[attr-defined]
 
-    @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[untyped-decorator]
+    @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[misc, untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Go on with a chunk that is in memory.
 
