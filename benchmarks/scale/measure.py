@@ -66,7 +66,7 @@ class Table:
         import dask.dataframe as dd
 
         self.folder, self.frame = folder, dd.read_parquet(folder)
-        self.summary = None
+        self.source = self.summary = None
 
     @property
     def first_file(self):
@@ -74,16 +74,15 @@ class Table:
 
     def summarize(self):
         """Read all rows for classes, categories and values."""
-        self.summary = Partitions(self.frame, TARGET).summarize(False)
+        self.source = Partitions(self.frame, TARGET)
+        self.summary = self.source.summarize(False)
         return self.summary
 
     def prepare(self):
         """Return what counts pairs, once a summary is there."""
         if self.summary is None:
             self.summarize()
-        source = Partitions(self.frame, TARGET)
-        source._n_samples = (1,) * self.frame.npartitions  # as the first reading leaves it: no partition is empty
-        rows = source.encoded(encoder_of(self.summary))
+        rows = self.source.encoded(encoder_of(self.summary))
         return lambda: rows.add_to(CountState(rows.n_states, rows.n_classes))
 
     def task(self, name):
