@@ -32,7 +32,7 @@ SPACE = {"loss__trade_off": loguniform(1, 100), "learning_rate": [0.01, 0.1], "c
 
 
 def search(**options):
-    return TANSearchCV(BASE, SPACE, **{"n_iter": 5, "random_state": 0, **options})
+    return TANSearchCV(clone(BASE), SPACE, **{"n_iter": 5, "random_state": 0, **options})
 
 
 def test_a_population_is_each_training_alone():
