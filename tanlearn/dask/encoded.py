@@ -16,7 +16,7 @@ from tanlearn.dask.objective import EncodedPart, PartitionedObjective
 from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.encoded_data import EncodedData, joined
-from tanlearn.estimators.row_sources import EncodedSource, RowEncoder, choose_rows
+from tanlearn.estimators.row_sources import EncodedBatches, EncodedSource, RowEncoder, choose_rows
 from tanlearn.network.tables import TableLayout
 from tanlearn.training.losses import Loss
 
@@ -109,11 +109,9 @@ class _Counted(Weighed):
 def _encode(part: Part, n_samples: int, encoder: RowEncoder) -> Iterator[EncodedData]:
     """Yield the encoded batches of a partition that have rows of non-zero weight, as many as there were before."""
     found = 0
-    for batch in part.open():
-        data = encoder.encode(batch)
-        if data is not None:
-            found += data.n_samples
-            yield data
+    for data in EncodedBatches(part.open(), encoder):
+        found += data.n_samples
+        yield data
     if found != n_samples:
         raise ValueError(
             f"partition {part.number} had {n_samples:,} row(s) of non-zero weight when it was first read, and has "

@@ -17,7 +17,7 @@ from tanlearn.data.columns import shorten
 from tanlearn.data.same_columns import SameColumns
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.validation import check_total, read_labels, row_weights
-from tanlearn.estimators.row_sources import RowEncoder
+from tanlearn.estimators.row_sources import BatchSource, RowEncoder
 
 __all__ = ["Partitions", "collection_kind"]
 
@@ -201,12 +201,9 @@ def _score(part: Part, model: Any) -> _Correct:
 
 def _summarize(part: Part, exact: bool) -> _Found:
     """Read a partition."""
-    batches, summary, n_rows = part.open(), TableSummary(exact=exact), 0
-    for batch in batches:
-        n_rows += batch.n_samples
-        with batch.located():
-            summary.update(batch.columns, batch.target, batch.sample_weight)
-    return _Found(summary, batches.same, batches.names, (summary.n_samples,), n_rows)
+    batches = part.open()
+    summary = BatchSource(batches).summarize(exact)
+    return _Found(summary, batches.same, batches.names, (summary.n_samples,), batches.n_samples or 0)
 
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:

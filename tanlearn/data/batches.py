@@ -110,8 +110,8 @@ class Batches:
         Names of the features; ``None`` if the source has none, and before the first batch has been read.
     same : SameColumns
         What the batches that have been read have in common.
-    part : int or None
-        The number of the source among the parts of a larger one.
+    n_samples : int or None
+        Rows, of any weight, once all were read.
 
     Raises
     ------
@@ -147,11 +147,11 @@ class Batches:
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
-        self.part = part
+        self._part = part
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
         self.same = SameColumns()
-        self._n_samples: int | None = None
+        self.n_samples: int | None = None
 
     @property
     def is_rereadable(self) -> bool:
@@ -169,8 +169,8 @@ class Batches:
         first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
-            if self.part is not None:
-                name = place = f"partition {self.part}" + (f", from row {first:,} of it on" if first else "")
+            if self._part is not None:
+                name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
             with located(place):
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
@@ -185,13 +185,13 @@ class Batches:
                     total += batch.sample_weight.sum().item()
             first += batch.n_samples
             yield batch
-        if self._n_samples not in (None, first):
+        if self.n_samples not in (None, first):
             raise ValueError(
-                f"the source, of type {type(self._source).__name__}, had {self._n_samples:,} row(s) when it was first "
+                f"the source, of type {type(self._source).__name__}, had {self.n_samples:,} row(s) when it was first "
                 f"read, and has {first:,} now. {_REMEDY}"
             )
-        self._n_samples = first
-        if self.part is not None:
+        self.n_samples = first
+        if self._part is not None:
             return
         if first == 0:
             raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
