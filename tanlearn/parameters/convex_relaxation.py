@@ -27,7 +27,7 @@ from tanlearn.kernels.scores import family_rows
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 
-__all__ = ["ConvexRelaxation", "renormalize"]
+__all__ = ["ConvexRelaxation", "class_indicators", "renormalize"]
 
 
 class ConvexRelaxation(BaseEstimator):
@@ -151,7 +151,7 @@ class ConvexRelaxation(BaseEstimator):
         distinct = data.take(first[price > 0])
         price = price[price > 0]
         n_samples, n_classes = distinct.n_samples, layout.n_classes
-        phi = _indicators(layout, distinct.codes)
+        phi = class_indicators(layout, distinct.codes)
         other = np.flatnonzero(np.arange(n_classes) != distinct.y[:, np.newaxis])
         sample = other // n_classes
         delta = phi[sample * n_classes + distinct.y[sample]] - phi[other]
@@ -272,7 +272,7 @@ def _hosts(structure: Structure) -> list[int]:
     return hosts
 
 
-def _indicators(layout: TableLayout, codes: Codes) -> Any:
+def class_indicators(layout: TableLayout, codes: Codes) -> Any:
     """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds."""
     from scipy.sparse import csr_array
 
