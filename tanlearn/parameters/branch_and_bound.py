@@ -35,9 +35,9 @@ __all__ = ["IntegerBranchAndBound"]
 class IntegerBranchAndBound(BaseEstimator):
     """Tables of few bits whose margins are the widest, or as wide as could be found, and how far from the widest.
 
-    Minimises the mean hinge of the margins, ``max(0, margin - (s_y - max s_k))`` over classes k other than y with scores
-    in steps, over all tables of the format. Small problems are solved; of large ones the best tables found are returned,
-    with a bound.
+    Minimises the mean hinge of the margins, ``max(0, margin - (s_y - max s_k))`` over classes k other than y with
+    scores in steps, over all tables of the format. Small problems are solved; of large ones the best tables found are
+    returned, with a bound.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class IntegerBranchAndBound(BaseEstimator):
 
     Notes
     -----
-    A box is relaxed by L-BFGS-B on a smoothed hinge. That gives multipliers of the rows' margins, and these a bound that
-    is valid however near the optimum they are (:mod:`tanlearn.parameters.integer_margin` has the proof). Where a
+    A box is relaxed by L-BFGS-B on a smoothed hinge. That gives multipliers of the rows' margins, and these a bound
+    that is valid however near the optimum they are (:mod:`tanlearn.parameters.integer_margin` has the proof). Where a
     cell's change must cost more than the gap, its range is cut (reduced costs).
 
     The objective is a linear programme of whole numbers, too. Up to 20,000 non-zero numbers, ``2 (n_features + 1)
@@ -215,7 +215,6 @@ class IntegerBranchAndBound(BaseEstimator):
                 is_enough = True
             else:
                 search.look(is_late)
-            is_enough |= self.max_nodes is not None and search.n_nodes >= self.max_nodes
             self.history_.append(search.value * share)
             self.n_nodes_, (self.objective_, self.bound_, self.gap_) = search.n_nodes, search.state(share)
             if self.verbose > (search.value == before):
@@ -233,8 +232,8 @@ class IntegerBranchAndBound(BaseEstimator):
 class _Search:
     """A search under way, between two boxes.
 
-    Of boxes with the same bound, of which there are many since bounds are multiples of a unit, the last one is looked at
-    first, so that the search also goes down to single points.
+    Of boxes with the same bound, of which there are many since bounds are multiples of a unit, the last one is looked
+    at first, so that the search also goes down to single points.
     """
 
     def __init__(self, problem: IntegerMargin, start: IntArray) -> None:

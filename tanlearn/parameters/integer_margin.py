@@ -1,19 +1,19 @@
 """The margin of tables of few bits: its hinge at whole magnitudes, bounds of it over boxes, and moves cell by cell.
 
-Cells are magnitudes ``m``, whole numbers from 0 to ``2**bits - 1``, in steps of the format. A class costs what its cells
-add up to, ``c_nk = sum m``, and the cheapest is predicted. With ``Gamma``, the wanted margin, a whole number of steps, and
-the weight ``p_n`` of a row that others may share::
+Cells are magnitudes ``m``, whole numbers from 0 to ``2**bits - 1``, in steps of the format. A class costs what its
+cells add up to, ``c_nk = sum m``, and the cheapest is predicted. With ``Gamma``, the wanted margin, a whole number of
+steps, and the weight ``p_n`` of a row that others may share::
 
     f(m) = sum_n p_n max(0, Gamma + c_ny - c_nk for all classes k other than y_n)
 
-*Bound.* Take any multipliers ``alpha_nk >= 0``, k other than y_n, that sum up to at most p_n in a row. No row costs less
-than its terms weighed by them, so with the gradient g of these sums, which are linear in m::
+*Bound.* Take any multipliers ``alpha_nk >= 0``, k other than y_n, that sum up to at most p_n in a row. No row costs
+less than its terms weighed by them, so with the gradient g of these sums, which are linear in m::
 
     f(m) >= Gamma sum alpha + g m >= Gamma sum alpha + sum_j min(g_j lower_j, g_j upper_j)
 
 for every m in the box, whole or not. For the best multipliers, the dual solution of the linear relaxation, that is the
-least value of f in the box (without whole numbers); those of a relaxation that is smoothed, or solved approximately, bound
-as validly. The derivatives of a smoothed hinge by the margins are such multipliers.
+least value of f in the box (without whole numbers); those of a relaxation that is smoothed, or solved approximately,
+bound as validly. The derivatives of a smoothed hinge by the margins are such multipliers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tanlearn.training.losses import ConditionalNLL
 
 __all__ = ["Bound", "IntegerMargin"]
 
-#: Non-zero numbers of a programme that HiGHS solves: 0.1 to 0.4 s at 6,000. At 55,000 to 97,000 of them it had found after
-#: 15 s what cost 5 to 25 % more than the best of a search by :meth:`IntegerMargin.relax`, and bounds within 3 % of its.
+#: Non-zero numbers of a programme that HiGHS solves: 0.1 to 0.4 s at 6,000. At 55,000 to 97,000 of them it had found
+#: after 15 s what cost 5 to 25 % more than the best of a search by :meth:`IntegerMargin.relax`, and bounds within 3 %.
 LARGEST_PROGRAMME = 20_000
 #: Sharpness of the smoothed hinge, times the margin; each optimum is the start of the next.
 SHARPNESS = (2.0, 8.0, 32.0, 128.0)
@@ -100,16 +100,14 @@ class IntegerMargin:
     def __init__(self, layout: TableLayout, data: EncodedData, gamma: int, largest: int) -> None:
         table = np.vstack([data.codes, data.y])
         _, first, row = np.unique(table, axis=1, return_index=True, return_inverse=True)
-        weight = np.bincount(row.ravel(), data.weights)
-        first, weight = first[weight > 0], weight[weight > 0]
-        order = np.argsort(first)
-        distinct = data.take(first[order])
+        weight: FloatArray = np.bincount(row.ravel(), data.weights)
+        distinct = data.take(first[weight > 0])
         self.layout, self.gamma, self.largest = layout, float(gamma), largest
-        self.weight: FloatArray = weight[order]
+        self.weight = weight[weight > 0]
         self._codes, self._y = np.ascontiguousarray(distinct.codes), distinct.y
         self._own = np.arange(len(self._y)), self._y
-        share = self.weight / self.weight.min()
-        is_whole = np.abs(share - np.rint(share)).max() < 1e-9
+        ratios = self.weight / self.weight.min()
+        is_whole = np.abs(ratios - np.rint(ratios)).max() < 1e-9
         self.unit = float(self.weight.min()) if is_whole else 0.0
         self._families = self._rows_of_families()
         self.is_used = np.zeros(layout.n_cells, bool)
@@ -118,10 +116,10 @@ class IntegerMargin:
         self._programme: Any = None
 
     def _rows_of_families(self) -> list[tuple[int, IntArray]]:
-        """Return the first cell of every family that rows show (their values of a feature and its parents), and them."""
+        """Return the first cell of every family that rows show (values of a feature and its parents), and the rows."""
         layout, codes = self.layout, self._codes
         found = [(0, np.arange(codes.shape[1]))]
-        rows = np.empty(codes.shape[1], np.intp)
+        rows: IntArray = np.empty(codes.shape[1], np.intp)
         for table in range(layout.n_tables):
             family = layout.child[table], layout.parents[table], layout.n_states
             kernels.family_rows(codes, 0, *family, missing_code(codes.dtype), rows)
@@ -242,7 +240,7 @@ class IntegerMargin:
             matrix = hstack([phi[row * n_classes + self._y[row]] - phi[other], hinge], format="csr")
             objective = np.concatenate([np.zeros(self.layout.n_cells), self.weight])
             self._programme = objective, matrix, np.full(len(row), -self.gamma)
-        return self._programme  # type: ignore[no-any-return]
+        return self._programme
 
     def solve(self, max_nodes: int | None, seconds: float) -> tuple[IntArray | None, float, int]:
         """Return the best magnitudes that HiGHS finds by branch and bound, and its bound.
