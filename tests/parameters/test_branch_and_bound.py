@@ -14,7 +14,6 @@ from tanlearn import (
     IntegerBranchAndBound,
     IntegerTables,
     MaximumLikelihood,
-    NaiveBayesClassifier,
     StochasticGradient,
     Structure,
     load,
@@ -38,7 +37,7 @@ SEARCHES = {"HiGHS": 20_000, "boxes": 0}
 
 
 def random_data(shape, seed, n=14, whole=True):
-    parents, n_states, n_classes, _ = SHAPES[shape]
+    _, n_states, n_classes, _ = SHAPES[shape]
     rng = np.random.default_rng(seed)
     X = np.stack([rng.integers(0, k, n) for k in n_states], axis=1)
     weight = rng.integers(0, 4, n) if whole else rng.random(n)
@@ -61,7 +60,7 @@ def problem_of(shape, data, margin):
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
 def test_the_optimum_is_that_of_enumeration(shape, search, seed, margin, whole):
     parents, _, _, bits = SHAPES[shape]
@@ -79,7 +78,7 @@ def test_the_optimum_is_that_of_enumeration(shape, search, seed, margin, whole):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from([0, 1, 5, 60]))
 def test_no_point_of_a_box_is_below_its_bound(shape, seed, margin, n_iter):
     parents, _, _, bits = SHAPES[shape]
@@ -97,7 +96,7 @@ def test_no_point_of_a_box_is_below_its_bound(shape, seed, margin, n_iter):
     assert max(found.value, value) <= least
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
 def test_the_bound_of_the_whole_range_is_near_the_relaxed_optimum(seed, margin, whole):
     """Of the linear programme, without whole numbers, by HiGHS."""
@@ -249,7 +248,7 @@ def test_an_estimator_keeps_tables_of_few_bits(tmp_path):
     loaded = load(tmp_path / "model.tan")
     np.testing.assert_array_equal(loaded.tables_.packed, model.tables_.packed)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    model.export_c(tmp_path / "model.h", X, name="iris")
+    model.export_c(tmp_path / "model.h", name="iris")
     assert "iris_predict" in (tmp_path / "model.h").read_text()
 
 
@@ -288,4 +287,4 @@ def test_what_has_no_margins_is_refused():
     with pytest.raises(ValueError, match=r"complete rows only.*feature 1 in row 0"):
         IntegerBranchAndBound().fit(Structure([-1, -1]), EncodedData.from_codes([[0, -1], [1, 1]], [0, 1]), RNG)
     with pytest.raises(ValueError, match="at least 2 classes"):
-        NaiveBayesClassifier(parameters=IntegerBranchAndBound()).fit([["a"], ["b"]], [0, 0])
+        IntegerBranchAndBound().fit(Structure([-1]), EncodedData.from_codes([[0], [1]], [0, 0], n_classes=1), RNG)
