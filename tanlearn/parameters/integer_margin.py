@@ -100,10 +100,10 @@ class IntegerMargin:
     def __init__(self, layout: TableLayout, data: EncodedData, gamma: int, largest: int) -> None:
         table = np.vstack([data.codes, data.y])
         _, first, row = np.unique(table, axis=1, return_index=True, return_inverse=True)
-        weight: FloatArray = np.bincount(row.ravel(), data.weights)
+        weight: AnyArray = np.bincount(row.ravel(), data.weights)
         distinct = data.take(first[weight > 0])
         self.layout, self.gamma, self.largest = layout, float(gamma), largest
-        self.weight = weight[weight > 0]
+        self.weight: FloatArray = weight[weight > 0]
         self._codes, self._y = np.ascontiguousarray(distinct.codes), distinct.y
         self._own = np.arange(len(self._y)), self._y
         ratios = self.weight / self.weight.min()
@@ -377,30 +377,51 @@ class IntegerMargin:
                 if is_late():
                     return found
                 costs_here, own, weight = costs[rows], self._y[rows], self.weight[rows]
-                has_changed = False
+                rivals = _Rivals(costs_here, own)
                 for k in range(self.layout.n_classes):
                     cell = first + k
                     legal = moves[(found[cell] + moves >= lower[cell]) & (found[cell] + moves <= upper[cell])]
                     if not legal.size:
                         continue
-                    losses = self._hinges_by_cost(costs_here, own, k, np.append(0, legal)) @ weight
+                    right, wrong = rivals.after(k, np.append(0, legal))
+                    losses = np.maximum(0, self.gamma + right - wrong) @ weight
                     best = int(losses.argmin())
                     if losses[best] < losses[0] - tol:
                         found[cell] += legal[best - 1]
-                        costs_here[:, k] += legal[best - 1]
-                        has_changed = improved = True
-                if has_changed:
-                    costs[rows] = costs_here
+                        rivals.move(k, int(legal[best - 1]))
+                        improved = True
+                costs[rows] = rivals.costs
         return found
 
-    def _hinges_by_cost(self, costs: FloatArray, own: IntArray, k: int, moves: IntArray) -> FloatArray:
-        """Return the hinges of rows if class k cost more by each of some moves, shape (n_moves, n_rows)."""
-        rows = np.arange(len(own))
-        others = costs.copy()
-        others[rows, own] = np.inf
-        others[:, k] = np.inf
-        rival, moved = others.min(axis=1), costs[:, k] + moves[:, np.newaxis]
-        is_own = own == k
-        right = np.where(is_own, moved, costs[rows, own])
-        wrong = np.where(is_own, rival, np.minimum(rival, moved))
-        return np.maximum(0, self.gamma + right - wrong)
+
+class _Rivals:
+    """What the true class and the cheapest others cost in some rows, while classes are made dearer or cheaper.
+
+    The two cheapest of the others are kept: without them every change looks at all classes of every row.
+    """
+
+    def __init__(self, costs: FloatArray, own: IntArray) -> None:
+        self.costs, self._own = costs, own
+        self._rows = np.arange(len(own))
+        self._rank()
+
+    def _rank(self) -> None:
+        """Find the two cheapest others of every row."""
+        others = self.costs.copy()
+        others[self._rows, self._own] = np.inf
+        self._first = others.argmin(axis=1)
+        self._least = others[self._rows, self._first]
+        others[self._rows, self._first] = np.inf
+        self._next = others.min(axis=1)
+
+    def after(self, k: int, moves: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return what true and cheapest other classes cost if class k cost more by each move, (n_moves, n_rows)."""
+        is_own, moved = self._own == k, self.costs[:, k] + moves[:, np.newaxis]
+        rival = np.where(self._first == k, self._next, self._least)
+        right = np.where(is_own, moved, self.costs[self._rows, self._own])
+        return right, np.where(is_own, rival, np.minimum(rival, moved))
+
+    def move(self, k: int, by: int) -> None:
+        """Make a class dearer."""
+        self.costs[:, k] += by
+        self._rank()
