@@ -67,12 +67,14 @@ class IntegerBranchAndBound(BaseEstimator):
         No table of this format has a lower one.
     gap_ : float
         ``(objective_ - bound_) / objective_``, from 0, where the tables are optimal, to 1.
-    n_nodes_, n_iter_ : int
-        Boxes that were relaxed.
+    n_nodes_ : int
+        Boxes that were looked at, by HiGHS too.
+    n_iter_ : int
+        The same.
     converged_ : bool
         Whether the tables are known to be optimal.
     history_ : list of float
-        The objective of the best tables after 0, 1, ... nodes.
+        The objective of the best tables after 0, 1, ... nodes; HiGHS's search is one entry.
 
     Warns
     -----
