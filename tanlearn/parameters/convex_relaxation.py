@@ -273,7 +273,19 @@ def _hosts(structure: Structure) -> list[int]:
 
 
 def class_indicators(layout: TableLayout, codes: Codes) -> Any:
-    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds."""
+    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature.
+    codes : ndarray of shape (n_features, n_samples)
+        Complete rows.
+
+    Returns
+    -------
+    sparse array of shape (n_samples * n_classes, n_cells), float64
+    """
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes

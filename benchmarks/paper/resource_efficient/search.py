@@ -6,7 +6,7 @@
 
 A search starts from rounded frequencies and ends after --limit seconds. For every number of bits and fold it is run
 with each of some margins on 80 % of the training part; the margin with the fewest errors on the rest is searched with
-once more on all of it, for the test rows. The tree is that of the run that the fold chose for float32. What
+once more on all of it, for the test rows. The tree is that of a run that the fold chose. What
 trainings and rounding find on these folds is in the lines of bits. Every line is written when its search ends, and the
 same command goes on; how far a search comes in its time depends on the machine, and on what else that does.
 """
@@ -76,10 +76,16 @@ def margins(n_bits):
 
 
 def structures(problem, lines):
-    """Return the structure of every learner, run, fold and part that lines of bits tell of, by these."""
+    """Return run and structure by learner, fold and part, as far as lines of bits tell of them.
+
+    The tree is that of the run with the lowest validation error of those whose tree was learnt on the whole training
+    part, too, which is done for runs that some column of figure 6 chose.
+    """
     found = {}
     floats = [line for line in lines if line["set"] == problem.name and line["bits"] is None]
-    for fold, run in best_float(floats, TAN).items():
+    trees = {(line["fold"], line["run"]) for line in floats if line["learner"] == SUBSET and line["part"] == "test"}
+    able = [line for line in floats if (line["fold"], line["run"]) in trees]
+    for fold, run in best_float(able, TAN).items():
         for line in floats:
             if (line["learner"], line["run"], line["fold"]) == (SUBSET, run, fold) and not line["size_weight"]:
                 found[TAN, fold, line["part"]] = run, Structure(line["parent"])
