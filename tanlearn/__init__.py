@@ -19,6 +19,7 @@ from tanlearn.network.quantization import FixedPoint, IntegerTables, round_table
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import LBFGS, ConjugateGradient
+from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
@@ -58,6 +59,7 @@ __all__ = [
     "HingeMargin",
     "Hybrid",
     "HybridCV",
+    "IntegerBranchAndBound",
     "IntegerTables",
     "JointNLL",
     "MDLPDiscretizer",

@@ -105,7 +105,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     bits : int or tuple of (int, int), optional
         Train for tables of so few bits a number ([RE] III): integer and fraction bits, of which either may be negative,
         or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
-        if there are any.
+        if there are any. ``verbose=1`` prints which, with the errors and losses of all.
     calibrate : bool, default=True
         Whether held-out rows find a scale by which scores become probabilities. They are those of
         ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
@@ -113,10 +113,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         ``class_prior``.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
-        row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows: the lambda of
-        [RE] eq. 17, which stands beside their sum, is as many times larger as there are rows. The expected size ([RE]
-        eq. 18) takes the choice of every feature by itself, which for ``"order-free"`` is an approximation. What is
-        large depends on the loss: 0.05 on letter and 1 on usps, for the hybrid losses of
+        row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows, ``mean loss +
+        size_weight (expected numbers)``, so that an edge must save ``size_weight`` nats a row for every number that it
+        adds; the lambda of [RE] eq. 17, which stands beside their sum, is ``n_samples size_weight``. The expected
+        size ([RE] eq. 18) takes the choice of every feature by itself, which for ``"order-free"`` is an approximation.
+        What is large depends on the loss: 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
     warm_start : bool, default=False
         Start where the previous ``fit`` ended, as with another ``size_weight``: the same int ``random_state``,
@@ -293,7 +294,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
-        outcome = train_in_bits(*arguments, **options, n_jobs=self.n_jobs, checkpoint=self.checkpoint)
+        options |= {"n_jobs": self.n_jobs, "checkpoint": self.checkpoint, "verbose": self.verbose}
+        outcome = train_in_bits(*arguments, **options)
         self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
@@ -345,7 +347,7 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
             As :meth:`fit_encoded`, of which this is the end.
         """
         first = trainings[0]
-        outcome = best_split(outcomes, first.data if first.validation is None else first.validation)
+        outcome = best_split(outcomes, first.data, first.validation, verbose=self.verbose)
         self._take(outcome, first.data, first.validation)
         return self._end(first.data.n_classes)
 

@@ -5,6 +5,7 @@ What every learner offers is :class:`~tanlearn.parameters.learner.ParameterLearn
 """
 
 from tanlearn.parameters.batch import LBFGS, BatchLearner, ConjugateGradient
+from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
@@ -27,6 +28,7 @@ __all__ = [
     "HierarchicalDirichlet",
     "HierarchicalSmoothing",
     "HybridCV",
+    "IntegerBranchAndBound",
     "MaximumLikelihood",
     "ParameterLearner",
     "StochasticGradient",

@@ -27,7 +27,7 @@ from tanlearn.kernels.scores import family_rows
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 
-__all__ = ["ConvexRelaxation", "renormalize"]
+__all__ = ["ConvexRelaxation", "class_indicators", "renormalize"]
 
 
 class ConvexRelaxation(BaseEstimator):
@@ -151,7 +151,7 @@ class ConvexRelaxation(BaseEstimator):
         distinct = data.take(first[price > 0])
         price = price[price > 0]
         n_samples, n_classes = distinct.n_samples, layout.n_classes
-        phi = _indicators(layout, distinct.codes)
+        phi = class_indicators(layout, distinct.codes)
         other = np.flatnonzero(np.arange(n_classes) != distinct.y[:, np.newaxis])
         sample = other // n_classes
         delta = phi[sample * n_classes + distinct.y[sample]] - phi[other]
@@ -272,8 +272,20 @@ def _hosts(structure: Structure) -> list[int]:
     return hosts
 
 
-def _indicators(layout: TableLayout, codes: Codes) -> Any:
-    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds."""
+def class_indicators(layout: TableLayout, codes: Codes) -> Any:
+    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        One table a feature.
+    codes : ndarray of shape (n_features, n_samples)
+        Complete rows.
+
+    Returns
+    -------
+    sparse array of shape (n_samples * n_classes, n_cells), float64
+    """
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes

@@ -47,6 +47,8 @@ class StochasticGradient(BaseEstimator):
     calibrate : bool, default=True
         Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
         probabilities. All rows are learnt after that.
+    verbose : int, default=0
+        1 prints which split of ``bits`` was chosen, and the errors of all.
 
     Attributes
     ----------
@@ -80,6 +82,7 @@ class StochasticGradient(BaseEstimator):
         "dtype": [StrOptions({"float32", "float64"})],
         "bits": "no_validation",  # type: ignore[dict-item]
         "calibrate": ["boolean"],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
     n_iter_: int
@@ -97,6 +100,7 @@ class StochasticGradient(BaseEstimator):
         dtype: str = "float32",
         bits: Any = None,
         calibrate: bool = True,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -106,6 +110,7 @@ class StochasticGradient(BaseEstimator):
         self.dtype = dtype
         self.bits = bits
         self.calibrate = calibrate
+        self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables of a structure.
@@ -139,10 +144,11 @@ class StochasticGradient(BaseEstimator):
             dtype=self.dtype,
         )
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
-        outcome = train_in_bits(self.bits, data, CandidateSets.of_structure(structure), loss, settings, rng)
+        sets = CandidateSets.of_structure(structure)
+        outcome = train_in_bits(self.bits, data, sets, loss, settings, rng, verbose=self.verbose)
         self.history_, self.n_iter_, self.calibration_ = outcome.history, len(outcome.history), Calibration()
         parts = held_out_parts(data) if self.calibrate else []
         if parts:
-            learner = copy(self).set_params(calibrate=False)
+            learner = copy(self).set_params(calibrate=False, verbose=0)
             self.calibration_ = choose([learner], structure, parts).calibration
         return outcome.tables

@@ -163,7 +163,7 @@ def pareto_search(
     bits : sequence
         Values of the estimator's ``bits``: None, sums, or pairs of integer and fraction bits.
     size_weight : sequence of float
-        Values of its ``size_weight``, in nats a number and row.
+        Values of its ``size_weight``, in nats a number and row, beside the mean loss of rows.
     param_grid : dict, optional
         Lists of values of further parameters, by name.
     sample_weight : array-like of shape (n_samples,), optional

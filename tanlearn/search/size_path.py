@@ -37,7 +37,8 @@ def size_path(
     y : array-like of shape (n_samples,)
         Classes.
     size_weights : sequence of float
-        Prices, in nats a number and row, in the order of the path; from 0 up, trees lose their dearest edges first.
+        Prices, in nats a number and row, beside the mean loss of rows (as :class:`~tanlearn.TANClassifier` says), in
+        the order of the path; from 0 up, trees lose their dearest edges first.
     n_epochs : int, optional
         Passes over the data of all trainings but the first, by default a quarter of the estimator's.
     random_states : sequence of int, default=(0,)

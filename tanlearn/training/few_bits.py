@@ -79,6 +79,7 @@ def train_in_bits(
     callback: Callable[[Any], Any] | None = None,
     checkpoint: Any = None,
     start: Any = None,
+    verbose: int = 0,
 ) -> TrainingOutcome:
     """Train as :func:`tanlearn.training.training.train` does, for numbers of so many bits.
 
@@ -94,6 +95,8 @@ def train_in_bits(
         Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
     callback, checkpoint, start : as for :func:`tanlearn.training.training.train`
         The callback hears of all trainings; a checkpoint is of one only.
+    verbose : int, default=0
+        1 prints which split was chosen, and what it was chosen by.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def train_in_bits(
         outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
     else:  # each is made in its thread, since it takes memory for all candidates' tables
         outcomes = in_threads(train_split, formats, n_jobs)
-    return best_split(outcomes, data if validation is None else validation)
+    return best_split(outcomes, data, validation, verbose=verbose)
 
 
 def trainings_in_bits(
@@ -166,7 +169,13 @@ def trainings_in_bits(
         yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
 
 
-def best_split(outcomes: Sequence[TrainingOutcome | Exception], data: EncodedData) -> TrainingOutcome:
+def best_split(
+    outcomes: Sequence[TrainingOutcome | Exception],
+    data: EncodedData,
+    validation: EncodedData | None = None,
+    *,
+    verbose: int = 0,
+) -> TrainingOutcome:
     """Return the outcome with the fewest errors, of equals the one with the lowest last loss.
 
     Parameters
@@ -174,7 +183,11 @@ def best_split(outcomes: Sequence[TrainingOutcome | Exception], data: EncodedDat
     outcomes : sequence of TrainingOutcome or Exception
         Of all splits.
     data : EncodedData
-        Rows to judge by.
+        Rows to judge by,
+    validation : EncodedData, optional
+        unless there are these.
+    verbose : int, default=0
+        1 prints which one was chosen of several, and the errors and losses of all.
 
     Returns
     -------
@@ -190,8 +203,19 @@ def best_split(outcomes: Sequence[TrainingOutcome | Exception], data: EncodedDat
         if isinstance(outcome, Exception):
             raise outcome
         sound.append(outcome)
-
-    def rank(outcome: TrainingOutcome) -> tuple[float, float]:
-        return error_rate(outcome.structure, outcome.tables, data), outcome.history[-1].loss
-
-    return sound[0] if len(sound) == 1 else min(sound, key=rank)
+    if len(sound) == 1:
+        return sound[0]
+    rows = data if validation is None else validation
+    ranks = [(error_rate(one.structure, one.tables, rows), one.history[-1].loss) for one in sound]
+    best = sound[ranks.index(min(ranks))]
+    if verbose:
+        where = "training" if validation is None else "validation"
+        integer_bits, fraction_bits = best.tables.bits or (0, 0)
+        lines = [
+            f"{integer_bits + fraction_bits} bits: {integer_bits} integer and {fraction_bits} fraction bits chosen, "
+            f"for the fewest errors on {where} rows, of equals the lowest loss:"
+        ]
+        for one, (error, loss) in zip(sound, ranks, strict=True):
+            lines.append(f"  {one.tables.bits}: error {error:.2%}, loss {loss:.4g}{', chosen' * (one is best)}")
+        print("\n".join(lines))  # noqa: T201
+    return best

@@ -40,7 +40,7 @@ class TrainingSettings:
         The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
     size_weight : float
         Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
-        row: losses are means over rows, those of the paper sums.
+        row: losses are means over rows, those of the paper sums, whose lambda is ``n_samples size_weight``.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.resource_efficient import __main__ as command
-from benchmarks.paper.resource_efficient import report
+from benchmarks.paper.resource_efficient import report, search
 from benchmarks.paper.shared import data
 from tanlearn import EncodedData
 
@@ -130,3 +130,58 @@ def test_what_is_not_complete_is_not_reported(finished):
     assert report.figure_5([found for found in lines if found["size_weight"] != 0.01]) == (0, {})
     more = {**lines[0], "run": 2, "part": "validation", "error": 0.0}
     assert report.figure_5([*lines, more])[0] == 2
+
+
+def searched_lines(folder):
+    return [json.loads(found) for found in (folder / "search.jsonl").read_text().splitlines()]
+
+
+def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "resource_efficient.jsonl").write_bytes((finished[0] / "resource_efficient.jsonl").read_bytes())
+    limits = ["--limit", "1000", "--max-nodes", "2", "--bits", "1", "2", "--n-jobs", "1"]
+    arguments = ["run", "search", "--sets", "letter", *limits, "--results", str(folder)]
+    command.main(arguments)
+    lines = searched_lines(folder)
+    margins = sum(len(search.margins(n_bits)) for n_bits in (1, 2))
+    assert len([found for found in lines if found["part"] == "validation"]) == 2 * N_FOLDS * margins
+    chosen = search.best_margins(lines)
+    tested = {
+        (found["learner"], found["fold"], found["n_bits"]): found["margin"]
+        for found in lines
+        if found["part"] == "test"
+    }
+    assert tested == chosen
+    assert len(chosen) == 2 * N_FOLDS * 2
+    for found in lines:
+        assert 0 <= found["bound"] <= found["objective"] <= found["start"]
+    naive_bayes, trees = (
+        {found["n_cells"] for found in lines if found["learner"] == name} for name in (report.NB, report.TAN)
+    )
+    assert naive_bayes == {26}
+    assert min(trees) >= 26
+
+    text = (folder / "search.jsonl").read_text().splitlines(keepends=True)
+    (folder / "search.jsonl").write_text("".join(text[:-5]) + text[-5][:30])
+    command.main(arguments)
+
+    def of(found):
+        return {search.key(line): (line["error"], line["objective"], line["bound"]) for line in found}
+
+    assert of(searched_lines(folder)) == of(lines)
+
+    command.main(["report", "--results", str(folder), "--output", str(tmp_path)])
+    report_text = (tmp_path / "report.md").read_text().split("## Search: letter")[1]
+    folds = search.figure(lines)[report.TAN, 2]
+    assert [found["fold"] for found in sorted(folds, key=lambda found: found["fold"])] == [1, 2]
+    row = next(row for row in report_text.splitlines() if row.startswith(f"| {report.TAN}, searched |"))
+    assert row.split("|")[3].strip() == f"{100 * np.mean([found['error'] for found in folds]):.2f}"
+    assert search.figure([found for found in lines if found["part"] == "validation"]) == {}
+
+
+def test_searches_without_trees_are_of_naive_bayes(tmp_path, capsys):
+    limits = ["--limit", "1000", "--max-nodes", "1", "--bits", "1", "--n-jobs", "1"]
+    command.main(["run", "search", "--sets", "letter", *limits, "--results", str(tmp_path)])
+    assert "no tree is there" in capsys.readouterr().out
+    assert {found["learner"] for found in searched_lines(tmp_path)} == {report.NB}

@@ -22,6 +22,7 @@ from tanlearn import (
     FixedPoint,
     Hybrid,
     IntegerTables,
+    JointNLL,
     NaiveBayesClassifier,
     StochasticGradient,
     Structure,
@@ -307,6 +308,58 @@ def test_the_split_is_chosen_on_held_out_rows(monkeypatch):
     )
     TANClassifier(bits=2, validation_fraction=0.2, calibrate=False, **QUICK).fit(X_IRIS, Y_IRIS)
     assert {rows.n_samples for rows in asked} == {30}
+
+
+@pytest.mark.parametrize("fraction", [None, 0.2])
+def test_the_split_chosen_is_told_with_all_that_it_was_chosen_from(capsys, fraction):
+    options = {"validation_fraction": fraction, "calibrate": False, **QUICK}
+    model = TANClassifier(bits=2, verbose=1, **options).fit(X_IRIS, Y_IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    (start,) = [number for number, line in enumerate(lines) if line.startswith("2 bits: ")]
+    integer, fraction_bits = model.tables_.bits
+    where = "training" if fraction is None else "validation"
+    assert lines[start] == (
+        f"2 bits: {integer} integer and {fraction_bits} fraction bits chosen, for the fewest errors on {where} rows, "
+        f"of equals the lowest loss:"
+    )
+    splits = lines[start + 1 : start + 7]
+    assert [line.split(":")[0] for line in splits] == [f"  ({k}, {2 - k})" for k in range(1, 7)]
+    assert [line for line in splits if line.endswith(", chosen")] == [splits[integer - 1]]
+    assert f", loss {model.history_[-1].loss:.4g}, chosen" in splits[integer - 1]
+    if fraction is None:
+        assert f"error {1 - model.score(X_IRIS, Y_IRIS):.2%}" in splits[integer - 1]
+    TANClassifier(bits=(1, 1), verbose=1, **options).fit(X_IRIS, Y_IRIS)  # nothing was chosen
+    assert " bits chosen" not in capsys.readouterr().out
+
+
+def test_a_fixed_structure_tells_its_split_once(capsys):
+    learner = StochasticGradient(bits=2, n_epochs=2, verbose=1)
+    model = NaiveBayesClassifier(parameters=learner, random_state=0).fit(X_IRIS, Y_IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 7
+    assert lines[0].startswith(f"2 bits: {model.tables_.bits[0]} integer and {model.tables_.bits[1]} fraction bits")
+
+
+@pytest.mark.parametrize("n", [200, 1600])
+def test_a_price_is_in_nats_a_cell_and_row(n):
+    """A copy of a feature, known by an edge, saves log 2 nats a row and costs 4 more cells, however many rows."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, n)
+    data = EncodedData.from_codes(np.stack([x, x], axis=1), rng.integers(0, 2, n))
+    edges = []
+    for price in (0.8 * np.log(2) / 4, 1.2 * np.log(2) / 4):
+        model = TANClassifier(
+            candidates=[[], [0]],
+            loss=JointNLL(),
+            size_weight=price,
+            structure_learning_rate=0.1,
+            n_epochs=100,
+            batch_size=100,
+            calibrate=False,
+            random_state=0,
+        )
+        edges.append(model.fit_encoded(data).structure_.parent.tolist())
+    assert edges == [[-1, 0], [-1, -1]]
 
 
 def test_other_losses_types_gaps_and_fixed_structures_train_for_few_bits():

@@ -1,5 +1,6 @@
 """Slow, obvious learners of parameters. Loops over samples; nothing here knows tanlearn."""
 
+import itertools
 import math
 
 import numpy as np
@@ -94,3 +95,19 @@ def distribution_rows(parents, n_states, n_classes):
             row[start[i] + h : start[i + 1] : width] = 1
             rows.append(row)
     return np.array(rows)
+
+
+def hinge(magnitudes, X, y, weight, parents, n_states, n_classes, margin):
+    """Weighted hinge of the margins of log-probabilities -magnitudes, shape (n_points,) for (n_points, n_cells)."""
+    rows, samples = margin_rows(X, y, parents, n_states, n_classes)
+    margins = -(np.atleast_2d(magnitudes) @ rows.T)
+    total = np.zeros(len(margins))
+    for m, w in enumerate(weight):
+        smallest = margins[:, [sample == m for sample in samples]].min(axis=1)
+        total += w * np.maximum(0, margin - smallest)
+    return total
+
+
+def grid(lower, upper):
+    """All points of a box of whole numbers."""
+    return np.array(list(itertools.product(*(range(a, b + 1) for a, b in zip(lower, upper, strict=True)))))

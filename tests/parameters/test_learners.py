@@ -21,6 +21,7 @@ from tanlearn import (
     HierarchicalSmoothing,
     Hybrid,
     HybridCV,
+    IntegerBranchAndBound,
     Margin,
     MaximumLikelihood,
     StochasticGradient,
@@ -210,6 +211,7 @@ ITERATIVE = [
     CrossTuned(cv=2),
     CrossTuned(learner=LBFGS(max_iter=3), cv=2),
     HybridCV(max_iter=8),
+    IntegerBranchAndBound(max_nodes=2),
 ]
 
 
@@ -217,7 +219,7 @@ ITERATIVE = [
 def test_what_learners_know_has_one_shape(learner):
     if isinstance(learner, ConvexRelaxation):
         pytest.importorskip("cvxpy")
-    data = random_data(missing=not isinstance(learner, ConvexRelaxation))
+    data = random_data(missing=not isinstance(learner, (ConvexRelaxation, IntegerBranchAndBound)))
     codes = np.where(data.codes == missing_code(data.codes.dtype), np.nan, data.codes).T
     model = BayesNetClassifier(structure=CHAIN, parameters=learner, random_state=0).fit(codes, data.y)
     known, told = model.parameters_, vars(model.parameters_)

@@ -2,6 +2,7 @@
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
+    python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
     python -m benchmarks.paper.resource_efficient report
 
 A run draws its settings from the ranges that differentiable_tan/cells.py calls narrow. It is trained on 80 % of a
@@ -30,7 +31,8 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
 
-from .report import FORMATS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
+from . import search
+from .report import FORMATS, N_BITS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 100, "satimage": 60, "usps": 60, "mnist": 20}
@@ -143,7 +145,7 @@ def run(arguments):
     warm_up()
     with interruptible(path), Parallel(arguments.n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
         for problem in problems:
-            for experiment in arguments.experiments:
+            for experiment in [name for name in arguments.experiments if name != "search"]:
                 for batch in batches(experiment, problem, arguments.budget, lines):
                     todo = [task for task in batch if key(task.line) not in lines]
                     results = parallel(delayed(task.measure)(lines) for task in todo)
@@ -158,24 +160,48 @@ def run(arguments):
                         )
 
 
+def run_search(arguments):
+    """Do the searches that are not finished yet."""
+    path = arguments.results / "search.jsonl"
+    done = {search.key(line): line for line in reopen(path)}
+    lines = read(arguments.results / "resource_efficient.jsonl")
+    with interruptible(path):
+        for name in arguments.sets:
+            known = [line for line in lines if line["epochs"] == EPOCHS[name]]
+            search.run_searches(load(name, arguments.data), known, done, path, arguments)
+
+
 def report(arguments):
     """Write the report."""
     lines = read(arguments.results / "resource_efficient.jsonl")
-    write_report([line for line in lines if line["epochs"] == EPOCHS[line["set"]]], EPOCHS, arguments.output)
+    searched = read(arguments.results / "search.jsonl")
+    lines = [line for line in lines if line["epochs"] == EPOCHS[line["set"]]]
+
+    def of_searches(name, found):
+        return search.section(name, [line for line in searched if line["set"] == name], found)
+
+    write_report(lines, EPOCHS, arguments.output, of_searches)
 
 
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="bits, size; by default both")
+    running.add_argument(
+        "experiments", nargs="*", metavar="EXPERIMENT", help="bits, size, search; by default the first two"
+    )
     running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     running.add_argument("--budget", type=int, default=2, help="runs of every learner")
-    running.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
+    running.add_argument("--n-jobs", type=int, default=2, help="trainings at once, or searches, in processes")
+    running.add_argument("--limit", type=float, default=60.0, help="seconds of a search")
+    running.add_argument("--max-nodes", type=int, help="boxes of a search; by default any number in its time")
+    running.add_argument("--bits", type=int, nargs="+", default=N_BITS, choices=N_BITS, help="of searches")
     arguments = parser.parse_args(argv)
     if arguments.do is run:
         arguments.experiments = arguments.experiments or ["bits", "size"]
-        check_experiments(parser, arguments.experiments, ("bits", "size"))
+        check_experiments(parser, arguments.experiments, ("bits", "size", "search"))
     arguments.do(arguments)
+    if arguments.do is run and "search" in arguments.experiments:
+        run_search(arguments)
 
 
 if __name__ == "__main__":

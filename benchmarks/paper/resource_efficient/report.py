@@ -120,8 +120,8 @@ def mean_error(folds):
     return 100 * sum(model.error * model.rows for model in folds) / sum(model.rows for model in folds)
 
 
-def write_report(lines, epochs, folder):
-    """Write the report of lines to a folder."""
+def write_report(lines, epochs, folder, more):
+    """Write the report of lines to a folder, with what ``more`` says of a set, by its name and lines, behind each."""
     trained = ", ".join(f"{name} {number}" for name, number in epochs.items())
     sections = [
         f"""# Few bits, and a price for size
@@ -152,6 +152,7 @@ So errors are above those of [table 1](../differentiable_tan/report.md), whose t
             points = size_points(prices)
             draw_sizes(name, points, folder / image)
             sections.append(size_section(name, budget, points) + f"\n\n![Errors over sizes]({image})")
+        sections.append(more(name, found))
     write_sections(folder / "report.md", sections)
 
 

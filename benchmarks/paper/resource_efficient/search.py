@@ -1,0 +1,200 @@
+"""Branch and bound beside training and rounding, on the folds and structures of figure 6 (section V-C's comparison).
+
+    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2      # first: structures, and rivals
+    python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60
+    python -m benchmarks.paper.resource_efficient report
+
+A search starts from rounded frequencies and ends after --limit seconds. For every number of bits and fold it is run
+with each of some margins on 80 % of the training part; the margin with the fewest errors on the rest is searched with
+once more on all of it, for the test rows. The tree is that of a run that the fold chose. What
+trainings and rounding find on these folds is in the lines of bits. Every line is written when its search ends, and the
+same command goes on; how far a search comes in its time depends on the machine, and on what else that does.
+"""
+
+import json
+import time
+from dataclasses import dataclass
+
+from joblib import Parallel, delayed
+
+from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.paper.shared.report_parts import markdown_table
+from benchmarks.paper.shared.results import append
+from tanlearn import IntegerBranchAndBound, Structure
+from tanlearn.network.inference import log_joint
+from tanlearn.search.runs import Part
+
+from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, figure_6, mean_error
+
+#: Margins to choose from, over the largest magnitude.
+FACTORS = (0.125, 0.25, 0.5, 1, 2)
+#: What makes a line.
+KEY = ("set", "learner", "run", "fold", "part", "n_bits", "margin", "limit")
+SEARCHED = "searched"
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search to do: its rows, its structure, and its line as far as it is known before."""
+
+    part: Part
+    structure: Structure
+    line: dict
+
+    def measure(self):
+        """Return the line with what came of it."""
+        line, n_bits = self.line, self.line["n_bits"]
+        split = min(3, n_bits), max(0, n_bits - 3)  # of the start's rounding only
+        learner = IntegerBranchAndBound(
+            bits=split, margin=line["margin"], max_nodes=line["max_nodes"], time_limit=line["limit"]
+        )
+        started = time.monotonic()
+        tables = learner.fit(self.structure, self.part.data, None)
+        wrong = log_joint(tables, self.structure, self.part.codes).argmax(axis=1) != self.part.y
+        found = {
+            "error": round(float(wrong.mean()), 8),
+            "rows": len(self.part.y),
+            "objective": learner.objective_,
+            "start": learner.history_[0],
+            "bound": learner.bound_,
+            "gap": learner.gap_,
+            "n_nodes": learner.n_nodes_,
+            "seconds": round(time.monotonic() - started, 1),
+            "n_cells": tables.n_cells,
+        }
+        return {**line, **found, "versions": VERSIONS}
+
+
+def key(line):
+    """Return what names a line."""
+    return json.dumps([line[name] for name in KEY])
+
+
+def margins(n_bits):
+    """Return the margins to choose from, in steps."""
+    return sorted({max(1, round(factor * (2**n_bits - 1))) for factor in FACTORS})
+
+
+def structures(problem, lines):
+    """Return run and structure by learner, fold and part, as far as lines of bits tell of them.
+
+    The tree is that of the run with the lowest validation error of those whose tree was learnt on the whole training
+    part, too, which is done for runs that some column of figure 6 chose.
+    """
+    found = {}
+    floats = [line for line in lines if line["set"] == problem.name and line["bits"] is None]
+    trees = {(line["fold"], line["run"]) for line in floats if line["learner"] == SUBSET and line["part"] == "test"}
+    able = [line for line in floats if (line["fold"], line["run"]) in trees]
+    for fold, run in best_float(able, TAN).items():
+        for line in floats:
+            if (line["learner"], line["run"], line["fold"]) == (SUBSET, run, fold) and not line["size_weight"]:
+                found[TAN, fold, line["part"]] = run, Structure(line["parent"])
+    for fold in range(1, len(problem.folds) + 1):
+        for part in ("validation", "test"):
+            found[NB, fold, part] = 0, Structure.naive_bayes(problem.folds[0].data.n_features)
+    return found
+
+
+def best_margins(lines):
+    """Return for every learner, fold and number of bits the margin with the fewest errors, of equals the least."""
+    best = {}
+    for line in lines:
+        if line["part"] == "validation":
+            place = line["learner"], line["fold"], line["n_bits"]
+            best[place] = min(best.get(place, (1.0, 0)), (line["error"], line["margin"]))
+    return {place: margin for place, (_, margin) in best.items()}
+
+
+def batches(problem, known, done, arguments):
+    """Yield lists of searches: on validation parts, and with the margins that these choose."""
+    parts = {(fold, name): part for fold, name, part in problem.parts()}
+    found = structures(problem, known)
+    if all(learner == NB for learner, _, _ in found):
+        print(f"{problem.name}: no tree is there. `run bits` finds some; naive Bayes only.", flush=True)
+
+    def search(learner, fold, part, n_bits, margin):
+        run, structure = found[learner, fold, part]
+        line = {"set": problem.name, "learner": learner, "run": run, "fold": fold, "part": part}
+        line |= {"n_bits": n_bits, "margin": margin, "limit": arguments.limit, "max_nodes": arguments.max_nodes}
+        return Search(parts[fold, part], structure, {**line, "n_folds": len(problem.folds)})
+
+    for learner, fold, part in found:
+        if part == "validation":
+            yield [search(learner, fold, part, n, margin) for n in arguments.bits for margin in margins(n)]
+    mine = [line for line in done.values() if line["set"] == problem.name and line["limit"] == arguments.limit]
+    for (learner, fold, n_bits), margin in best_margins(mine).items():
+        if (learner, fold, "test") in found and n_bits in arguments.bits:
+            yield [search(learner, fold, "test", n_bits, margin)]
+
+
+def run_searches(problem, known, done, path, arguments):
+    """Do what is not finished yet; searches go side by side in processes, for their time is Python's, too."""
+    for batch in batches(problem, known, done, arguments):
+        todo = [one for one in batch if key(one.line) not in done]
+        parallel = Parallel(arguments.n_jobs, return_as="generator_unordered")
+        for number, line in enumerate(parallel(delayed(one.measure)() for one in todo), start=1):
+            append(path, line)
+            done[key(line)] = line
+            what = ", ".join(f"{name} {line[name]}" for name in KEY[3:7])
+            print(
+                f"[{number}/{len(todo)}] {problem.name} {line['learner']}, {what}: {100 * line['error']:.2f} %, "
+                f"gap {100 * line['gap']:.1f} % after {line['n_nodes']} nodes",
+                flush=True,
+            )
+
+
+def figure(lines):
+    """Return for every learner and number of bits the test lines of all folds, as far as they are complete."""
+    chosen = best_margins(lines)
+    columns = {}
+    for line in lines:
+        place = line["learner"], line["fold"], line["n_bits"]
+        if line["part"] == "test" and chosen.get(place) == line["margin"]:
+            columns.setdefault((line["learner"], line["n_bits"]), []).append(line)
+    return {column: folds for column, folds in columns.items() if len(folds) == folds[0]["n_folds"]}
+
+
+def section(name, searched, lines):
+    """Return the tables of a set, one a time limit, beside what trainings and rounding found on the same folds."""
+    _, others = figure_6(lines) if lines else (0, {})
+    texts = []
+    for limit in sorted({line["limit"] for line in searched}):
+        columns = figure([line for line in searched if line["limit"] == limit])
+        rows = []
+        for learner in (NB, TAN):
+            if not any(one == learner for one, _ in columns):
+                continue
+            for way in (TRAINED, ROUNDED):
+                cells = [others.get((learner, way, n_bits)) for n_bits in N_BITS]
+                rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
+            cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
+            rows.append([f"{learner}, {SEARCHED}", *(f"{_error(one):.2f}" if one else "" for one in cells)])
+            rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
+            rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
+        if rows:
+            table = markdown_table(["bits", *map(str, N_BITS)], rows)
+            texts.append(f"Searches of {limit:g} s, with one of {len(FACTORS)} margins:\n\n{table}")
+    if not texts:
+        return ""
+    plain = {learner: others[learner, FLOAT, None] for learner in (NB, TAN) if (learner, FLOAT, None) in others}
+    floats = ", ".join(f"{learner} {mean_error(folds):.2f}" for learner, folds in plain.items())
+    return "\n\n".join(
+        [
+            f"""## Search: {name}
+
+Branch and bound for the widest margins, from rounded frequencies, beside the same structure trained for few bits and
+rounded. {f"With float32 tables: {floats}. " if floats else ""}The gap is what the bound leaves open of the mean hinge
+of training rows, in means over folds.""",
+            *texts,
+        ]
+    )
+
+
+def _error(folds):
+    """Return wrong rows over rows, in %."""
+    return 100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds)
+
+
+def _mean(folds, name, factor=1):
+    """Return the mean of a number of lines."""
+    return factor * sum(line[name] for line in folds) / len(folds)
