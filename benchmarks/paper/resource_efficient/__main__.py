@@ -1,21 +1,27 @@
-"""Figures 5 and 6 of resource-efficient Bayesian network classifiers: tables of few bits, and a price for their size.
+"""Resource-efficient Bayesian network classifiers: tables of few bits, a price for their size, and neural networks.
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
+    python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
-A run draws its settings from the ranges that differentiable_tan/cells.py calls narrow. It is trained on 80 % of a
-fold's training part and scored on the rest, in float32 and, for bits, in each of 48 formats. Every fold chooses by
-these scores for itself, and only what it chose is trained on the whole training part, for the test rows. The TAN of
-bits is the most probable structure of TAN Subset K=8, trained on the same rows with settings of that run.
+A run of bits (figure 6) or of size (figure 5) draws its settings from the ranges that differentiable_tan/cells.py calls
+narrow. It is trained on 80 % of a fold's training part and scored on the rest, in float32 and, for bits, in each of 48
+formats. Every fold chooses by these scores for itself, and only what it chose is trained on the whole training part,
+for the test rows. The TAN of bits is the most probable structure of TAN Subset K=8, trained on the same rows with
+settings of that run.
 
 Epochs are fewer than in table 1 of differentiable TAN, and than the 500 of the paper, because a run of bits is about a
 hundred trainings. A larger --budget adds runs to those that are there.
+
+Neural networks are those of figures 3, 4 and 7; neural/plan.py says which are trained for how long. They take one core:
+for another one, start the command once more with other sets.
 """
 
 import json
 import time
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -33,6 +39,7 @@ from tanlearn.search.runs import Part
 from .report import FORMATS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
 
 SETTINGS = "narrow"
+KINDS = ("dense", "convolutional")
 EPOCHS = {"letter": 100, "satimage": 60, "usps": 60, "mnist": 20}
 #: What makes a line of the results; all else follows from it.
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
@@ -144,6 +151,11 @@ def run(arguments):
     with interruptible(path), Parallel(arguments.n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
         for problem in problems:
             for experiment in arguments.experiments:
+                if experiment == "neural":
+                    from .neural.runs import run_neural
+
+                    run_neural(arguments, problem)
+                    continue
                 for batch in batches(experiment, problem, arguments.budget, lines):
                     todo = [task for task in batch if key(task.line) not in lines]
                     results = parallel(delayed(task.measure)(lines) for task in todo)
@@ -167,14 +179,22 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="bits, size; by default both")
+    running.add_argument(
+        "experiments", nargs="*", metavar="EXPERIMENT", help="bits, size, neural; by default the first two"
+    )
     running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     running.add_argument("--budget", type=int, default=2, help="runs of every learner")
     running.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
+    nets = running.add_argument_group("of neural")
+    nets.add_argument("--epochs", type=int, default=500, help="of the last heat; those before it have fewer")
+    nets.add_argument(
+        "--multiples", nargs="+", type=Fraction, help="budgets: 1/4, 2, ... of naive Bayes; by default all"
+    )
+    nets.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     arguments = parser.parse_args(argv)
     if arguments.do is run:
         arguments.experiments = arguments.experiments or ["bits", "size"]
-        check_experiments(parser, arguments.experiments, ("bits", "size"))
+        check_experiments(parser, arguments.experiments, ("bits", "size", "neural"))
     arguments.do(arguments)
 
 

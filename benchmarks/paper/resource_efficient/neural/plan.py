@@ -1,0 +1,99 @@
+"""Which nets are trained: a grid for every budget, of which the better fifth goes on to five times as many epochs.
+
+The paper trains all of its grid for 500 epochs, several times; that is months of one core. Here every family, budget,
+fold and run is a race of its own: all are trained on 80 % of the fold's training part for a 25th of the epochs, the
+fifth with the lowest error on the other 20 % anew for a fifth of the epochs, and of these the fifth for all of them.
+What reaches the end is trained once more on the whole training part, for the test rows.
+"""
+
+from dataclasses import asdict
+from fractions import Fraction
+from itertools import groupby, product
+
+from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, solve_widths, target
+
+ACTIVATIONS = ("relu", "sign")
+BITS = range(1, 9)
+LEARNING_RATES = (3e-3, 3e-2)
+EPOCHS = 500
+SHARE = 5
+FEWER, PAPER = (Fraction(1, 4), Fraction(1, 2)), tuple(map(Fraction, range(1, 9)))
+#: Bits of a parameter of naive Bayes, or times its operations; beside those of figures 3 and 4, some below and above.
+MULTIPLES = {
+    (DENSE, MEMORY): (*FEWER, *PAPER, Fraction(16)),
+    (CONVOLUTIONAL, MEMORY): (*FEWER, *PAPER[:4]),
+    (CONVOLUTIONAL, OPERATIONS): tuple(Fraction(2**power) for power in range(1, 9)),
+}
+#: What competes: of a race, the lowest error goes on.
+RACE = ("set", "kind", "activation", "inputs", "budget", "multiple", "run", "fold")
+#: What makes a line of the results.
+KEY = (*RACE, "n_layers", "batch_norm", "bits", "learning_rate", "part", "epochs")
+#: What nets that are trained side by side have in common.
+ALIKE = ("kind", "activation", "inputs", "n_layers", "batch_norm", "run")
+#: Nets side by side have about as many units in a layer together: a step's numbers stay in the cache.
+UNITS = 512
+
+
+def grid(name, shape, run, multiples=None, kinds=(DENSE, CONVOLUTIONAL)):
+    """Yield lines of a set's nets, as far as they are known before fold, part and epochs are."""
+    for (kind, budget), wanted in MULTIPLES.items():
+        if kind not in kinds or (kind == CONVOLUTIONAL and shape.side is None):
+            continue
+        depths, encodings = (range(2, 6), (REAL, ONE_HOT)) if kind == DENSE else (range(2, 4), (REAL,))
+        for multiple in wanted:
+            if multiples and multiple not in multiples:
+                continue
+            amount = target(name, shape, budget, multiple)
+            for activation, inputs, n_layers, batch_norm, bits in product(
+                ACTIVATIONS, encodings, depths, (False, True), BITS
+            ):
+                net = Net(kind, activation, inputs, n_layers, batch_norm)
+                widths = solve_widths(net, bits, shape, budget, amount)
+                if not widths:
+                    continue
+                found = counts(net, shape, widths)
+                line = {
+                    "set": name,
+                    **asdict(net),
+                    "bits": bits,
+                    "budget": budget,
+                    "multiple": float(multiple),
+                    "run": run,
+                    "widths": list(widths),
+                    "parameters": found.parameters,
+                    "model_bits": found.bits(bits),
+                    "operations": found.operations,
+                }
+                for learning_rate in LEARNING_RATES:
+                    yield {**line, "learning_rate": learning_rate}
+
+
+def rungs(n_epochs):
+    """Return the epochs of a race's heats."""
+    return sorted({-(-n_epochs // SHARE**2), -(-n_epochs // SHARE), n_epochs})
+
+
+def better_share(lines, errors):
+    """Return of every race the fifth with the lowest errors, rounded up; of equals the first."""
+    races = {}
+    for line, error in zip(lines, errors, strict=True):
+        races.setdefault(tuple(line[name] for name in RACE), []).append((error, line))
+    return [
+        line
+        for race in races.values()
+        for _, line in sorted(race, key=lambda entry: entry[0])[: -(-len(race) // SHARE)]
+    ]
+
+
+def side_by_side(lines):
+    """Yield lists of lines whose nets are trained together: alike, and of similar widths."""
+
+    def place(line):
+        return [line[name] for name in ALIKE]
+
+    for _, alike in groupby(sorted(lines, key=lambda line: (place(line), line["widths"]), reverse=True), place):
+        rest = list(alike)
+        while rest:
+            n_nets = min(16, max(1, UNITS // max(rest[0]["widths"])))
+            yield rest[:n_nets]
+            rest = rest[n_nets:]
