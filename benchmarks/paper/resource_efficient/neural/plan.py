@@ -6,11 +6,11 @@ fifth with the lowest error on the other 20 % anew for a fifth of the epochs, an
 What reaches the end is trained once more on the whole training part, for the test rows.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fractions import Fraction
 from itertools import groupby, product
 
-from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, solve_widths, target
+from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, room, solve_widths, target
 
 ACTIVATIONS = ("relu", "sign")
 BITS = range(1, 9)
@@ -30,7 +30,7 @@ RACE = ("set", "kind", "activation", "inputs", "budget", "multiple", "run", "fol
 KEY = (*RACE, "n_layers", "batch_norm", "bits", "learning_rate", "part", "epochs")
 #: What nets that are trained side by side have in common.
 ALIKE = ("kind", "activation", "inputs", "n_layers", "batch_norm", "run")
-#: Nets side by side have about as many units in a layer together: a step's numbers stay in the cache.
+#: Nets side by side have at most so many units in their first layers: a step's numbers stay in the cache.
 UNITS = 512
 
 
@@ -68,6 +68,11 @@ def grid(name, shape, run, multiples=None, kinds=(DENSE, CONVOLUTIONAL)):
                     yield {**line, "learning_rate": learning_rate}
 
 
+def net_of(line):
+    """Return the net of a line."""
+    return Net(**{field.name: line[field.name] for field in fields(Net)})
+
+
 def rungs(n_epochs):
     """Return the epochs of a race's heats."""
     return sorted({-(-n_epochs // SHARE**2), -(-n_epochs // SHARE), n_epochs})
@@ -86,14 +91,13 @@ def better_share(lines, errors):
 
 
 def side_by_side(lines):
-    """Yield lists of lines whose nets are trained together: alike, and of similar widths."""
+    """Yield lists of lines whose nets are trained together: alike, and of widths that have the same room."""
 
     def place(line):
-        return [line[name] for name in ALIKE]
+        return [*(line[name] for name in ALIKE), [room(net_of(line), width) for width in line["widths"]]]
 
-    for _, alike in groupby(sorted(lines, key=lambda line: (place(line), line["widths"]), reverse=True), place):
-        rest = list(alike)
-        while rest:
-            n_nets = min(16, max(1, UNITS // max(rest[0]["widths"])))
-            yield rest[:n_nets]
-            rest = rest[n_nets:]
+    for (*_, rooms), alike in groupby(sorted(lines, key=place), place):
+        alike = list(alike)
+        n_nets = min(16, 2 ** (max(UNITS // rooms[0], 1).bit_length() - 1))
+        for first in range(0, len(alike), n_nets):
+            yield alike[first : first + n_nets]

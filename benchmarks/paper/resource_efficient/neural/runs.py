@@ -2,14 +2,13 @@
 
 import json
 import time
-from dataclasses import fields
 
 from benchmarks.paper.shared.command import VERSIONS
 from benchmarks.paper.shared.data import stream
 from benchmarks.paper.shared.results import append, reopen
 
-from .plan import KEY, better_share, grid, rungs, side_by_side
-from .sizes import Net, Shape
+from .plan import KEY, better_share, grid, net_of, rungs, side_by_side
+from .sizes import Shape
 
 try:
     import jax
@@ -63,7 +62,7 @@ def run_heat(path, problem, shape, part, test, heat, lines):
 def measure(problem, shape, part, test, together):
     """Return the lines of nets trained together, with what came of them."""
     first = together[0]
-    net = Net(**{field.name: first[field.name] for field in fields(Net)})
+    net = net_of(first)
     runs = [
         Run(tuple(line["widths"]), line["bits"], line["learning_rate"], stream("weights", key(line)))
         for line in together

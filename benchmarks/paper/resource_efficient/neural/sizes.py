@@ -126,3 +126,11 @@ def solve_widths(net, bits, shape, budget, amount):
     width = -missing / linear if square == 0 else (sqrt(linear**2 - 4 * square * missing) - linear) / (2 * square)
     widths = tuple(round(ratio * width) for ratio in net.ratios)
     return widths if all(widths) else None
+
+
+def room(net, width):
+    """Return the least of 8, 12, 16, 24, 32, 48, ... that holds a width; images have few channels: as many below 8."""
+    if net.kind == DENSE:
+        width = max(width, 8)
+    power = 2 ** (width - 1).bit_length()
+    return width if width < 8 else power * 3 // 4 if width <= power * 3 // 4 else power

@@ -10,7 +10,7 @@ import optax
 
 from .network import forward, initial
 from .quantisers import n_steps
-from .sizes import CONVOLUTIONAL, ONE_HOT
+from .sizes import CONVOLUTIONAL, ONE_HOT, room
 
 #: By how much learning rates fall over a training ([RE] V-B).
 DECAY = 1e-3
@@ -32,33 +32,37 @@ class Run:
 def train(net, shape, runs, part, batch_size, n_epochs, rng):
     """Return a function that counts the wrong rows of every run, trained on a part of the data.
 
-    ``rng`` draws what runs share: the order of rows, and the noise of signs.
+    A program is compiled in seconds, and for shapes: so rooms for units are of few sizes, and runs, with copies of the
+    last one, as many as a power of two. ``rng`` draws what runs share: the order of rows, and the noise of signs.
     """
     inputs = make_inputs(net, part.data)
-    codes, y = filled(part.data.codes, part.data.y)
+    codes, y = map(jnp.asarray, filled(part.data.codes, part.data.y))
     n_batches = part.data.n_samples // batch_size
-    # As wide as the widest, and of multiples of 8 so that fewer programs are compiled.
-    padded = [-(-max(widths) // 8) * 8 for widths in zip(*(run.widths for run in runs), strict=True)]
-    nets = [initial(net, shape, run.widths, padded, run.rng) for run in runs]
-    parameters, moving, masks = jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
-    steps = jnp.array([n_steps(run.bits) for run in runs], jnp.float32)
-    optimizer = OPTIMIZER.init(parameters)
+    rooms = [max(room(net, width) for width in widths) for widths in zip(*(run.widths for run in runs), strict=True)]
+    n_runs = len(runs)
+    runs = runs + [runs[-1]] * (2 ** (n_runs - 1).bit_length() - n_runs)
+    nets = [initial(net, shape, run.widths, rooms, run.rng) for run in runs]
+    parameters, moving, masks = jax.tree.map(lambda *leaves: np.stack(leaves), *nets)
+    steps = np.array([n_steps(run.bits) for run in runs], np.float32)
+    optimizer = jax.tree.map(lambda a: np.zeros(a.shape, a.dtype), jax.eval_shape(OPTIMIZER.init, parameters))
     noise = jax.random.key(int(rng.integers(2**32)))
     for epoch, rates in enumerate(learning_rates([run.learning_rate for run in runs], n_epochs)):
         order = rng.permutation(part.data.n_samples)[: n_batches * batch_size].reshape(n_batches, batch_size)
         parameters, moving, optimizer = train_epoch(
             net,
             (parameters, moving, optimizer),
-            (masks, steps, jnp.asarray(rates, jnp.float32)),
+            (masks, steps, rates.astype(np.float32)),
             (inputs, codes, y),
-            jnp.asarray(order, jnp.int32),
+            order.astype(np.int32),
             jax.random.fold_in(noise, epoch),
         )
 
     def wrong(codes, y):
         """Return how many of some rows every run gets wrong."""
-        right = count_right(net, (parameters, moving, masks, steps), inputs, *filled(codes, y))
-        return len(y) - np.asarray(right)
+        codes, classes = filled(codes, y)
+        blocks = zip(codes.reshape(-1, BLOCK, codes.shape[1]), classes.reshape(-1, BLOCK), strict=True)
+        right = sum(count_right(net, (parameters, moving, masks, steps), inputs, *block) for block in blocks)
+        return len(y) - np.asarray(right)[:n_runs]
 
     return wrong
 
@@ -73,9 +77,9 @@ def make_inputs(net, data):
     if net.inputs == ONE_HOT:
         feature = np.repeat(np.arange(data.n_features), data.n_states)
         code = np.concatenate([np.arange(n) for n in data.n_states])
-        return jnp.asarray(feature, jnp.int32), jnp.asarray(code, jnp.uint8)
+        return feature.astype(np.int32), code.astype(np.uint8)
     std = data.codes.std(axis=1)
-    return jnp.asarray(data.codes.mean(axis=1), jnp.float32), jnp.asarray(1 / np.where(std == 0, 1, std), jnp.float32)
+    return data.codes.mean(axis=1, dtype=np.float32), (1 / np.where(std == 0, 1, std)).astype(np.float32)
 
 
 def encode(net, inputs, codes):
@@ -95,7 +99,7 @@ def filled(codes, y):
     n_rows = -(-len(y) // BLOCK) * BLOCK
     rows, classes = np.zeros((n_rows, len(codes)), np.uint8), np.full(n_rows, -1, np.int32)
     rows[: len(y)], classes[: len(y)] = codes.T, y
-    return jnp.asarray(rows), jnp.asarray(classes)
+    return rows, classes
 
 
 def mean_loss(net, parameters, moving, masks, steps, x, y, key):
@@ -128,10 +132,4 @@ def train_epoch(net, state, runs, data, order, key):
 def count_right(net, runs, inputs, codes, y):
     """Return how many rows every run gets right."""
     scores = jax.vmap(lambda run, x: forward(net, *run, x)[0], in_axes=(0, None))
-
-    def block(rows):
-        codes, y = rows
-        return (scores(runs, encode(net, inputs, codes)).argmax(axis=-1) == y).sum(axis=-1)
-
-    blocks = (codes.reshape(-1, BLOCK, codes.shape[1]), y.reshape(-1, BLOCK))
-    return jax.lax.map(block, blocks).sum(axis=0)
+    return (scores(runs, encode(net, inputs, codes)).argmax(axis=-1) == y).sum(axis=-1)
