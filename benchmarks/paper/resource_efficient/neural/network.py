@@ -39,7 +39,8 @@ def initial(net, shape, widths, padded, rng):
 def forward(net, parameters, moving, masks, steps, x, key=None):
     """Return the scores of rows, and the moving means: after a step on these rows if there is a key, else as they were.
 
-    Rows are (n_rows, n_inputs), or (n_rows, side, side, 1) if the net is convolutional.
+    Rows come last: (n_inputs, n_rows), or (1, side, side, n_rows) if the net is convolutional; scores are (n_rows,
+    n_classes).
     """
     means, inverse_stds = [], []
     for layer, mask in enumerate(masks):
@@ -48,45 +49,50 @@ def forward(net, parameters, moving, masks, steps, x, key=None):
             if key is None:
                 mean, inverse_std = moving["mean"][layer], moving["inverse_std"][layer]
             else:
-                axes = tuple(range(a.ndim - 1))
+                axes = tuple(range(1, a.ndim))
                 mean, inverse_std = a.mean(axes), jax.lax.rsqrt(a.var(axes) + EPSILON)
                 means.append(_move(moving["mean"][layer], mean))
                 inverse_stds.append(_move(moving["inverse_std"][layer], inverse_std))
-            a = (a - mean) * (inverse_std * parameters["scale"][layer]) + parameters["shift"][layer]
+            scale = inverse_std * parameters["scale"][layer]
+            a = (a - _beside(mean, a)) * _beside(scale, a) + _beside(parameters["shift"][layer], a)
         if net.activation == "relu":
             h = jax.nn.relu(a)
         elif key is None:
             h = sign(a)
         else:
             h = stochastic_sign(a, jax.random.uniform(jax.random.fold_in(key, layer), a.shape, a.dtype))
-        x = h * mask
+        x = h * _beside(mask, h)
         if net.kind == CONVOLUTIONAL:
             x = _halve(x)
     w = quantise(parameters["weights"][-1], steps)
-    if net.kind == CONVOLUTIONAL:
-        x = x.reshape(len(x), -1, x.shape[-1])
-        scores = jnp.einsum("rpi,pio->ro", x, w)
-    else:
-        scores = x @ w[0]
-    return scores + parameters["biases"], {"mean": means, "inverse_std": inverse_stds} if means else moving
+    scores = w.transpose(2, 1, 0).reshape(w.shape[-1], -1) @ x.reshape(-1, x.shape[-1])
+    return scores.T + parameters["biases"], {"mean": means, "inverse_std": inverse_stds} if means else moving
 
 
 def _apply(net, w, x):
     """Return what a hidden layer makes of its inputs: products, at every place with the 3 x 3 places around it."""
+    w = w.reshape(-1, w.shape[-1]).T
     if net.kind != CONVOLUTIONAL:
-        return x @ w[0]
-    side = x.shape[1]
+        return w @ x
+    _, side, _, n_rows = x.shape
     around = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    # Products of shifted copies: XLA has no fast convolution of several nets with a kernel each on a CPU.
+    # Shifted copies with rows last: a step of 2 nets of 7 channels on 100 images of usps takes 3.3 ms so, 5.0 ms with
+    # channels last, and 8.7 ms as XLA's convolutions, one net after the other.
     shifted = [around[:, i : i + side, j : j + side] for i in range(3) for j in range(3)]
-    return jnp.concatenate(shifted, axis=-1) @ w.reshape(-1, w.shape[-1])
+    return (w @ jnp.concatenate(shifted).reshape(w.shape[1], -1)).reshape(-1, side, side, n_rows)
 
 
 def _halve(x):
     """Return the maxima of 2 x 2 places; the last line and column of odd sides are left out."""
-    half = x.shape[1] // 2 * 2
-    x = jnp.maximum(x[:, 0:half:2], x[:, 1:half:2])
-    return jnp.maximum(x[:, :, 0:half:2], x[:, :, 1:half:2])
+    half = x.shape[1] // 2
+    x = x[:, : 2 * half, : 2 * half].reshape(-1, half, 2, half, 2, x.shape[-1])
+    x = jnp.maximum(x[:, :, 0], x[:, :, 1])
+    return jnp.maximum(x[:, :, :, 0], x[:, :, :, 1])
+
+
+def _beside(v, a):
+    """Return numbers of units in a shape that is broadcast to those of rows."""
+    return v.reshape(-1, *[1] * (a.ndim - 1))
 
 
 def _move(old, new):

@@ -83,14 +83,14 @@ def make_inputs(net, data):
 
 
 def encode(net, inputs, codes):
-    """Return rows of codes as inputs."""
+    """Return rows of codes as inputs, rows last."""
     first, second = inputs
     if net.inputs == ONE_HOT:
-        return (codes[:, first] == second).astype(jnp.float32)
-    x = (codes - first) * second
+        return (codes[:, first] == second).astype(jnp.float32).T
+    x = ((codes - first) * second).T
     if net.kind == CONVOLUTIONAL:
-        side = round(codes.shape[1] ** 0.5)
-        x = x.reshape(-1, side, side, 1)
+        side = round(len(x) ** 0.5)
+        x = x.reshape(1, side, side, -1)
     return x
 
 
