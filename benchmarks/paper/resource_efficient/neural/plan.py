@@ -13,6 +13,8 @@ from itertools import groupby, product
 from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, room, solve_widths, target
 
 ACTIVATIONS = ("relu", "sign")
+INPUTS = {DENSE: (REAL, ONE_HOT), CONVOLUTIONAL: (REAL,)}
+N_LAYERS = {DENSE: range(2, 6), CONVOLUTIONAL: range(2, 4)}
 BITS = range(1, 9)
 LEARNING_RATES = (3e-3, 3e-2)
 EPOCHS = 500
@@ -39,13 +41,12 @@ def grid(name, shape, run, multiples=None, kinds=(DENSE, CONVOLUTIONAL)):
     for (kind, budget), wanted in MULTIPLES.items():
         if kind not in kinds or (kind == CONVOLUTIONAL and shape.side is None):
             continue
-        depths, encodings = (range(2, 6), (REAL, ONE_HOT)) if kind == DENSE else (range(2, 4), (REAL,))
         for multiple in wanted:
             if multiples and multiple not in multiples:
                 continue
             amount = target(name, shape, budget, multiple)
             for activation, inputs, n_layers, batch_norm, bits in product(
-                ACTIVATIONS, encodings, depths, (False, True), BITS
+                ACTIVATIONS, INPUTS[kind], N_LAYERS[kind], (False, True), BITS
             ):
                 net = Net(kind, activation, inputs, n_layers, batch_norm)
                 widths = solve_widths(net, bits, shape, budget, amount)
