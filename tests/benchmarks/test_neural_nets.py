@@ -1,23 +1,27 @@
 """Quantisers, nets and gradients beside plain NumPy, nets that are trained side by side, and the command."""
 
+import importlib
 import json
+import sys
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 import pytest
 from oracles import nets as oracle
 
-jax = pytest.importorskip("jax", reason="neural networks need the extra neural: jax and optax")
-pytest.importorskip("optax", reason="neural networks need the extra neural: jax and optax")
-
-import jax.numpy as jnp
-
 from benchmarks.paper.resource_efficient import __main__ as command
-from benchmarks.paper.resource_efficient.neural import network, plan, quantisers, runs, training
-from benchmarks.paper.resource_efficient.neural.sizes import CONVOLUTIONAL, DENSE, ONE_HOT, REAL, Net, Shape
+from benchmarks.paper.resource_efficient.neural import plan
+from benchmarks.paper.resource_efficient.neural.sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, REAL, Net, Shape
 from benchmarks.paper.shared import data
 from tanlearn import EncodedData
+
+needed = partial(pytest.importorskip, reason="neural networks need the extra neural: jax and optax")
+jax, jnp, _ = map(needed, ("jax", "jax.numpy", "optax"))
+network, quantisers, runs, training = (
+    importlib.import_module(f"{plan.__package__}.{name}") for name in ("network", "quantisers", "runs", "training")
+)
 
 SHAPES = {DENSE: Shape(5, 14, 3), CONVOLUTIONAL: Shape(49, 98, 3, 7)}
 WIDTHS, ROOMS = {DENSE: (4, 4), CONVOLUTIONAL: (2, 3)}, {DENSE: (6, 5), CONVOLUTIONAL: (3, 5)}
@@ -55,8 +59,8 @@ class Example:
             }
         self.net, self.parameters, self.moving, self.bits, self.widths = net, parameters, moving, bits, widths
         self.steps = quantisers.n_steps(bits)
-        self.rows = rng.normal(size=(8, 5) if net.kind == DENSE else (8, 7, 7, 1))
-        self.y = np.arange(8) % 3
+        self.rows = rng.normal(size=(4, 5) if net.kind == DENSE else (4, 7, 7, 1))
+        self.y = np.arange(4) % 3
         self.key = jax.random.key(3)
 
     @property
@@ -80,7 +84,7 @@ class Example:
         sides = ([], []) if self.net.kind == DENSE else ([7, 7], [3, 3])
         found = []
         for layer, (room, side, width) in enumerate(zip(ROOMS[self.net.kind], sides, self.widths, strict=True)):
-            u = jax.random.uniform(jax.random.fold_in(self.key, layer), (room, *side, 8), jnp.float64)
+            u = jax.random.uniform(jax.random.fold_in(self.key, layer), (room, *side, 4), jnp.float64)
             found.append(np.asarray(u)[:width].transpose(*((1, 0) if self.net.kind == DENSE else (3, 1, 2, 0))))
         return found
 
@@ -108,9 +112,11 @@ def test_weights_of_few_bits():
         found = quantisers.quantise(many, quantisers.n_steps(bits))
         assert np.asarray(found) == pytest.approx(oracle.quantise(many, bits), abs=1e-12)
         assert len(np.unique(np.asarray(found).round(12))) <= 2**bits
-    with jax.enable_x64(False):  # as in training: values are the equation's, not those of w plus a difference
+    with jax.enable_x64(False):
         found = np.asarray(quantisers.quantise(np.float32(many), np.float32(255)))
-        assert set(found.ravel().tolist()) <= set((np.arange(256, dtype=np.float32) / np.float32(255) * 2 - 1).tolist())
+    assert found.dtype == np.float32
+    assert found == pytest.approx(oracle.quantise(np.float32(many), 8), abs=1e-6)
+    assert len(np.unique(found)) <= 256  # not w plus what rounding it takes
 
 
 def test_gradients_pass_quantisers():
@@ -146,14 +152,15 @@ def test_scores_are_those_of_the_oracle(net, bits):
         activate,
         net.batch_norm and example.normalise,
     )
-    found, moving = network.forward(net, example.parameters, example.moving, example.masks, example.steps, example.x)
+    state = (example.parameters, example.moving, example.masks, example.steps, example.x)
+    found, moving = jax.jit(partial(network.forward, net))(*state)
     assert np.asarray(found) == pytest.approx(expected, abs=1e-9)
-    assert moving is example.moving
+    assert jax.tree.all(jax.tree.map(np.array_equal, moving, example.moving))
 
 
 @pytest.mark.parametrize("net", NETS, ids=str)
 def test_gradients_are_those_of_differences(net):
-    """Quantised weights are moved; signs stay, and tanh moves in their stead."""
+    """Quantised weights are moved; signs stay, and tanh moves in their stead; equal maxima share, pair by pair."""
     example = Example(net)
     noise, base = example.noise(), {}
     normalise = net.batch_norm and partial(example.normalise, train=True)
@@ -162,20 +169,28 @@ def test_gradients_are_those_of_differences(net):
         if net.activation == "relu":
             return np.maximum(a, 0)
         signs, tanh = base.setdefault(layer, (np.where(noise[layer] <= (1 + a) / 2, 1.0, -1.0), np.tanh(a)))
-        return signs + np.tanh(a) - tanh
+        return signs + (np.tanh(a) - tanh)
+
+    def pool(layer, x):
+        n_rows, side, _, n_units = x.shape
+        half = side // 2
+        blocks = x[:, : 2 * half, : 2 * half].reshape(n_rows, half, 2, half, 2, n_units)
+        shares = base.setdefault(("pool", layer), shares_of(blocks))
+        return (blocks * shares).sum(axis=(2, 4))
 
     weights, biases = example.plain_weights(), example.parameters["biases"]
-    scores = oracle.scores(weights, biases, example.rows, activate, normalise)
+    scores = oracle.scores(weights, biases, example.rows, activate, normalise, pool)
     state = (example.parameters, example.moving, example.masks, example.steps, example.x, example.y, example.key)
-    gradient, moving = jax.grad(partial(training.mean_loss, net), has_aux=True)(*state)
-    assert training.mean_loss(net, *state)[0] == pytest.approx(oracle.mean_loss(scores, example.y), rel=1e-9)
+    found = jax.jit(jax.value_and_grad(partial(training.mean_loss, net), has_aux=True))(*state)
+    (loss, moving), gradient = found
+    assert loss == pytest.approx(oracle.mean_loss(scores, example.y), rel=1e-9)
 
     def difference(array, place, h=1e-5):
         losses = []
         for step in (h, -h):
             array[place] += step
             losses.append(
-                oracle.mean_loss(oracle.scores(weights, biases, example.rows, activate, normalise), example.y)
+                oracle.mean_loss(oracle.scores(weights, biases, example.rows, activate, normalise, pool), example.y)
             )
             array[place] -= step
         return (losses[0] - losses[1]) / (2 * h)
@@ -187,7 +202,7 @@ def test_gradients_are_those_of_differences(net):
         assert not d_w[:, n_in:].any()
         assert not d_w[:, :, n_out:].any()
         d_w = d_w[:, :n_in, :n_out].reshape(w.shape)
-        for _ in range(6):
+        for _ in range(3):
             place = tuple(rng.integers(size) for size in w.shape)
             assert d_w[place] == pytest.approx(difference(w, place), abs=2e-8)
     for name in ("scale", "shift") if net.batch_norm else ():
@@ -197,6 +212,18 @@ def test_gradients_are_those_of_differences(net):
             )
     assert gradient["biases"][1] == pytest.approx(difference(biases, 1), abs=1e-8)
     assert bool(moving) == net.batch_norm
+
+
+def shares_of(blocks):
+    """Return what share of a maximum every place has: first of two lines, then of two columns."""
+
+    def compare(pairs, axis):
+        first, second = np.split(pairs, 2, axis)
+        share = (first > second) + 0.5 * (first == second)
+        return np.concatenate([share, 1 - share], axis)
+
+    lines = compare(blocks, 2)
+    return lines * compare(blocks.max(axis=2, keepdims=True), 4)
 
 
 def test_moving_means_keep_nine_tenths():
@@ -267,9 +294,13 @@ def finished(tmp_path_factory):
     """Return where the results of a small plan are, and the command that made them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "load", lambda name, folder: problem(name))
-        patch.setattr(plan, "BITS", (1, 2, 4))
+        patch.setattr(plan, "BITS", (2, 4, 8))
         patch.setattr(plan, "ACTIVATIONS", ("relu",))
+        patch.setattr(plan, "INPUTS", {DENSE: (ONE_HOT,)})
         patch.setattr(plan, "N_LAYERS", {DENSE: (2,)})
+        patch.setattr(plan, "MULTIPLES", {(DENSE, MEMORY): (Fraction(1, 4), Fraction(1))})
+        for module in (plan, training):
+            patch.setattr(module, "room", lambda net, width: 64)
         folder = tmp_path_factory.mktemp("results")
 
         def run(folder):
@@ -284,27 +315,22 @@ def finished(tmp_path_factory):
 def test_heats_and_final(finished):
     lines = finished[1]
     heats = {epochs: [line for line in lines if line["epochs"] == epochs] for epochs in (2, 10, 50)}
-    # real and one-hot inputs, with and without normalisation, 3 bits, 2 rates
-    assert [len(heats[epochs]) for epochs in (2, 10)] == [24, 6]
-    final = [line for line in heats[50] if line["part"] == "test"]
-    assert len(heats[50]) == 4
-    assert len(final) == 2
-    assert all(line["test_error"] == 0 for line in heats[50])
-    assert all(line["validation_error"] is None for line in final)
-    for inputs in (REAL, ONE_HOT):
-        errors = sorted(line["validation_error"] for line in heats[2] if line["inputs"] == inputs)
-        going_on = {
-            tuple(line[name] for name in ("bits", "batch_norm", "learning_rate"))
-            for line in heats[10]
-            if line["inputs"] == inputs
-        }
-        chosen = [
-            line["validation_error"]
-            for line in heats[2]
-            if line["inputs"] == inputs
-            and tuple(line[name] for name in ("bits", "batch_norm", "learning_rate")) in going_on
-        ]
-        assert sorted(chosen) == errors[:3]
+    # with and without normalisation, 3 bits, 2 rates; a fifth of 12, and of 3
+    assert [len(heats[epochs]) for epochs in (2, 10)] == [12, 3]
+    validation, final = heats[50]
+    assert (validation["part"], final["part"]) == ("validation", "test")
+    assert validation["test_error"] == final["test_error"] == validation["validation_error"] == 0
+    assert final["validation_error"] is None
+    going_on = {net_of(line) for line in heats[10]}
+    chosen = [line["validation_error"] for line in heats[2] if net_of(line) in going_on]
+    assert sorted(chosen) == sorted(line["validation_error"] for line in heats[2])[:3]
+    best = min(line["validation_error"] for line in heats[10])
+    assert best in [line["validation_error"] for line in heats[10] if net_of(line) == net_of(final)]
+
+
+def net_of(line):
+    """Return what tells apart the nets of a race."""
+    return line["bits"], line["batch_norm"], line["learning_rate"]
 
 
 def test_lines_say_what_a_front_needs(finished):
@@ -312,21 +338,20 @@ def test_lines_say_what_a_front_needs(finished):
     assert line["set"] == "letter"
     assert line["budget"] == "memory"
     assert line["multiple"] == 0.25
-    n_inputs = 3 if line["inputs"] == REAL else 7
     width = line["widths"][0]
-    weights = (n_inputs + 2) * width
+    weights = (7 + 2) * width
     norms = width * line["batch_norm"]
     assert line["parameters"] == weights + 2 * norms + 2
     assert line["model_bits"] == line["bits"] * weights + 64 * norms + 64
     assert line["operations"] == 3 * width + 2 * width + norms + 2
-    assert abs(line["model_bits"] - 3822 / 4) <= (line["bits"] * (n_inputs + 2) + 64 * line["batch_norm"]) / 2
+    assert abs(line["model_bits"] - 3822 / 4) <= (line["bits"] * (7 + 2) + 64 * line["batch_norm"]) / 2
     assert (line["rows"], line["validation_rows"]) == (500, 240)
 
 
 def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
     folder, lines, run = finished
     text = (folder / "neural.jsonl").read_text().splitlines(keepends=True)
-    together = len([line for line in lines if line["epochs"] == 2 and line["inputs"] == lines[0]["inputs"]])
+    together = len([line for line in lines if line["epochs"] == 2 and line["batch_norm"] == lines[0]["batch_norm"]])
     (tmp_path / "neural.jsonl").write_text("".join(text[:together]) + text[together][:30])
     again = run(tmp_path)
 
@@ -339,7 +364,7 @@ def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
 
 def test_without_jax_the_command_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "load", lambda name, folder: problem(name))
-    monkeypatch.setitem(__import__("sys").modules, "jax", None)
-    monkeypatch.delitem(__import__("sys").modules, runs.__name__)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.delitem(sys.modules, runs.__name__)
     with pytest.raises(SystemExit, match=r'pip install ".\[neural\]"'):
         command.main(["run", "neural", "--sets", "letter", "--results", str(tmp_path)])

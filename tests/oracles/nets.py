@@ -34,8 +34,8 @@ def maxima(image):
     return np.array(blocks)
 
 
-def scores(weights, biases, rows, activate, normalise=None):
-    """Return the scores of rows, features or images; activate and normalise take the number of a layer and all rows."""
+def scores(weights, biases, rows, activate, normalise=None, pool=lambda layer, x: np.array(list(map(maxima, x)))):
+    """Return the scores of rows, features or images; activate, normalise and pool take a layer's number and rows."""
     x = rows
     for layer, w in enumerate(weights[:-1]):
         a = np.array([convolve(row, w) if w.ndim == 4 else row @ w for row in x])
@@ -43,7 +43,7 @@ def scores(weights, biases, rows, activate, normalise=None):
             a = normalise(layer, a)
         x = activate(layer, a)
         if w.ndim == 4:
-            x = np.array([maxima(row) for row in x])
+            x = pool(layer, x)
     return np.array([np.tensordot(row, weights[-1], axes=row.ndim) for row in x]) + biases
 
 
