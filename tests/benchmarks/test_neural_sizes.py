@@ -7,6 +7,7 @@ import pytest
 from oracles import nets as oracle
 from support.published_folds import DATA, folds
 
+from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient.neural import plan
 from benchmarks.paper.resource_efficient.neural.sizes import (
     CONVOLUTIONAL,
@@ -144,6 +145,19 @@ def test_the_grid_is_that_of_the_paper():
     }
     entered = [{**line, "fold": 1, "part": "validation", "epochs": 1} for line in lines + images]
     assert len({tuple(line[name] for name in plan.KEY) for line in entered}) == len(entered)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--epochs", "0"], "--epochs is at least 1; got 0."),
+        (["--multiples", "1/3"], "--multiples of dense nets are 1/4, 1/2, 1, 2, 3, 4, 5, 6, 7, 8, 16."),
+    ],
+)
+def test_what_is_no_plan_is_refused(options, said, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["run", "neural", "--kinds", "dense", *options])
+    assert said in capsys.readouterr().err
 
 
 def test_a_fifth_of_every_race_goes_on():

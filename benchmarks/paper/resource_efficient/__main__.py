@@ -36,10 +36,10 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
 
+from .neural import plan as neural_plan
 from .report import FORMATS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
 
 SETTINGS = "narrow"
-KINDS = ("dense", "convolutional")
 EPOCHS = {"letter": 100, "satimage": 60, "usps": 60, "mnist": 20}
 #: What makes a line of the results; all else follows from it.
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
@@ -187,14 +187,17 @@ def main(argv=None):
     running.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
     nets = running.add_argument_group("of neural")
     nets.add_argument("--epochs", type=int, default=500, help="of the last heat; those before it have fewer")
-    nets.add_argument(
-        "--multiples", nargs="+", type=Fraction, help="budgets: 1/4, 2, ... of naive Bayes; by default all"
-    )
-    nets.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    nets.add_argument("--multiples", nargs="+", type=Fraction, help="budgets, as 1/4 or 2; by default all of them")
+    nets.add_argument("--kinds", nargs="+", choices=neural_plan.KINDS, default=neural_plan.KINDS)
     arguments = parser.parse_args(argv)
     if arguments.do is run:
         arguments.experiments = arguments.experiments or ["bits", "size"]
         check_experiments(parser, arguments.experiments, ("bits", "size", "neural"))
+        known = neural_plan.known_multiples(arguments.kinds)
+        if not known.issuperset(arguments.multiples or []):
+            parser.error(f"--multiples of {', '.join(arguments.kinds)} nets are {', '.join(map(str, sorted(known)))}.")
+        if arguments.epochs < 1:
+            parser.error(f"--epochs is at least 1; got {arguments.epochs}.")
     arguments.do(arguments)
 
 

@@ -12,12 +12,12 @@ from itertools import groupby, product
 
 from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, room, solve_widths, target
 
+KINDS = (DENSE, CONVOLUTIONAL)
 ACTIVATIONS = ("relu", "sign")
 INPUTS = {DENSE: (REAL, ONE_HOT), CONVOLUTIONAL: (REAL,)}
 N_LAYERS = {DENSE: range(2, 6), CONVOLUTIONAL: range(2, 4)}
 BITS = range(1, 9)
 LEARNING_RATES = (3e-3, 3e-2)
-EPOCHS = 500
 SHARE = 5
 FEWER, PAPER = (Fraction(1, 4), Fraction(1, 2)), tuple(map(Fraction, range(1, 9)))
 #: Bits of a parameter of naive Bayes, or times its operations; beside those of figures 3 and 4, some below and above.
@@ -36,7 +36,12 @@ ALIKE = ("kind", "activation", "inputs", "n_layers", "batch_norm", "run")
 UNITS = 512
 
 
-def grid(name, shape, run, multiples=None, kinds=(DENSE, CONVOLUTIONAL)):
+def known_multiples(kinds):
+    """Return the budgets of some kinds of nets."""
+    return {multiple for (kind, _), multiples in MULTIPLES.items() if kind in kinds for multiple in multiples}
+
+
+def grid(name, shape, run, multiples=None, kinds=KINDS):
     """Yield lines of a set's nets, as far as they are known before fold, part and epochs are."""
     for (kind, budget), wanted in MULTIPLES.items():
         if kind not in kinds or (kind == CONVOLUTIONAL and shape.side is None):

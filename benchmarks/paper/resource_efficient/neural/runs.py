@@ -45,6 +45,8 @@ def run_heat(path, problem, shape, part, test, heat, lines):
     """Train those of a heat that are not finished, and write and keep their lines."""
     todo = list(side_by_side(line for line in heat if key(line) not in lines))
     for number, together in enumerate(todo, start=1):
+        if number == 1 or net_of(together[0]) != net_of(todo[number - 2][0]):
+            jax.clear_caches()  # a compiled program takes 14 MB, and a heat of letter has 430
         finished = measure(problem, shape, part, test, together)
         for line in finished:
             append(path, line)
