@@ -83,7 +83,7 @@ def _apply(net, w, x):
 
 
 def _halve(x):
-    """Return the maxima of 2 x 2 places; odd sides lose their last line and column, equal maxima share their gradient."""
+    """Return the maxima of 2 x 2 places, without the last line and column of odd sides; equal ones share a gradient."""
     half = x.shape[1] // 2
     x = x[:, : 2 * half, : 2 * half].reshape(-1, half, 2, half, 2, x.shape[-1])
     x = jnp.maximum(x[:, :, 0], x[:, :, 1])
