@@ -4,6 +4,9 @@ The paper trains all of its grid for 500 epochs, several times; that is months o
 fold and run is a race of its own: all are trained on 80 % of the fold's training part for a 25th of the epochs, the
 fifth with the lowest error on the other 20 % anew for a fifth of the epochs, and of these the fifth for all of them.
 What reaches the end is trained once more on the whole training part, for the test rows.
+
+Is a 25th enough to tell? Of 24 nets of letter (ReLU, real inputs, 15 kbit, rate 3e-2), validation errors after 20 and
+after 100 epochs have a rank correlation of 0.90, and the fifth that goes on holds the two best after 100.
 """
 
 from dataclasses import asdict, fields
