@@ -1,22 +1,28 @@
-"""Figures 5 and 6 of resource-efficient Bayesian network classifiers: tables of few bits, and a price for their size.
+"""Resource-efficient Bayesian network classifiers: tables of few bits, a price for their size, and neural networks.
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
+    python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
-A run draws its settings from the ranges that differentiable_tan/cells.py calls narrow. It is trained on 80 % of a
-fold's training part and scored on the rest, in float32 and, for bits, in each of 48 formats. Every fold chooses by
-these scores for itself, and only what it chose is trained on the whole training part, for the test rows. The TAN of
-bits is the most probable structure of TAN Subset K=8, trained on the same rows with settings of that run.
+A run of bits (figure 6) or of size (figure 5) draws its settings from the ranges that differentiable_tan/cells.py calls
+narrow. It is trained on 80 % of a fold's training part and scored on the rest, in float32 and, for bits, in each of 48
+formats. Every fold chooses by these scores for itself, and only what it chose is trained on the whole training part,
+for the test rows. The TAN of bits is the most probable structure of TAN Subset K=8, trained on the same rows with
+settings of that run.
 
 Epochs are fewer than in table 1 of differentiable TAN, and than the 500 of the paper, because a run of bits is about a
 hundred trainings. A larger --budget adds runs to those that are there.
+
+Neural networks are those of figures 3, 4 and 7; neural/plan.py says which are trained for how long. They take one core:
+for another one, start the command once more with other sets.
 """
 
 import json
 import time
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -32,6 +38,7 @@ from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
 
 from . import search
+from .neural import plan as neural_plan
 from .report import FORMATS, N_BITS, NB, PRICES, SUBSET, TAN, best_float, choices, write_report
 
 SETTINGS = "narrow"
@@ -139,29 +146,33 @@ def batches(experiment, problem, budget, lines):
 
 def run(arguments):
     """Do what is not finished yet."""
+    for experiment in arguments.experiments:
+        EXPERIMENTS[experiment](arguments, experiment)
+
+
+def run_trainings(arguments, experiment):
+    """Do the trainings of figure 5 or 6."""
     path = arguments.results / "resource_efficient.jsonl"
     lines = {key(line): line for line in reopen(path)}
-    problems = [load(name, arguments.data) for name in arguments.sets]
     warm_up()
     with interruptible(path), Parallel(arguments.n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
-        for problem in problems:
-            for experiment in [name for name in arguments.experiments if name != "search"]:
-                for batch in batches(experiment, problem, arguments.budget, lines):
-                    todo = [task for task in batch if key(task.line) not in lines]
-                    results = parallel(delayed(task.measure)(lines) for task in todo)
-                    for number, line in enumerate(results, start=1):
-                        append(path, line)
-                        lines[key(line)] = line
-                        what = ", ".join(f"{name} {line[name]}" for name in KEY[2:7])
-                        print(
-                            f"[{number}/{len(todo)}] {problem.name} {line['learner']}, {what}: "
-                            f"{100 * line['error']:.2f} % in {line['seconds']:.1f} s",
-                            flush=True,
-                        )
+        for name in arguments.sets:
+            for batch in batches(experiment, load(name, arguments.data), arguments.budget, lines):
+                todo = [task for task in batch if key(task.line) not in lines]
+                results = parallel(delayed(task.measure)(lines) for task in todo)
+                for number, line in enumerate(results, start=1):
+                    append(path, line)
+                    lines[key(line)] = line
+                    what = ", ".join(f"{name} {line[name]}" for name in KEY[2:7])
+                    print(
+                        f"[{number}/{len(todo)}] {line['set']} {line['learner']}, {what}: "
+                        f"{100 * line['error']:.2f} % in {line['seconds']:.1f} s",
+                        flush=True,
+                    )
 
 
-def run_search(arguments):
-    """Do the searches that are not finished yet."""
+def run_searches(arguments, _):
+    """Do the searches."""
     path = arguments.results / "search.jsonl"
     done = {search.key(line): line for line in reopen(path)}
     lines = read(arguments.results / "resource_efficient.jsonl")
@@ -169,6 +180,19 @@ def run_search(arguments):
         for name in arguments.sets:
             known = [line for line in lines if line["epochs"] == EPOCHS[name]]
             search.run_searches(load(name, arguments.data), known, done, path, arguments)
+
+
+def run_nets(arguments, _):
+    """Train neural networks."""
+    from .neural.runs import run_neural
+
+    path = arguments.results / "neural.jsonl"
+    with interruptible(path):
+        for name in arguments.sets:
+            run_neural(arguments, load(name, arguments.data), path)
+
+
+EXPERIMENTS = {"bits": run_trainings, "size": run_trainings, "search": run_searches, "neural": run_nets}
 
 
 def report(arguments):
@@ -187,21 +211,29 @@ def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help="bits, size, search; by default the first two"
+        "experiments", nargs="*", metavar="EXPERIMENT", help="bits, size, search, neural; by default the first two"
     )
     running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     running.add_argument("--budget", type=int, default=2, help="runs of every learner")
     running.add_argument("--n-jobs", type=int, default=2, help="trainings at once, or searches, in processes")
-    running.add_argument("--limit", type=float, default=60.0, help="seconds of a search")
-    running.add_argument("--max-nodes", type=int, help="boxes of a search; by default any number in its time")
-    running.add_argument("--bits", type=int, nargs="+", default=N_BITS, choices=N_BITS, help="of searches")
+    searches = running.add_argument_group("of search")
+    searches.add_argument("--limit", type=float, default=60.0, help="seconds of a search")
+    searches.add_argument("--max-nodes", type=int, help="boxes of a search; by default any number in its time")
+    searches.add_argument("--bits", type=int, nargs="+", default=N_BITS, choices=N_BITS)
+    nets = running.add_argument_group("of neural")
+    nets.add_argument("--epochs", type=int, default=500, help="of the last heat; those before it have fewer")
+    nets.add_argument("--multiples", nargs="+", type=Fraction, help="budgets, as 1/4 or 2; by default all of them")
+    nets.add_argument("--kinds", nargs="+", choices=neural_plan.KINDS, default=neural_plan.KINDS)
     arguments = parser.parse_args(argv)
     if arguments.do is run:
         arguments.experiments = arguments.experiments or ["bits", "size"]
-        check_experiments(parser, arguments.experiments, ("bits", "size", "search"))
+        check_experiments(parser, arguments.experiments, EXPERIMENTS)
+        known = neural_plan.known_multiples(arguments.kinds)
+        if not known.issuperset(arguments.multiples or []):
+            parser.error(f"--multiples of {', '.join(arguments.kinds)} nets are {', '.join(map(str, sorted(known)))}.")
+        if arguments.epochs < 1:
+            parser.error(f"--epochs is at least 1; got {arguments.epochs}.")
     arguments.do(arguments)
-    if arguments.do is run and "search" in arguments.experiments:
-        run_search(arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+"""Nets trained side by side: with the same layers, batches and noise, each with its widths, bits, rate and weights."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from .network import forward, initial
+from .quantisers import n_steps
+from .sizes import CONVOLUTIONAL, ONE_HOT, room
+
+#: By how much learning rates fall over a training ([RE] V-B).
+DECAY = 1e-3
+#: Rows are scored in blocks, and filled up to whole ones, so that folds of about as many share what is compiled.
+BLOCK = 1000
+OPTIMIZER = optax.scale_by_adam()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What tells a net from those beside it."""
+
+    widths: tuple[int, ...]
+    bits: int
+    learning_rate: float
+    rng: np.random.Generator
+
+
+def train(net, shape, runs, part, batch_size, n_epochs, rng):
+    """Return a function that counts the wrong rows of every run, trained on a part of the data.
+
+    A program is compiled in seconds, and for shapes: so rooms for units are of few sizes, and runs, with copies of the
+    last one, as many as a power of two. ``rng`` draws what runs share: the order of rows, and the noise of signs.
+    """
+    inputs = make_inputs(net, part.data)
+    codes, y = map(jnp.asarray, filled(part.data.codes, part.data.y))
+    n_batches = part.data.n_samples // batch_size
+    rooms = [max(room(net, width) for width in widths) for widths in zip(*(run.widths for run in runs), strict=True)]
+    n_runs = len(runs)
+    runs = runs + [runs[-1]] * (2 ** (n_runs - 1).bit_length() - n_runs)
+    nets = [initial(net, shape, run.widths, rooms, run.rng) for run in runs]
+    parameters, moving, masks = jax.tree.map(lambda *leaves: np.stack(leaves), *nets)
+    steps = np.array([n_steps(run.bits) for run in runs], np.float32)
+    optimizer = jax.tree.map(lambda a: np.zeros(a.shape, a.dtype), jax.eval_shape(OPTIMIZER.init, parameters))
+    noise = jax.random.key(int(rng.integers(2**32)))
+    for epoch, rates in enumerate(learning_rates([run.learning_rate for run in runs], n_epochs)):
+        order = rng.permutation(part.data.n_samples)[: n_batches * batch_size].reshape(n_batches, batch_size)
+        parameters, moving, optimizer = train_epoch(
+            net,
+            (parameters, moving, optimizer),
+            (masks, steps, rates.astype(np.float32)),
+            (inputs, codes, y),
+            order.astype(np.int32),
+            jax.random.fold_in(noise, epoch),
+        )
+
+    def wrong(codes, y):
+        """Return how many of some rows every run gets wrong."""
+        codes, classes = filled(codes, y)
+        blocks = zip(codes.reshape(-1, BLOCK, codes.shape[1]), classes.reshape(-1, BLOCK), strict=True)
+        right = sum(count_right(net, (parameters, moving, masks, steps), inputs, *block) for block in blocks)
+        return len(y) - np.asarray(right)[:n_runs]
+
+    return wrong
+
+
+def learning_rates(first, n_epochs):
+    """Yield the rates of every epoch: those first, and DECAY of them last."""
+    return np.array(first) * np.logspace(0, np.log10(DECAY), n_epochs)[:, np.newaxis]
+
+
+def make_inputs(net, data):
+    """Return by what codes become inputs: feature and code of every column, or means and inverse deviations."""
+    if net.inputs == ONE_HOT:
+        feature = np.repeat(np.arange(data.n_features), data.n_states)
+        code = np.concatenate([np.arange(n) for n in data.n_states])
+        return feature.astype(np.int32), code.astype(np.uint8)
+    std = data.codes.std(axis=1)
+    return data.codes.mean(axis=1, dtype=np.float32), (1 / np.where(std == 0, 1, std)).astype(np.float32)
+
+
+def encode(net, inputs, codes):
+    """Return rows of codes as inputs, rows last."""
+    first, second = inputs
+    if net.inputs == ONE_HOT:
+        return (codes[:, first] == second).astype(jnp.float32).T
+    x = ((codes - first) * second).T
+    if net.kind == CONVOLUTIONAL:
+        side = round(len(x) ** 0.5)
+        x = x.reshape(1, side, side, -1)
+    return x
+
+
+def filled(codes, y):
+    """Return codes, a row a sample, and classes, up to a multiple of BLOCK; rows that are none have class -1."""
+    n_rows = -(-len(y) // BLOCK) * BLOCK
+    rows, classes = np.zeros((n_rows, len(codes)), np.uint8), np.full(n_rows, -1, np.int32)
+    rows[: len(y)], classes[: len(y)] = codes.T, y
+    return rows, classes
+
+
+def mean_loss(net, parameters, moving, masks, steps, x, y, key):
+    """Return the mean cross-entropy of a net, and its moving means after the step."""
+    scores, moving = forward(net, parameters, moving, masks, steps, x, key)
+    return optax.softmax_cross_entropy_with_integer_labels(scores, y).mean(), moving
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def train_epoch(net, state, runs, data, order, key):
+    """Return parameters, moving means and optimizer after the batches of an epoch."""
+    masks, steps, rates = runs
+    inputs, codes, y = data
+    gradient = jax.vmap(jax.grad(partial(mean_loss, net), has_aux=True), in_axes=(0, 0, 0, 0, None, None, None))
+
+    def step(state, batch):
+        parameters, moving, optimizer = state
+        rows, key = batch
+        x = encode(net, inputs, codes[rows])
+        d_parameters, moving = gradient(parameters, moving, masks, steps, x, y[rows], key)
+        updates, optimizer = OPTIMIZER.update(d_parameters, optimizer)
+        parameters = jax.tree.map(lambda p, u: p - rates.reshape(-1, *[1] * (p.ndim - 1)) * u, parameters, updates)
+        parameters["weights"] = [jnp.clip(w, -1, 1) for w in parameters["weights"]]
+        return (parameters, moving, optimizer), None
+
+    return jax.lax.scan(step, state, (order, jax.random.split(key, len(order))))[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def count_right(net, runs, inputs, codes, y):
+    """Return how many rows every run gets right."""
+    scores = jax.vmap(lambda run, x: forward(net, *run, x)[0], in_axes=(0, None))
+    return (scores(runs, encode(net, inputs, codes)).argmax(axis=-1) == y).sum(axis=-1)
