@@ -112,7 +112,7 @@ static inline int16_t model_encode(const model_value *row, model_code *codes)
         const model_code n = @n_states@;
         model_code code = 0;@blocks@
         if (code >= n) {
-            return (int16_t)(i + 1u);
+            return (int16_t)((int16_t)i + 1);
         }
         codes[i] = code;
     }

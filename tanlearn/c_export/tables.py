@@ -48,7 +48,7 @@ static inline void model_add(model_position at, model_sum *sums)
 _REFILL = """
         if (left < @n_bits@u) {
             ++next;
-            bits = (@window@)((bits << 8u) | @read@);
+            bits = @more@;
             left = (uint8_t)(left + 8u);
         }"""
 
@@ -191,7 +191,8 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
     start, read = map(text.rename, bits if packed else whole)
     if packed:
         window = unsigned_type(2 ** (n_bits + 7) - 1)  # at most all bits but one of a magnitude, and a byte
-        refill = text.rename(_REFILL, n_bits=n_bits, window=window, read=read)
+        more = read if n_bits == 1 else f"({window})((bits << 8u) | {read})"
+        refill = text.rename(_REFILL, n_bits=n_bits, more=more)
         refills = refill if n_bits <= 8 else refill + refill
         text.add(_ADD_PACKED, window=window, n_bits=n_bits, mask=mask, refills=refills, start=start, read=read)
     else:

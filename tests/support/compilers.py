@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 
 HOST = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+CPP = [found] if (found := shutil.which("c++") or shutil.which("g++")) else None
 CLANG = [shutil.which("clang")] if shutil.which("clang") else None
 #: clang with the headers and targets of all the world: pip install ziglang
 ZIG = [sys.executable, "-m", "ziglang", "cc"] if find_spec("ziglang") else None
