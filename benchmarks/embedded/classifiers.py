@@ -4,6 +4,7 @@ Sources go between `programs.PRELUDE` and what calls them. The networks add up f
 does in single precision here; integers are exact anywhere.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,7 +110,7 @@ static void get_scores(const value *row, score *scores)
     const int8_t *weight = outer;
     for (uint8_t c = 0; c < N_SCORES; ++c) {{
         int32_t sum = (int32_t)READ_32(&outer_bias[c]);
-        for (uint8_t h = 0; h < N_HIDDEN; ++h) sum += (int16_t)(int8_t)READ_8(weight++) * (int32_t)hidden[h];
+        for (uint8_t h = 0; h < N_HIDDEN; ++h) sum += (int16_t)((int8_t)READ_8(weight++) * hidden[h]);
         scores[c] = sum;
     }}
 }}
@@ -130,6 +131,11 @@ def first_ones(n_states, width):
     return width * np.cumsum([0, *n_states[:-1]])
 
 
+def _name(title):
+    """Return a name in C for a title."""
+    return f"m_{re.sub('[^a-z0-9]+', '_', title.lower())}"[:31]
+
+
 def _head(rows, scores):
     """Return the types and sizes of rows and scores."""
     value, score = _TYPES[rows.dtype.name], _TYPES[scores.dtype.name]
@@ -138,8 +144,8 @@ def _head(rows, scores):
 
 def integers(title, model, codes, folder, *, packed=True):
     """Return an exported classifier of integers; its header goes into a folder."""
-    name = f"m{abs(hash((title, packed)))}"
-    model.export_c(folder / f"{name}.h", packed=packed)
+    name = _name(title)
+    model.export_c(folder / f"{name}.h", packed=packed, number_type="float")  # AVR has no double
     tables = model.tables_
     sums = np.rint(-log_joint(tables, model.structure_, np.ascontiguousarray(codes.T)) / tables.fixed_point.step)
     header = (folder / f"{name}.h").read_text()
@@ -160,7 +166,8 @@ def floats(title, model, codes):
     else:
         text.array("cells", "float", cells.tolist())
         start, read = "", text.read("cells", "at + c")
-    columns = {"parent": np.where(parents >= 0, parents, n_tables), "n_states": parent_states, "offset": layout.offset[:-1]}
+    columns = {"parent": np.where(parents >= 0, parents, n_tables), "n_states": parent_states}
+    columns["offset"] = layout.offset[:-1]
     spelt = {name: text.column(name, values.tolist()) for name, values in columns.items()}
     scores = np.repeat(cells[np.newaxis, :n_classes], len(codes), axis=0)
     for i in range(n_tables):
@@ -195,8 +202,8 @@ def int8_weights(weights):
 def net(title, layers, codes, n_states, codes_train):
     """Return a net of ones and zeros with one hidden layer of rectifiers, rounded to 8 bits.
 
-    ``layers`` are the weights and biases of both layers, as floats: ``[(inner, bias), (outer, bias)]``. Activations are 8
-    bits, shifted so far that none of the training rows is cut by more than its highest thousandth.
+    ``layers`` are the weights and biases of both layers, as floats: ``[(inner, bias), (outer, bias)]``. Activations
+    are 8 bits, shifted so far that a thousandth of those of the training rows is cut.
     """
     (inner, bias), (outer, outer_bias) = layers
     rounded, scale = int8_weights(inner)
@@ -226,7 +233,7 @@ def trees(title, model, codes, folder):
     """
     import emlearn
 
-    name = f"t{abs(hash(title))}"
+    name = _name(title)
     emlearn.convert(model, method="inline", dtype="int16_t").save(file=str(folder / f"{name}.h"), name=name)
     rows = 2 * codes.astype(np.int16)
     members = [model] if not hasattr(model, "estimators_") else model.estimators_

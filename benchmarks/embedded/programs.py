@@ -1,8 +1,8 @@
 """Programs for microcontrollers around a classifier in C: linked, and measured in bytes.
 
 A classifier is a piece of C that has `value`, `score`, `LENGTH`, `N_SCORES` and the functions `predict(row)`, which is
-timed, and `get_scores(row, scores)`, which is not. Constants are marked with `FLASH` and read by `READ_8`, `READ_16` and
-`READ_FLOAT`, which are AVR's there and nothing elsewhere.
+timed, and `get_scores(row, scores)`, which is not. Constants are marked with `FLASH` and read by `READ_8` and its like,
+which are AVR's there and nothing elsewhere.
 """
 
 import re
@@ -122,7 +122,16 @@ def build(source, part, level, folder, cache=None, macros=()):
     compiler = prepare(part.tool, cache)
     path = Path(folder, f"{part.name}{level}{''.join(macros)}.elf")
     Path(folder, "program.c").write_text(PRELUDE + source + MAIN)
-    command = [str(compiler), *part.flags, "-std=gnu99", level, *macros, "-w", "-ffunction-sections", "-Wl,--gc-sections"]
+    command = [
+        str(compiler),
+        *part.flags,
+        "-std=gnu99",
+        level,
+        *macros,
+        "-w",
+        "-ffunction-sections",
+        "-Wl,--gc-sections",
+    ]
     command += ["-Wl,-u,timed", "-Wl,-u,untimed", "program.c", "-o", str(path), "-lgcc"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:

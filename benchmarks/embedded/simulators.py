@@ -1,8 +1,8 @@
-"""Programs run on rows without a board: exact cycles of AVR by simavr, instructions and modelled cycles of Cortex-M by unicorn.
+"""Programs run on rows without a board: AVR cycle by cycle in simavr, Cortex-M by unicorn and a model of its cycles.
 
-The cycles of Cortex-M are a model, without wait states of the flash: loads and stores take 2, several registers 1 and 1
-each (2 more into the program counter, 3 on the M3), taken branches 2 on the M0+ and 3 on the M3, calls 3, multiplications
-1 (into 64 bits 5), divisions 12 (the most), everything else 1.
+The model, without wait states of the flash: loads and stores take 2 cycles, of several registers 1 and 1 each (2 more
+into the program counter, 3 on the M3), taken branches 2 on the M0+ and 3 on the M3, calls 3, multiplications 1 (into 64
+bits 5), divisions 12 (the most), everything else 1.
 """
 
 import re
@@ -86,7 +86,7 @@ def _run_arm(program, part, rows, found, n_counted):
     """Return the outcome of a program for Cortex-M, whose functions are called one by one."""
     absent = [name for name in ("unicorn", "capstone", "elftools") if find_spec(name) is None]
     if absent:
-        raise Missing(f"{', '.join(absent)} not installed (pip install unicorn capstone pyelftools)")
+        raise Missing(f"{', '.join(absent)} not installed (pip install 'tanlearn[embedded]')")
     import unicorn
     from elftools.elf.elffile import ELFFile
     from unicorn import arm_const

@@ -1,9 +1,9 @@
-"""Compilers and a simulator for microcontrollers, out of Debian's packages, unpacked into a folder: nothing is installed.
+"""Compilers and a simulator for microcontrollers: Debian's packages, unpacked into a folder; nothing is installed.
 
-    python -m benchmarks.embedded.toolchain FOLDER    # and with PATH=FOLDER/usr/bin:$PATH, tests find the compilers too
+    python -m benchmarks.embedded.toolchain FOLDER
 
-avr-gcc and arm-none-eabi-gcc find their headers and libraries beside themselves; simavr is a library that the runner of
-`simulators.py` is linked with.
+With PATH=FOLDER/usr/bin:$PATH, tests find them, too. avr-gcc and arm-none-eabi-gcc find their headers and libraries
+beside themselves; simavr is a library that the runner of `simulators.py` is linked with.
 """
 
 import os
