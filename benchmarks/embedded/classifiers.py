@@ -5,6 +5,7 @@ does in single precision here; integers are exact anywhere.
 """
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -229,14 +230,16 @@ def net(title, layers, codes, n_states, codes_train):
 def trees(title, model, codes, folder):
     """Return a tree or forest by emlearn, as code: the class that most trees name, of equals the first.
 
-    They are of twice the codes: emlearn rounds thresholds halfway between integers to even ones, on either side.
+    It asks whether an integer is below a rounded threshold, scikit-learn whether it is not above one; so thresholds
+    are made integers here that say the same.
     """
     import emlearn
 
-    name = _name(title)
-    emlearn.convert(model, method="inline", dtype="int16_t").save(file=str(folder / f"{name}.h"), name=name)
-    rows = 2 * codes.astype(np.int16)
-    members = [model] if not hasattr(model, "estimators_") else model.estimators_
+    name, rows, twin = _name(title), codes.astype(np.int16), deepcopy(model)
+    members, twins = ([found] if not hasattr(found, "estimators_") else found.estimators_ for found in (model, twin))
+    for member in twins:
+        member.tree_.threshold[:] = np.floor(member.tree_.threshold) + 1
+    emlearn.convert(twin, method="inline", dtype="int16_t").save(file=str(folder / f"{name}.h"), name=name)
     named = np.stack([member.predict(rows).astype(int) for member in members])
     votes = np.stack([(named == c).sum(axis=0) for c in range(len(model.classes_))], axis=1)
     labels = votes.argmax(axis=1)

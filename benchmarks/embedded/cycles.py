@@ -77,10 +77,10 @@ def all_classifiers(arguments, folder):
     if find_spec("emlearn") is None:
         print("emlearn is not installed (pip install 'tanlearn[embedded]'): trees are left out.\n")
         return
-    tree = DecisionTreeClassifier(max_leaf_nodes=1000, random_state=0).fit(2 * codes.astype(int), numbers)
+    tree = DecisionTreeClassifier(max_leaf_nodes=1000, random_state=0).fit(codes, numbers)
     yield classifiers.trees("tree of 1,000 leaves, by emlearn", tree, codes_test, folder)
     # More leaves a tree, and AVR's compiler jumps farther than its instructions reach.
-    forest = RandomForestClassifier(20, max_leaf_nodes=100, random_state=0).fit(2 * codes.astype(int), numbers)
+    forest = RandomForestClassifier(20, max_leaf_nodes=100, random_state=0).fit(codes, numbers)
     yield classifiers.trees("forest of 20 trees of 100 leaves, by emlearn", forest, codes_test, folder)
 
 
