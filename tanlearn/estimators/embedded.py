@@ -121,8 +121,9 @@ class EmbeddedMixin:
         """Write the fitted classifier of integers as one header of C99, with nothing but additions and comparisons.
 
         The header is C99 and C++17. It says how it is called, what a row holds, and what to define where constants lie
-        in a memory of their own, which is done for AVR; cells of more than 32 KB are several arrays there. It predicts what ``predict`` does for complete rows; for those that miss a value, or have one that was
-        not there in training, it returns -1.
+        in a memory of their own, which is done for AVR; cells of more than 32 KB are several arrays there. It predicts
+        what ``predict`` does for complete rows; for those that miss a value, or have one that was not there in
+        training, it returns -1.
 
         Parameters
         ----------

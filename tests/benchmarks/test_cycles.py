@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
+from support.integer_models import random_model
 
 from benchmarks.embedded import classifiers, simulators, toolchain
 from benchmarks.embedded.cycles import measured
 from benchmarks.embedded.programs import AVR, M0, M3, TooLarge, build, classifier_bytes
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TableEncoder
+from tanlearn import BayesNetClassifier, FixedPoint, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 from tanlearn.network.inference import log_joint
 
@@ -114,6 +115,19 @@ def test_trees_of_emlearn_find_the_class_that_most_trees_name(part, digits, tmp_
     classifier = classifiers.trees("tree", tree, codes, tmp_path)
     assert classifier.labels.tolist() == tree.predict(codes).tolist()
     measured(classifier, part, tmp_path, None)
+
+
+def test_cells_beyond_64_kb_are_read_on_avr(tmp_path):
+    rng = np.random.default_rng(0)
+    n_states = [3, 29, 52]
+    model = random_model(rng, n_states, 51, [-1, 0, 1], FixedPoint(8, 0))
+    codes = np.stack([rng.integers(0, n, 200) for n in n_states], axis=1).astype(np.uint8)
+    classifier = classifiers.integers("long", model, codes, tmp_path, packed=False)
+    try:
+        flash, *_ = measured(classifier, AVR, tmp_path, None)
+    except toolchain.Missing as missing:
+        pytest.skip(str(missing))
+    assert flash > model.tables_.n_cells > 2**16 + 2**13
 
 
 def test_cycles_of_avr_are_those_of_its_timer(digits, tmp_path):
