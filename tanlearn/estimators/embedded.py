@@ -163,7 +163,7 @@ class EmbeddedMixin:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     small.export_c(f"{folder}/iris.h", test_rows=X)
         ...     header = Path(folder, "iris.h").read_text()
-        >>> "static inline int iris_predict(const iris_value *row)" in header
+        >>> "static inline int16_t iris_predict(const iris_value *row)" in header
         True
         """
         export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)
