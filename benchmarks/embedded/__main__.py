@@ -22,67 +22,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks import DATA, command_line
+from benchmarks.embedded import classifiers
+from benchmarks.embedded.programs import PRELUDE
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, base, load
 
 BITS = (3, 1)
 LEVELS = ("-Os", "-O2")
-#: What an object file keeps of functions and of constants; AVR's compiler puts constants into .data.
-SECTIONS = {"code": r"\.text\S*", "tables": r"\.(rodata|data)\S*"}
+#: What an object file keeps of functions and of constants; AVR's compiler puts constants where it is told to.
+SECTIONS = {"code": r"\.text(?!\S*_cells)\S*", "tables": r"\.(rodata|data|progmem|text\S*_cells)\S*"}
 
-INTEGERS = """#include "{name}.h"
-typedef uint8_t value;
-enum {{ LENGTH = {n_features} }};
-int predict(const value *row);
-int predict(const value *row) {{ return {name}_predict_codes(row); }}
-"""
-FLOATS = """#include <stdint.h>
-typedef uint8_t value;
-enum {{ LENGTH = {n_features} }};
-static const float cells[] = {{{cells}}};
-static const uint32_t offset[] = {{{offset}}};
-static const uint8_t parent[] = {{{parent}}};
-static const uint8_t n_states[] = {{{n_states}}};
-int predict(const value *row);
-int predict(const value *row)
-{{
-    float scores[{n_classes}];
-    int best = 0;
-    for (int c = 0; c < {n_classes}; ++c) scores[c] = cells[c];
-    for (int i = 0; i < LENGTH; ++i) {{
-        uint32_t at = row[i];
-        if (parent[i] < LENGTH) at = at * n_states[parent[i]] + row[parent[i]];
-        at = offset[i] + at * {n_classes};
-        for (int c = 0; c < {n_classes}; ++c) scores[c] += cells[at + c];
-    }}
-    for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
-    return best;
-}}
-"""
-LINEAR = """#include <stdint.h>
-typedef uint8_t value;
-enum {{ LENGTH = {n_features} }};
-static const float weights[] = {{{weights}}};
-static const uint16_t offset[] = {{{offset}}};
-int predict(const value *row);
-int predict(const value *row)
-{{
-    float scores[{n_classes}];
-    int best = 0;
-    for (int c = 0; c < {n_classes}; ++c) scores[c] = weights[c];
-    for (int i = 0; i < LENGTH; ++i) {{
-        const float *added = weights + offset[i] + {n_classes} * row[i];
-        for (int c = 0; c < {n_classes}; ++c) scores[c] += added[c];
-    }}
-    for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
-    return best;
-}}
-"""
 WRITTEN_OUT = """#include <stdint.h>
 {score}
 typedef double value;
 enum {{ LENGTH = {length} }};
-int predict(const value *row);
-int predict(const value *row)
+static int predict(const value *row)
 {{
     double scores[{n_classes}];
     int best = 0;
@@ -90,6 +43,9 @@ int predict(const value *row)
     for (int c = 1; c < {n_classes}; ++c) if (scores[c] > scores[best]) best = c;
     return best;
 }}
+"""
+USED = """int used(const value *row);
+int used(const value *row) { return predict(row); }
 """
 CLOCK = """#define _POSIX_C_SOURCE 199309L
 #include <stdio.h>
@@ -117,35 +73,9 @@ def listed(values):
     return ", ".join(map(str, values))
 
 
-def float_source(model):
-    """Return a prediction with the tables as they are, in single precision."""
-    layout, structure = model.tables_.layout, model.structure_
-    parents = structure.parent
-    return FLOATS.format(
-        n_features=layout.n_tables,
-        n_classes=layout.n_classes,
-        cells=", ".join(f"{max(cell, -1e30):.9e}f" for cell in model.tables_.cells),
-        offset=listed(layout.offset[:-1]),
-        parent=listed(np.where(parents >= 0, parents, layout.n_tables)),
-        n_states=listed(layout.n_states),
-    )
-
-
-def linear_source(regression, n_states):
-    """Return a prediction of a logistic regression on ones and zeros: intercepts, then a row for every value."""
-    n_classes = len(regression.classes_)
-    weights = np.vstack([regression.intercept_, regression.coef_.T])
-    return LINEAR.format(
-        n_features=len(n_states),
-        n_classes=n_classes,
-        weights=", ".join(f"{weight:.9e}f" for weight in weights.ravel()),
-        offset=listed(n_classes * (1 + np.cumsum([0, *n_states[:-1]]))),
-    )
-
-
 def sizes(compiler, source, folder):
     """Return the bytes of code and of tables in an object file, or dashes if arrays are too large for the device."""
-    Path(folder, "model.c").write_text(source)
+    Path(folder, "model.c").write_text(f"{source}\n{USED}")
     command = [*compiler, "-std=c99", "-w", "-Os", "-c", "model.c"]
     if subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode != 0:
         return ["-"] * len(SECTIONS)
@@ -171,19 +101,21 @@ def sources(arguments, folder):
     x, y, x_test, y_test = load(arguments.data)
     make = base("order-free", arguments.epochs).set_params(**CHOSEN["order-free"], random_state=0)
     integers = make.set_params(bits=BITS).fit(x, y)
-    codes = integers.encoder_.encode(x_test).T
+    codes = np.ascontiguousarray(integers.encoder_.encode(x_test).T)
     labels = np.searchsorted(integers.classes_, y_test)
-    for name, packed in (("packed", True), ("bytes", False)):
-        integers.export_c(Path(folder, f"{name}.h"), packed=packed)
-        text = INTEGERS.format(name=name, n_features=codes.shape[1])
+    for packed in (True, False):
         title = f"TAN, {sum(BITS)} bits, {'packed' if packed else 'a byte each'}"
-        yield title, text, codes, labels
-    yield "TAN, 32-bit floats", float_source(make.set_params(bits=None).fit(x, y)), codes, labels
+        found = classifiers.integers(title, integers, codes, Path(folder), packed=packed)
+        yield title, PRELUDE + found.source, codes, labels
+    found = classifiers.floats("TAN, 32-bit floats", make.set_params(bits=None).fit(x, y), codes)
+    yield found.name, PRELUDE + found.source, codes, labels
     n_states = integers.tables_.layout.n_states
     encoder = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False, dtype=np.uint8)
     ones = encoder.fit_transform(integers.encoder_.encode(x).T)
     regression = LogisticRegression(max_iter=1000).fit(ones, np.searchsorted(integers.classes_, y))
-    yield "logistic regression, one-hot, 32-bit floats", linear_source(regression, n_states), codes, labels
+    weights = np.vstack([regression.intercept_, regression.coef_.T]).astype(np.float32)
+    found = classifiers.linear("logistic regression, one-hot, 32-bit floats", weights, codes, n_states)
+    yield found.name, PRELUDE + found.source, codes, labels
     if find_spec("m2cgen") is None:
         print('m2cgen is not installed (pip install "tanlearn[peers]"): its logistic regression is left out.')
         return

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.c_export.text import CText, signed_type, unsigned_type
+from tanlearn.c_export.text import CText, signed_type
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
@@ -50,49 +50,55 @@ class ColumnKind:
 _CUTS = {
     False: """
             const @type@ number = @value@;
-            while (code + 1 < n && number > @known@) {
+            const @kept@ *known = &@array@;
+            while ((code + 1u < n) && (number > @known@)) {
                 ++code;
+                ++known;
             }""",
     True: """
             const @type@ number = @value@;
-            if (!(number >= -@limit@ && number <= @limit@)) {
+            const @kept@ *known = &@array@;
+            if (!((number >= -@limit@) && (number <= @limit@))) {
                 code = n; /* not a number, or infinite */
             } else {
-                while (code + 1 < n && number > @known@) {
+                while ((code + 1u < n) && (number > @known@)) {
                     ++code;
+                    ++known;
                 }
             }""",
 }
 _EQUAL = """
-            while (code < n && @value@ != @known@) {
+            const @kept@ *known = &@array@;
+            while ((code < n) && (@value@ != @known@)) {
                 ++code;
+                ++known;
             }"""
 _BLOCKS = {
     "numbers": _EQUAL,
     "integers": _EQUAL,
     "strings": """
-            code = model_find(@value@, @start@, n);""",
+            code = model_find(@value@, &@array@, n);""",
     "codes": """
             code = @value@;""",
 }
 
 _FIND = """
-/* Returns the number of a string among n that follow each other from a place on; n if it is none of them, or null. */
-static inline model_code model_find(const char *string, @position@ at, model_code n)
+/* Returns the number of a string among n that follow each other; n if it is none of them, or null. */
+static inline model_code model_find(const char *string, const uint8_t *known, model_code n)
 {
-    for (model_code code = 0; string != 0 && code < n; ++code) {
+    for (model_code code = 0; (string != 0) && (code < n); ++code) {
         const char *rest = string;
-        while (@known@ != 0 && @known@ == (uint8_t)*rest) {
-            ++at;
+        while ((@known@ != 0u) && (@known@ == (uint8_t)*rest)) {
+            ++known;
             ++rest;
         }
-        if (@known@ == 0 && *rest == 0) {
+        if ((@known@ == 0u) && (*rest == '\\0')) {
             return code;
         }
-        while (@known@ != 0) {
-            ++at;
+        while (@known@ != 0u) {
+            ++known;
         }
-        ++at;
+        ++known;
     }
     return n;
 }"""
@@ -100,13 +106,13 @@ static inline model_code model_find(const char *string, @position@ at, model_cod
 _ENCODE = """
 /* Writes the codes of a row. Returns 0; or its column, counted from 1, if a value was not seen in training, or is
    missing: @missing@. */
-static inline int model_encode(const model_value *row, model_code *codes)
+static inline int16_t model_encode(const model_value *row, model_code *codes)
 {
-    for (int i = 0; i < MODEL_N_FEATURES; ++i) {
+    for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
         const model_code n = @n_states@;
         model_code code = 0;@blocks@
         if (code >= n) {
-            return i + 1;
+            return (int16_t)((int16_t)i + 1);
         }
         codes[i] = code;
     }
@@ -114,10 +120,10 @@ static inline int model_encode(const model_value *row, model_code *codes)
 }
 
 /* Returns the number of the most probable class of a row; -1 if a value is missing or was not seen in training. */
-static inline int model_predict(const model_value *row)
+static inline int16_t model_predict(const model_value *row)
 {
     model_code codes[MODEL_N_FEATURES];
-    return model_encode(row, codes) == 0 ? model_predict_codes(codes) : -1;
+    return (model_encode(row, codes) == 0) ? model_predict_codes(codes) : -1;
 }"""
 
 
@@ -301,15 +307,15 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
     blocks = ""
     for k, (name, kind) in enumerate(used.items()):
         template = _CUTS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
-        values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]", "start": first}
-        if name not in ("strings", "codes"):
-            values["known"] = text.read(name, f"{first} + code")
+        values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]"}
+        if name != "codes":
+            values |= {"array": f"{text.name}_{name}[{first}]", "known": text.read_at(name, "known")}
+            values["kept"] = text.types[name]
         body = text.rename(template, type=kind.c_type, limit=_LIMITS.get(kind.c_type), **values)
-        condition = f"if ({number} == {k}) " if k < len(used) - 1 else ""
+        condition = f"if ({number} == {k}u) " if k < len(used) - 1 else ""
         blocks += f"{' else ' if k else chr(10) + ' ' * 8}{condition}{{{body}\n        }}"
     if "strings" in used:
-        n_bytes = sum(len(value) + 1 for kind in kinds if kind.name == "strings" for value in kind.values)
-        text.add(_FIND, position=unsigned_type(max(256, n_bytes)), known=text.read("strings", "at"))
+        text.add(_FIND, known=text.read_at("strings", "known"))
     text.add(_ENCODE, n_states=n_states, blocks=blocks, missing=_missing(used))
 
 

@@ -38,31 +38,51 @@ _MOST = 2**15 - 1
 
 _HEAD = """/* @name@: a Bayesian-network classifier of @bits@-bit integers. Made by tanlearn @version@; do not edit.
 
-   int @name@_predict(const @name@_value *row)
+   int16_t @name@_predict(const @name@_value *row)
        the class of a row of @n_features@ raw values, as a number from 0; -1 if a value is missing or was not seen in
        training, which takes more than additions: what to do then is for the caller to decide.
-   int @name@_encode(const @name@_value *row, @name@_code *codes), int @name@_predict_codes(const @name@_code *codes),
-   int @name@_sums(const @name@_code *codes, @name@_sum *sums)
+   int16_t @name@_encode(const @name@_value *row, @name@_code *codes)
+   int16_t @name@_predict_codes(const @name@_code *codes)
+   int16_t @name@_sums(const @name@_code *codes, @name@_sum *sums)
        its parts: from raw values to codes, and from codes to the class, or to the sum that every class gets.
 
    A row holds, in this order:
 @columns@
-   Where constants have a memory of their own, define before this file is included (here as for AVR):
-       #include <avr/pgmspace.h>
-       #define MODEL_ATTRIBUTE PROGMEM
-@avr@*/
+   On AVR, constants lie in flash. Where they have another memory of their own, define before this file is included
+   MODEL_ATTRIBUTE, which stands behind the names of arrays, and what reads where a pointer points to:
+   @macros@.
+*/
 #ifndef MODEL_H
 #define MODEL_H
 
 @includes@
 
+#if defined(__AVR__) && !defined(MODEL_ATTRIBUTE)
+#include <avr/pgmspace.h>
+#define MODEL_ATTRIBUTE PROGMEM
+@avr@@split@#endif
 #ifndef MODEL_ATTRIBUTE
 #define MODEL_ATTRIBUTE
 #endif
 @readers@
-enum { MODEL_N_FEATURES = @n_features@, MODEL_N_CLASSES = @n_classes@ };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MODEL_N_FEATURES @n_features@u
+#define MODEL_N_CLASSES @n_classes@u
+typedef @index@ model_index; /* counts features and classes */
 typedef @code@ model_code;
 typedef @sum@ model_sum;
+"""
+
+_TAIL = """
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
 """
 
 _CLASSES = """
@@ -78,6 +98,11 @@ _AVR = {
     "READ_32": "pgm_read_dword",
     "READ_FLOAT": "pgm_read_float",
 }
+_SPLIT = """#define MODEL_SPLIT /* arrays hold at most 32,767 bytes, */
+#ifdef __AVR_HAVE_ELPM__
+#define MODEL_FAR /* and pointers reach 64 KB */
+#endif
+"""
 _READER = """#ifndef MODEL_@reader@
 #define MODEL_@reader@(pointer) (*(pointer))
 #endif
@@ -175,6 +200,7 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
     text = str(body)
     floating = [limit for limit in ("DBL_MAX", "FLT_MAX") if limit in text]
     head = CText(name)
+    size = max(len(tables), tables.layout.n_classes)
     head.add(
         _HEAD,
         name=name,
@@ -186,13 +212,16 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
             f"       [{i}] {_describe(kind, name, is_union(kinds))}: {comment(names[i])}\n"
             for i, kind in enumerate(kinds)
         ),
-        avr="".join(head.rename(f"       #define MODEL_{r} {_AVR[r]}\n") for r in body.readers if r in _AVR),
+        macros=", ".join(head.rename(f"MODEL_{reader}") for reader in body.readers),
+        avr="".join(head.rename(f"#define MODEL_{r}(pointer) {_AVR[r]}(pointer)\n") for r in body.readers if r in _AVR),
+        split=head.rename(_SPLIT) if head.rename("#ifdef MODEL_SPLIT") in text else "",
         includes="#include <stdint.h>" + "\n#include <float.h>" * bool(floating) + _DOUBLE * ("DBL_MAX" in floating),
         readers="".join(head.rename(_READER, reader=reader) for reader in body.readers),
+        index="uint_fast8_t" if size < 256 else "uint_fast16_t",
         code=f"{np.dtype(codes_dtype(int(tables.layout.n_states.max()))).name}_t",
         sum=sum_type(tables),
     )
-    return f"{head}{text}\n\n#endif\n"
+    return f"{head}{text}{_TAIL}"
 
 
 def _describe(kind: ColumnKind, name: str, named: bool) -> str:

@@ -56,7 +56,7 @@ int main(void)
         if (wanted < 0) {
             continue;
         }
-        for (int i = 0; i < MODEL_N_FEATURES; ++i) {
+        for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
             if (codes[i] != model_test_codes[row][i]) {
                 return model_test_differs("model_encode", row, (int)codes[i], (int)model_test_codes[row][i]);
             }
@@ -64,7 +64,7 @@ int main(void)
         if (model_sums(codes, sums) != 0) {
             return model_test_differs("model_sums", row, -1, 0);
         }
-        for (int c = 0; c < MODEL_N_CLASSES; ++c) {
+        for (model_index c = 0; c < MODEL_N_CLASSES; ++c) {
             if (sums[c] != model_test_sums[row][c]) {
                 return model_test_differs("model_sums", row, (int)sums[c], (int)model_test_sums[row][c]);
             }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.c_export.split_array import add_split_array, is_long
 from tanlearn.c_export.text import CText, unsigned_type
 from tanlearn.network.quantization import IntegerTables
 
@@ -24,7 +25,7 @@ _ADD_WHOLE = """
 /* Adds a row of magnitudes. */
 static inline void model_add(model_position at, model_sum *sums)
 {
-    for (int c = 0; c < MODEL_N_CLASSES; ++c) {
+@start@    for (model_index c = 0; c < MODEL_N_CLASSES; ++c) {
         sums[c] = (model_sum)(sums[c] + @read@);
     }
 }"""
@@ -35,36 +36,37 @@ _ADD_PACKED = """
 /* Adds a row of magnitudes, which begins at a bit. */
 static inline void model_add(model_position at, model_sum *sums)
 {
-    const uint8_t *next = model_cells + (at >> 3);
-    @window@ bits = MODEL_READ_8(next);
-    uint8_t left = (uint8_t)(8 - (at & 7)); /* bits not yet used */
-    for (int c = 0; c < MODEL_N_CLASSES; ++c) {@refills@
-        left = (uint8_t)(left - @n_bits@);
-        sums[c] = (model_sum)(sums[c] + (bits >> left & @mask@));
+    @start@
+    const @window@ mask = @mask@;
+    @window@ bits = @read@;
+    uint8_t left = (uint8_t)(8u - (at & 7u)); /* bits not yet used */
+    for (model_index c = 0; c < MODEL_N_CLASSES; ++c) {@refills@
+        left = (uint8_t)(left - @n_bits@u);
+        sums[c] = (model_sum)(sums[c] + ((bits >> left) & mask));
     }
 }"""
 _REFILL = """
-        if (left < @n_bits@) {
+        if (left < @n_bits@u) {
             ++next;
-            bits = (@window@)(bits << 8 | MODEL_READ_8(next));
-            left = (uint8_t)(left + 8);
+            bits = @more@;
+            left = (uint8_t)(left + 8u);
         }"""
 
 _SUMS = """
 /* Writes the sum of magnitudes of every class; a log joint is minus its sum times @step@. Returns 0, or -1 if a code is
    none; then nothing is written. */
-static inline int model_sums(const model_code *codes, model_sum *sums)
+static inline int16_t model_sums(const model_code *codes, model_sum *sums)
 {
-    for (int i = 0; i < MODEL_N_FEATURES; ++i) {
+    for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
         if (codes[i] >= @n_states@) {
             return -1;
         }
     }
-    for (int c = 0; c < MODEL_N_CLASSES; ++c) {
+    for (model_index c = 0; c < MODEL_N_CLASSES; ++c) {
         sums[c] = 0;
     }
     model_add(0, sums);
-    for (int i = 0; i < MODEL_N_FEATURES; ++i) {
+    for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
         model_position at = @offset@;
         at = (model_position)(at + @child@);@parents@
         model_add(at, sums);
@@ -73,19 +75,21 @@ static inline int model_sums(const model_code *codes, model_sum *sums)
 }
 
 /* Returns the number of the most probable class, the first of equals; -1 if a code is none. */
-static inline int model_predict_codes(const model_code *codes)
+static inline int16_t model_predict_codes(const model_code *codes)
 {
     model_sum sums[MODEL_N_CLASSES];
-    int best = 0;
+    model_index best = 0;
     if (model_sums(codes, sums) != 0) {
         return -1;
     }
-    for (int c = 1; c < MODEL_N_CLASSES; ++c) {
-        if (sums[c] < sums[best]) {
+    model_sum least = sums[0]; /* in place of sums[best], whose address AVR's compiler multiplies */
+    for (model_index c = 1; c < MODEL_N_CLASSES; ++c) {
+        if (sums[c] < least) {
+            least = sums[c];
             best = c;
         }
     }
-    return best;
+    return (int16_t)best;
 }"""
 
 _PARENT = """
@@ -170,17 +174,29 @@ def add_tables(text: CText, tables: IntegerTables, n_states: str, *, packed: boo
 
 def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
     """Append the magnitudes, and the function that adds those of a row; positions count bits if packed."""
-    n_bits = tables.fixed_point.n_bits
+    n_bits, n_classes = tables.fixed_point.n_bits, tables.layout.n_classes
     mask = 2**n_bits - 1
-    if packed:
-        text.array("cells", "uint8_t", tables.packed.tolist())
-        window = unsigned_type(2 ** (n_bits + 7) - 1)  # at most all bits but one of a magnitude, and a byte
-        refill = text.rename(_REFILL, n_bits=n_bits, window=window)
-        refills = refill if n_bits <= 8 else refill + refill
-        text.add(_ADD_PACKED, window=window, n_bits=n_bits, mask=mask, refills=refills)
+    c_type = "uint8_t" if packed else unsigned_type(mask)
+    values = tables.packed.tolist() if packed else tables.magnitudes.tolist()
+    n_row = (n_classes * n_bits + 14) // 8 if packed else n_classes
+    size = 2 if c_type == "uint16_t" else 1
+    if is_long(len(values) * size, n_row * size):
+        add_split_array(text, "cells", c_type, values, n_row)
+        whole = ("    const model_place row = model_place_of(at);\n", "MODEL_READ_PLACE(row, c)")
+        bits = ("model_place next = model_place_of(at >> 3u);", "MODEL_READ_PLACE(next, 0)")
     else:
-        text.array("cells", unsigned_type(mask), tables.magnitudes.tolist())
-        text.add(_ADD_WHOLE, read=text.read("cells", "at + c"))
+        text.array("cells", c_type, values)
+        whole = ("", text.read("cells", "at + c"))
+        bits = ("const uint8_t *next = &model_cells[at >> 3u];", "MODEL_READ_8(next)")
+    start, read = map(text.rename, bits if packed else whole)
+    if packed:
+        window = unsigned_type(2 ** (n_bits + 7) - 1)  # at most all bits but one of a magnitude, and a byte
+        more = read if n_bits == 1 else f"({window})((bits << 8u) | {read})"
+        refill = text.rename(_REFILL, n_bits=n_bits, more=more)
+        refills = refill if n_bits <= 8 else refill + refill
+        text.add(_ADD_PACKED, window=window, n_bits=n_bits, mask=mask, refills=refills, start=start, read=read)
+    else:
+        text.add(_ADD_WHOLE, start=start, read=read)
 
 
 def _strides(tables: IntegerTables) -> AnyArray:

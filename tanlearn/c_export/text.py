@@ -31,12 +31,17 @@ class CText:
     name : str
         The prefix, in lower and in upper case.
 
+    Attributes
+    ----------
+    types : dict of str to str
+        The types of the elements of arrays, by the names of these without the prefix.
+
     Examples
     --------
     >>> from tanlearn.c_export.text import CText
     >>> text = CText("iris")
     >>> text.column("offset", [0, 300]), text.column("kind", [2, 2])
-    ('IRIS_READ_16(iris_offset + i)', '2')
+    ('IRIS_READ_16(&iris_offset[i])', '2u')
     >>> text.add("return model_sums(@from@);", **{"from": 3})
     >>> print(text)
     static const uint16_t iris_offset[2] IRIS_ATTRIBUTE = {
@@ -48,12 +53,12 @@ class CText:
     def __init__(self, name: str) -> None:
         self.name = name
         self._parts: list[str] = []
-        self._types: dict[str, str] = {}
+        self.types: dict[str, str] = {}
 
     @property
     def readers(self) -> list[str]:
         """The macros that arrays are read by, without their prefix."""
-        return sorted({_reader(c_type) for c_type in self._types.values()}, key=list(_READERS.values()).index)
+        return sorted({_reader(c_type) for c_type in self.types.values()}, key=list(_READERS.values()).index)
 
     def rename(self, template: str, **values: Any) -> str:
         """Return a template with the prefix for ``model_`` and ``MODEL_``, and values for names between ``@``.
@@ -97,7 +102,7 @@ class CText:
         values : sequence of int or float
             What fits the type.
         """
-        self._types[name] = c_type
+        self.types[name] = c_type
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
         self.add(_ARRAY, type=c_type, array=f"{self.name}_{name}", length=max(1, len(values)), body=body)
 
@@ -115,9 +120,25 @@ class CText:
         -------
         str
         """
-        c_type = self._types[name]
+        return self.read_at(name, f"&{self.name}_{name}[{index}]")
+
+    def read_at(self, name: str, pointer: str) -> str:
+        """Return the expression for what a pointer into an array points to.
+
+        Parameters
+        ----------
+        name : str
+            What :meth:`array` was told.
+        pointer : str
+            An expression of C.
+
+        Returns
+        -------
+        str
+        """
+        c_type = self.types[name]
         cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and its like return unsigned numbers
-        return f"{cast}{self.name.upper()}_{_reader(c_type)}({self.name}_{name} + {index})"
+        return f"{cast}{self.name.upper()}_{_reader(c_type)}({pointer})"
 
     def column(self, name: str, values: Sequence[int]) -> str:
         """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal.
@@ -135,7 +156,7 @@ class CText:
             An expression of C, in which ``i`` is the feature's number; if all are equal the number, and no array.
         """
         if len(set(values)) == 1:
-            return str(values[0])
+            return f"{values[0]}u"
         self.array(name, unsigned_type(max(values)), values)
         return self.read(name, "i")
 

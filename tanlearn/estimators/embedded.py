@@ -120,9 +120,10 @@ class EmbeddedMixin:
     ) -> None:
         """Write the fitted classifier of integers as one header of C99, with nothing but additions and comparisons.
 
-        The header says how it is called, what a row holds, and what to define where constants lie in a memory of their
-        own. It predicts what ``predict`` does for complete rows; for those that miss a value, or have one that was
-        not there in training, it returns -1.
+        The header is C99 and C++17. It says how it is called, what a row holds, and what to define where constants lie
+        in a memory of their own, which is done for AVR; cells of more than 32 KB are several arrays there. It predicts
+        what ``predict`` does for complete rows; for those that miss a value, or have one that was not there in
+        training, it returns -1.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ class EmbeddedMixin:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     small.export_c(f"{folder}/iris.h", test_rows=X)
         ...     header = Path(folder, "iris.h").read_text()
-        >>> "static inline int iris_predict(const iris_value *row)" in header
+        >>> "static inline int16_t iris_predict(const iris_value *row)" in header
         True
         """
         export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)

@@ -9,6 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.embedded import __main__ as command
+from benchmarks.embedded import classifiers
+from benchmarks.embedded.programs import PRELUDE
 from tanlearn import BayesNetClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
@@ -21,9 +23,10 @@ def test_programs_make_the_errors_of_python(tmp_path):
     encoder = TableEncoder(discrete_features=False)  # in C, what no row has shown is an error
     floats = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X[:1200], y[:1200])
     integers = floats.with_bits((2, 1))
-    integers.export_c(tmp_path / "small.h")
-    codes = floats.encoder_.encode(X[1200:]).T
-    sources = {floats: command.float_source(floats), integers: command.INTEGERS.format(name="small", n_features=64)}
+    codes = np.ascontiguousarray(floats.encoder_.encode(X[1200:]).T)
+    found = {floats: classifiers.floats("floats", floats, codes)}
+    found[integers] = classifiers.integers("small", integers, codes, tmp_path)
+    sources = {model: PRELUDE + classifier.source for model, classifier in found.items()}
     for model, source in sources.items():
         error, nanoseconds = command.timing(source, codes, y[1200:], "-Os", tmp_path, repeats=1)
         assert error == pytest.approx(100 * np.mean(model.predict(X[1200:]) != y[1200:]))
@@ -41,7 +44,8 @@ def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(tmp_p
     n_states = codes.max(axis=0).astype(int) + 1
     ones = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False)
     regression = LogisticRegression(max_iter=1000).fit(ones.fit_transform(codes), y[:1200])
-    source = command.linear_source(regression, n_states)
+    weights = np.vstack([regression.intercept_, regression.coef_.T]).astype(np.float32)
+    source = PRELUDE + classifiers.linear("regression", weights, np.ascontiguousarray(codes_test), n_states).source
     # What it is asked for is what scikit-learn predicts; single precision could turn a tie, of which there is none.
     different, _ = command.timing(
         source, codes_test, regression.predict(ones.transform(codes_test)), "-Os", tmp_path, 1
@@ -50,6 +54,6 @@ def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(tmp_p
     errors, _ = command.timing(source, codes_test, y[1200:], "-Os", tmp_path, 1)
     assert errors > 0
     code, tables = (int(n.replace(",", "")) for n in command.sizes(["cc"], source, tmp_path))
-    weights = 4 * 10 * (n_states.sum() + 1)
-    assert weights <= tables <= weights + 2 * 64 + 64  # and offsets of two bytes, and what aligns them
+    n_bytes = 4 * 10 * (n_states.sum() + 1)
+    assert n_bytes <= tables <= n_bytes + 2 * 64 + 64  # and offsets of two bytes, and what aligns them
     assert 0 < code < 1000

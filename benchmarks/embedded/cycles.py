@@ -1,0 +1,148 @@
+"""Letter on microcontrollers, in simulators: bytes of flash and RAM, cycles, microseconds, energy and errors.
+
+    pip install "tanlearn[embedded]"    # simulates Cortex-M, writes trees as C
+    python -m benchmarks.embedded.cycles --packages FOLDER    # compilers and simavr: Debian's packages, unpacked there
+
+Compares TANs of 1, 2, 4 and 8 bits and of floats, naive Bayes, logistic regression, a tree and a forest by emlearn, and
+a small net of 8 bits, all on the codes of letter's published parts. Every program must find the class and the scores
+that Python finds, bit for bit, on every test row; else the command fails. What is not here is left out with the reason.
+
+Exact cycles are simavr's; those of Cortex-M are a model (see `simulators.py`), the median of the first 200 rows.
+"""
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from benchmarks import DATA, command_line
+from benchmarks.embedded import classifiers
+from benchmarks.embedded.programs import AVR, AVR_LARGE, LEVELS, PARTS, TooLarge, build, classifier_bytes
+from benchmarks.embedded.simulators import run
+from benchmarks.embedded.toolchain import Missing
+from benchmarks.paper.differentiable_tan.letter import CHOSEN, ENCODER, base, load
+from tanlearn import NaiveBayesClassifier
+from tanlearn import load as load_model
+
+#: Integer and fraction bits by their sum: those that `bits=1`, `2` and `8` choose in 30 epochs; of 4, the published.
+SPLITS = {1: (3, -2), 2: (2, 0), 4: (3, 1), 8: (2, 6)}
+COLUMNS = ["error [%]", "flash [bytes]", "RAM [bytes]", "cycles -Os", "cycles -O2", "-Os [µs]", "-Os [µJ]"]
+
+
+def trained(bits, x, y, arguments):
+    """Return the order-free TAN of letter, from the folder of models if it is there."""
+    place = arguments.models and Path(arguments.models, f"tan-{bits}-{arguments.epochs}.tan")
+    if place and place.exists():
+        return load_model(place)
+    make = base("order-free", arguments.epochs).set_params(**CHOSEN["order-free"], random_state=0)
+    model = make.set_params(bits=SPLITS.get(bits)).fit(x, y)
+    if place:
+        place.parent.mkdir(exist_ok=True, parents=True)
+        model.save(place)
+    return model
+
+
+def all_classifiers(arguments, folder):
+    """Yield every classifier in C, with the test rows' codes; and the classes' numbers of these rows."""
+    x, y, x_test, y_test = load(arguments.data)
+    models = {bits: trained(bits, x, y, arguments) for bits in [*SPLITS, None]}
+    reference = models[None]
+    codes, codes_test = (np.ascontiguousarray(reference.encoder_.encode(part).T) for part in (x, x_test))
+    numbers, n_states = np.searchsorted(reference.classes_, y), reference.tables_.layout.n_states
+    yield np.searchsorted(reference.classes_, y_test)
+    for bits in SPLITS:
+        for packed in (True, False)[: 2 if bits == 4 else 1]:
+            title = f"TAN, {bits} bit{'s' * (bits > 1)}{'' if packed or bits == 8 else ', a byte each'}"
+            yield classifiers.integers(title, models[bits], codes_test, folder, packed=packed)
+    yield classifiers.floats("TAN, 32-bit floats", reference, codes_test)
+    bayes = NaiveBayesClassifier(encoder=ENCODER).fit(x, y)
+    yield classifiers.integers("naive Bayes, 4 bits", bayes.with_bits(4, x, y), codes_test, folder)
+    yield classifiers.floats("naive Bayes, 32-bit floats", bayes, codes_test)
+
+    ones = OneHotEncoder(categories=[np.arange(n) for n in n_states], sparse_output=False).fit_transform(codes)
+    regression = LogisticRegression(max_iter=1000).fit(ones, numbers)
+    weights = np.vstack([regression.intercept_, regression.coef_.T])
+    yield classifiers.linear("logistic regression, 32-bit floats", weights.astype(np.float32), codes_test, n_states)
+    yield classifiers.linear("logistic regression, 8 bits", classifiers.int8_weights(weights)[0], codes_test, n_states)
+    network = MLPClassifier(hidden_layer_sizes=(48,), max_iter=100, alpha=1e-3, random_state=0)
+    network.set_params(early_stopping=True).fit(ones, numbers)
+    layers = list(zip(network.coefs_, network.intercepts_, strict=True))
+    yield classifiers.net("net of 48 rectifiers, 8 bits", layers, codes_test, n_states, codes)
+    if find_spec("emlearn") is None:
+        print("emlearn is not installed (pip install 'tanlearn[embedded]'): trees are left out.\n")
+        return
+    tree = DecisionTreeClassifier(max_leaf_nodes=1000, random_state=0).fit(codes, numbers)
+    yield classifiers.trees("tree of 1,000 leaves, by emlearn", tree, codes_test, folder)
+    # More leaves a tree, and AVR's compiler jumps farther than its instructions reach.
+    forest = RandomForestClassifier(20, max_leaf_nodes=100, random_state=0).fit(codes, numbers)
+    yield classifiers.trees("forest of 20 trees of 100 leaves, by emlearn", forest, codes_test, folder)
+
+
+def measured(classifier, part, folder, packages):
+    """Return bytes of flash and RAM, cycles of both levels, microseconds and microjoules of a prediction."""
+    cycles, sizes = [], None
+    for level in LEVELS:
+        program = build(classifier.source, part, level, folder, packages)
+        outcome = run(program, part, classifier, packages)
+        if not np.array_equal(outcome.labels, classifier.labels):
+            raise RuntimeError(f"{classifier.name} finds other classes on {part.name} than in Python")
+        if outcome.scores.tobytes() != classifier.scores.tobytes():
+            raise RuntimeError(f"{classifier.name} finds other scores on {part.name} than in Python")
+        cycles.append(float(np.median(outcome.cycles)))
+        if sizes is None:
+            flash, ram = classifier_bytes(classifier.source, part, level, folder, packages)
+            sizes = flash, ram + outcome.stack
+    return *sizes, *cycles, cycles[0] / part.megahertz, cycles[0] * part.nanojoules / 1000
+
+
+def line(classifier, labels, part, folder, packages):
+    """Return a line of the table of a part."""
+    error = 100 * np.mean(classifier.labels != labels)
+    note, figures = "", None
+    try:
+        try:
+            figures = measured(classifier, part, folder, packages)
+        except TooLarge:
+            if part is not AVR:
+                raise
+            figures, note = measured(classifier, AVR_LARGE, folder, packages), f" (on {AVR_LARGE.name})"
+    except TooLarge as reason:
+        return f"| {classifier.name}: {reason} | {error:.2f} |{' - |' * (len(COLUMNS) - 1)}"
+    flash, ram, *cycles, microseconds, microjoules = figures
+    cells = [f"{error:.2f}", f"{flash:,}", f"{ram:,}", *(f"{n:,.0f}" for n in cycles)]
+    return f"| {classifier.name}{note} | {' | '.join([*cells, f'{microseconds:,.0f}', f'{microjoules:.2g}'])} |"
+
+
+def main():
+    """Read the command line."""
+    parser = command_line(__doc__, __spec__)
+    parser.add_argument("--data", type=Path, default=DATA / "discretized")
+    parser.add_argument("--epochs", type=int, default=300)
+    parser.add_argument("--models", type=Path, help="folder to keep trained TANs in")
+    parser.add_argument("--packages", type=Path, help="folder to unpack compilers and simavr in")
+    parser.add_argument("--rows", type=int, help="test rows, all by default")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        labels, *found = all_classifiers(arguments, folder)
+        found = [classifiers.first_rows(classifier, arguments.rows) for classifier in found]
+        for part in PARTS:
+            print(f"### {part.name}\n\n| model | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
+            try:
+                for classifier in found:
+                    print(
+                        line(classifier, labels[: len(classifier.rows)], part, folder, arguments.packages), flush=True
+                    )
+            except Missing as missing:
+                print(f"\nLeft out: {missing}.")
+            print()
+
+
+if __name__ == "__main__":
+    main()

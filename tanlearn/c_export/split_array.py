@@ -1,0 +1,125 @@
+"""Arrays longer than AVR's compiler takes, and beyond what its pointers reach: 32,767 bytes, and 64 KB of flash.
+
+Where ``MODEL_SPLIT`` is defined, which the header does on AVR, such an array is several. All but the last end with as
+much of the next as a row may take, so that a row lies in one of them, wherever it begins. AVRs of more flash than 64 KB
+have them behind the program, and read them by far addresses of 32 bits. Elsewhere it is one array, as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tanlearn.c_export.text import CText, spell, spell_lines
+
+__all__ = ["add_split_array", "is_long"]
+
+_LONGEST = 2**15 - 1
+#: No AVR has more flash.
+_LARGEST_FLASH = 2**19
+
+_ARRAY = """static const @type@ @array@[] MODEL_PART = {
+@body@};"""
+_BORDER = """#ifdef MODEL_SPLIT
+@overlap@};
+static const @type@ @array@[] MODEL_PART = {
+#endif
+"""
+_MEMORY = """
+#ifdef MODEL_FAR
+#define MODEL_PART __attribute__((section(".text.model_cells")))
+#else
+#define MODEL_PART MODEL_ATTRIBUTE
+#endif"""
+_PLACES = """
+/* Where to read from a position on, up to the end of a row. */
+#ifdef MODEL_SPLIT
+#ifdef MODEL_FAR
+typedef uint_farptr_t model_place;
+#define MODEL_PLACE(array, at) (pgm_get_far_address(array) + (@size@u * (at)))
+#define MODEL_READ_PLACE(place, index) @far@((place) + (@size@u * (index)))
+#else
+typedef const @type@ *model_place;
+#define MODEL_PLACE(array, at) (&(array)[at])
+#define MODEL_READ_PLACE(place, index) @near@
+#endif
+static inline model_place model_place_of(model_position at)
+{
+@choices@}
+#else
+typedef model_position model_place;
+#define model_place_of(at) (at)
+#define MODEL_READ_PLACE(place, index) @whole@
+#endif"""
+_CHOICE = """    if (at >= @start@u) {
+        return MODEL_PLACE(@array@, at - @start@u);
+    }
+"""
+_FIRST = """    return MODEL_PLACE(@array@, at);
+"""
+
+
+def is_long(n_bytes: int, n_bytes_row: int) -> bool:
+    """Return whether AVR needs an array to be split, and can have it.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of the array.
+    n_bytes_row : int
+        What is read of it from one position on, at most.
+
+    Returns
+    -------
+    bool
+    """
+    return _LONGEST < n_bytes < _LARGEST_FLASH and n_bytes_row < _LONGEST // 2
+
+
+def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], n_row: int) -> None:
+    """Append an array, and ``model_place_of``, which returns where to read from a position of ``model_position`` on.
+
+    ``MODEL_READ_PLACE(place, index)`` reads what lies ``index`` elements behind such a place.
+
+    Parameters
+    ----------
+    text : CText
+        The header. It must know the type ``model_position``.
+    name : str
+        Of the array, without the prefix.
+    c_type : {"uint8_t", "uint16_t", "float"}
+        Of its elements.
+    values : sequence of int or float
+        What fits the type.
+    n_row : int
+        How many elements are read from one position on, at most.
+    """
+    size = {"uint8_t": 1, "uint16_t": 2, "float": 4}[c_type]
+    far = {"uint8_t": "byte", "uint16_t": "word", "float": "float"}[c_type]
+    length = _LONGEST // size - n_row
+    starts = range(0, len(values), length)
+    arrays = [f"{text.name}_{name}{f'_{part}' * (part > 0)}" for part in range(len(starts))]
+    spelt = [spell(value, c_type) for value in values]
+    body = ""
+    for array, start in zip(arrays, starts, strict=True):
+        if start:
+            overlap = spell_lines(spelt[start : start + n_row])
+            body += text.rename(_BORDER, overlap=overlap, type=c_type, array=array)
+        body += spell_lines(spelt[start : start + length])
+    later = zip(arrays[:0:-1], starts[:0:-1], strict=True)
+    choices = [
+        *(text.rename(_CHOICE, array=array, start=start) for array, start in later),
+        text.rename(_FIRST, array=arrays[0]),
+    ]
+    text.add(_MEMORY)
+    text.add(_ARRAY, type=c_type, array=arrays[0], body=body)
+    text.types[name] = c_type
+    text.add(
+        _PLACES,
+        size=size,
+        type=c_type,
+        far=f"pgm_read_{far}_far",
+        near=text.read_at(name, "&(place)[index]"),
+        whole=text.read(name, "(place) + (index)"),
+        choices="".join(choices),
+    )

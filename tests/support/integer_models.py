@@ -1,0 +1,31 @@
+"""Classifiers of random integers, of any structure."""
+
+import numpy as np
+
+from tanlearn import BayesNetClassifier, IntegerTables, Structure, TableEncoder
+from tanlearn.network.tables import TableLayout
+
+
+def random_model(rng, n_states, n_classes, parents, fixed_point, ties=False):
+    """Return a classifier of random tables, fitted to rows that hold every category."""
+    rows = np.stack([np.arange(max(*n_states, 2 * n_classes)) % k for k in n_states], axis=1)
+    structure = Structure(parents, allow_cycles=True)
+    y = np.arange(len(rows)) % n_classes
+    model = BayesNetClassifier(structure=structure, encoder=TableEncoder(discrete_features=True)).fit(rows, y)
+    layout = TableLayout.of_parents(structure.parents, np.array(n_states), n_classes)
+    largest = 2**fixed_point.n_bits - 1
+    magnitudes = rng.integers(0, largest, layout.n_cells, endpoint=True)
+    if ties:
+        magnitudes = np.where(rng.random(layout.n_cells) < 0.9, largest, magnitudes)
+    model.tables_ = IntegerTables(layout, magnitudes, fixed_point)
+    return model
+
+
+def random_parents(rng, n_features, n_parents):
+    """Return parents of features, some without any; earlier ones, or any if there may be cycles."""
+    parents = np.full((n_features, max(n_parents, 1)), -1)
+    for i in range(n_features):
+        others = [j for j in range(n_features) if j != i]
+        given = rng.permutation(others)[: rng.integers(0, n_parents, endpoint=True)]
+        parents[i, : len(given)] = given
+    return parents
