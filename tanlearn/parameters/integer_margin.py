@@ -27,6 +27,7 @@ from tanlearn._threads import one_blas_thread
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import scores as kernels
+from tanlearn.kernels.descent import descend
 from tanlearn.network.tables import TableLayout
 from tanlearn.parameters.convex_relaxation import class_indicators
 from tanlearn.training.losses import ConditionalNLL
@@ -111,23 +112,24 @@ class IntegerMargin:
         self.unit = float(self.weight.min()) if is_whole else 0.0
         self._families = self._rows_of_families()
         self.is_used = np.zeros(layout.n_cells, bool)
-        for cells, _ in self._families:
-            self.is_used[cells : cells + layout.n_classes] = True
+        self.is_used[(self._families[0][:, np.newaxis] + np.arange(layout.n_classes)).ravel()] = True
         self._programme: Any = None
 
-    def _rows_of_families(self) -> list[tuple[int, IntArray]]:
+    def _rows_of_families(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the first cell of every family that rows show (values of a feature and its parents), and the rows."""
         layout, codes = self.layout, self._codes
-        found = [(0, np.arange(codes.shape[1]))]
-        rows: IntArray = np.empty(codes.shape[1], np.intp)
+        n = codes.shape[1]
+        cell, lists = [0], [np.arange(n)]
+        found: IntArray = np.empty(n, np.intp)
         for table in range(layout.n_tables):
             family = layout.child[table], layout.parents[table], layout.n_states
-            kernels.family_rows(codes, 0, *family, missing_code(codes.dtype), rows)
-            order = np.argsort(rows, kind="stable")
-            starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
-            for first, members in zip(starts, np.split(order, starts[1:]), strict=True):
-                found.append((int(layout.offset[table] + rows[order[first]] * layout.n_classes), members))
-        return found
+            kernels.family_rows(codes, 0, *family, missing_code(codes.dtype), found)
+            order = np.argsort(found, kind="stable")
+            starts = np.flatnonzero(np.diff(found[order], prepend=-1))
+            cell += (layout.offset[table] + found[order[starts]] * layout.n_classes).tolist()
+            lists += np.split(order, starts[1:])
+        start = np.cumsum([0, *map(len, lists)])
+        return np.array(cell), start, np.concatenate(lists)
 
     def costs(self, magnitudes: Any) -> FloatArray:
         """Return what the classes cost in every distinct row.
@@ -368,60 +370,19 @@ class IntegerMargin:
         """
         found, costs = magnitudes.copy(), self.costs(magnitudes)
         widest = int((upper - lower).max(initial=0)).bit_length()
-        moves = np.array([sign << k for k in range(widest) for sign in (1, -1)], np.int64)
-        tol = 1e-9 * self.unit if self.unit else 1e-9 * float(self.weight.sum())
-        improved = True
-        while improved:
-            improved = False
-            for first, rows in self._families:
+        steps = np.array([sign << k for k in range(widest) for sign in (1, -1)], np.int64)
+        least_gain = 1e-9 * (self.unit or float(self.weight.sum()))
+        n = len(self._y)
+        scratch = np.empty(n, np.intp), np.empty(n), np.empty(n), np.empty(len(steps))
+        cell, start, rows = self._families
+        n_changed = 1
+        while n_changed:
+            n_changed = 0
+            for f in range(len(cell)):  # one by one, as a pass through all of a large set takes long
                 if is_late():
                     return found
-                costs_here, own, weight = costs[rows], self._y[rows], self.weight[rows]
-                rivals = _Rivals(costs_here, own)
-                for k in range(self.layout.n_classes):
-                    cell = first + k
-                    legal = moves[(found[cell] + moves >= lower[cell]) & (found[cell] + moves <= upper[cell])]
-                    if not legal.size:
-                        continue
-                    right, wrong = rivals.after(k, np.append(0, legal))
-                    losses = np.maximum(0, self.gamma + right - wrong) @ weight
-                    best = int(losses.argmin())
-                    if losses[best] < losses[0] - tol:
-                        found[cell] += legal[best - 1]
-                        rivals.move(k, int(legal[best - 1]))
-                        improved = True
-                costs[rows] = rivals.costs
+                n_changed += descend(
+                    *(self._y, self.weight, self.gamma, cell, start, rows, f, f + 1),
+                    *(steps, lower, upper, least_gain, *scratch, costs, found),
+                )
         return found
-
-
-class _Rivals:
-    """What the true class and the cheapest others cost in some rows, while classes are made dearer or cheaper.
-
-    The two cheapest of the others are kept: without them every change looks at all classes of every row.
-    """
-
-    def __init__(self, costs: FloatArray, own: IntArray) -> None:
-        self.costs, self._own = costs, own
-        self._rows = np.arange(len(own))
-        self._rank()
-
-    def _rank(self) -> None:
-        """Find the two cheapest others of every row."""
-        others = self.costs.copy()
-        others[self._rows, self._own] = np.inf
-        self._first = others.argmin(axis=1)
-        self._least = others[self._rows, self._first]
-        others[self._rows, self._first] = np.inf
-        self._next = others.min(axis=1)
-
-    def after(self, k: int, moves: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what true and cheapest other classes cost if class k cost more by each move, (n_moves, n_rows)."""
-        is_own, moved = self._own == k, self.costs[:, k] + moves[:, np.newaxis]
-        rival = np.where(self._first == k, self._next, self._least)
-        right = np.where(is_own, moved, self.costs[self._rows, self._own])
-        return right, np.where(is_own, rival, np.minimum(rival, moved))
-
-    def move(self, k: int, by: int) -> None:
-        """Make a class dearer."""
-        self.costs[:, k] += by
-        self._rank()
