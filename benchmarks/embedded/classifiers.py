@@ -161,7 +161,7 @@ def floats(title, model, codes):
     cells = np.maximum(model.tables_.cells, -1e30).astype(np.float32)
     n_classes, n_tables = layout.n_classes, layout.n_tables
     parent_states = np.where(parents >= 0, layout.n_states[parents], 0)
-    if is_long(4 * len(cells), 4 * n_classes):
+    if is_long("float", len(cells), n_classes):
         add_split_array(text, "cells", "float", cells.tolist(), n_classes)
         start, read = "const tan_place from = tan_place_of(at);", "TAN_READ_PLACE(from, c)"
     else:

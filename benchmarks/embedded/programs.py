@@ -105,7 +105,7 @@ PARTS = (AVR, M0, M3)
 
 @dataclass(frozen=True)
 class Program:
-    """A linked program: its file, addresses of its names, bytes of flash and of static RAM, and the largest score."""
+    """A linked program: its file, addresses of its names, and bytes of flash and of static RAM."""
 
     path: Path
     symbols: dict

@@ -15,6 +15,7 @@ from tanlearn.c_export.text import CText, spell, spell_lines
 __all__ = ["add_split_array", "is_long"]
 
 _LONGEST = 2**15 - 1
+_SIZES = {"uint8_t": 1, "uint16_t": 2, "float": 4}
 #: No AVR has more flash.
 _LARGEST_FLASH = 2**19
 
@@ -59,21 +60,24 @@ _FIRST = """    return MODEL_PLACE(@array@, at);
 """
 
 
-def is_long(n_bytes: int, n_bytes_row: int) -> bool:
+def is_long(c_type: str, length: int, n_row: int) -> bool:
     """Return whether AVR needs an array to be split, and can have it.
 
     Parameters
     ----------
-    n_bytes : int
-        Of the array.
-    n_bytes_row : int
-        What is read of it from one position on, at most.
+    c_type : {"uint8_t", "uint16_t", "float"}
+        Of its elements.
+    length : int
+        How many they are.
+    n_row : int
+        How many of them are read from one position on, at most.
 
     Returns
     -------
     bool
     """
-    return _LONGEST < n_bytes < _LARGEST_FLASH and n_bytes_row < _LONGEST // 2
+    size = _SIZES[c_type]
+    return _LONGEST < length * size < _LARGEST_FLASH and n_row * size < _LONGEST // 2
 
 
 def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], n_row: int) -> None:
@@ -94,7 +98,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     n_row : int
         How many elements are read from one position on, at most.
     """
-    size = {"uint8_t": 1, "uint16_t": 2, "float": 4}[c_type]
+    size = _SIZES[c_type]
     far = {"uint8_t": "byte", "uint16_t": "word", "float": "float"}[c_type]
     length = _LONGEST // size - n_row
     starts = range(0, len(values), length)

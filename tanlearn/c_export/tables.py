@@ -179,8 +179,7 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
     c_type = "uint8_t" if packed else unsigned_type(mask)
     values = tables.packed.tolist() if packed else tables.magnitudes.tolist()
     n_row = (n_classes * n_bits + 14) // 8 if packed else n_classes
-    size = 2 if c_type == "uint16_t" else 1
-    if is_long(len(values) * size, n_row * size):
+    if is_long(c_type, len(values), n_row):
         add_split_array(text, "cells", c_type, values, n_row)
         whole = ("    const model_place row = model_place_of(at);\n", "MODEL_READ_PLACE(row, c)")
         bits = ("model_place next = model_place_of(at >> 3u);", "MODEL_READ_PLACE(next, 0)")

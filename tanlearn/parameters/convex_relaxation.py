@@ -21,13 +21,13 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import Codes, FloatArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.scores import family_rows
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout, Tables
 
-__all__ = ["ConvexRelaxation", "class_indicators", "renormalize"]
+__all__ = ["ConvexRelaxation", "distinct_rows", "margin_rows", "renormalize"]
 
 
 class ConvexRelaxation(BaseEstimator):
@@ -145,16 +145,9 @@ class ConvexRelaxation(BaseEstimator):
 
         cvxpy = _cvxpy()
         # Equal rows have equal slack.
-        table = np.vstack([data.codes, data.y])
-        _, first, row = np.unique(table, axis=1, return_index=True, return_inverse=True)
-        price = np.bincount(row.ravel(), data.weights)
-        distinct = data.take(first[price > 0])
-        price = price[price > 0]
-        n_samples, n_classes = distinct.n_samples, layout.n_classes
-        phi = class_indicators(layout, distinct.codes)
-        other = np.flatnonzero(np.arange(n_classes) != distinct.y[:, np.newaxis])
-        sample = other // n_classes
-        delta = phi[sample * n_classes + distinct.y[sample]] - phi[other]
+        distinct, price = distinct_rows(data)
+        n_samples = distinct.n_samples
+        delta, sample = margin_rows(layout, distinct)
         slack_of = csr_array((np.ones(len(sample)), (np.arange(len(sample)), sample)), shape=(len(sample), n_samples))
         sums = csr_array((np.ones(layout.n_cells), (layout.distributions(), np.arange(layout.n_cells))))
 
@@ -272,20 +265,52 @@ def _hosts(structure: Structure) -> list[int]:
     return hosts
 
 
-def class_indicators(layout: TableLayout, codes: Codes) -> Any:
-    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds.
+def distinct_rows(data: EncodedData) -> tuple[EncodedData, FloatArray]:
+    """Return rows of positive weight of which no two are equal, and what their equals weigh together.
+
+    Parameters
+    ----------
+    data : EncodedData
+        Rows; two are equal if their codes and classes are.
+
+    Returns
+    -------
+    rows : EncodedData
+        The first of equals, sorted by codes, with its own weight.
+    weight : ndarray of shape (n_distinct,)
+        Sums of weights.
+    """
+    _, first, row = np.unique(np.vstack([data.codes, data.y]), axis=1, return_index=True, return_inverse=True)
+    weight: AnyArray = np.bincount(row.ravel(), data.weights)
+    return data.take(first[weight > 0]), weight[weight > 0]
+
+
+def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
+    """Return what cells are multiplied by in the margins of true classes over all others.
 
     Parameters
     ----------
     layout : TableLayout
         One table a feature.
-    codes : ndarray of shape (n_features, n_samples)
+    data : EncodedData
         Complete rows.
 
     Returns
     -------
-    sparse array of shape (n_samples * n_classes, n_cells), float64
+    margins : sparse array of shape (n_samples * (n_classes - 1), n_cells)
+        A row for every sample and other class, classes fastest.
+    sample : ndarray of shape (n_samples * (n_classes - 1),), intp
+        Whose they are.
     """
+    n_classes = layout.n_classes
+    phi = _indicators(layout, data.codes)
+    other = np.flatnonzero(np.arange(n_classes) != data.y[:, np.newaxis])
+    sample = other // n_classes
+    return phi[sample * n_classes + data.y[sample]] - phi[other], sample
+
+
+def _indicators(layout: TableLayout, codes: Codes) -> Any:
+    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds."""
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes

@@ -29,7 +29,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels.descent import descend
 from tanlearn.network.tables import TableLayout
-from tanlearn.parameters.convex_relaxation import class_indicators
+from tanlearn.parameters.convex_relaxation import distinct_rows, margin_rows
 from tanlearn.training.losses import ConditionalNLL
 
 __all__ = ["Bound", "IntegerMargin"]
@@ -99,13 +99,9 @@ class IntegerMargin:
     """
 
     def __init__(self, layout: TableLayout, data: EncodedData, gamma: int, largest: int) -> None:
-        table = np.vstack([data.codes, data.y])
-        _, first, row = np.unique(table, axis=1, return_index=True, return_inverse=True)
-        weight: AnyArray = np.bincount(row.ravel(), data.weights)
-        distinct = data.take(first[weight > 0])
+        self._distinct, self.weight = distinct_rows(data)
         self.layout, self.gamma, self.largest = layout, float(gamma), largest
-        self.weight: FloatArray = weight[weight > 0]
-        self._codes, self._y = np.ascontiguousarray(distinct.codes), distinct.y
+        self._codes, self._y = np.ascontiguousarray(self._distinct.codes), self._distinct.y
         self._own = np.arange(len(self._y)), self._y
         ratios = self.weight / self.weight.min()
         is_whole = np.abs(ratios - np.rint(ratios)).max() < 1e-9
@@ -234,12 +230,9 @@ class IntegerMargin:
         if self._programme is None:
             from scipy.sparse import csr_array, hstack
 
-            n, n_classes = len(self.weight), self.layout.n_classes
-            phi = class_indicators(self.layout, self._codes)
-            other = np.flatnonzero(np.arange(n_classes) != self._y[:, np.newaxis])
-            row = other // n_classes
-            hinge = csr_array((-np.ones(len(row)), (np.arange(len(row)), row)), shape=(len(row), n))
-            matrix = hstack([phi[row * n_classes + self._y[row]] - phi[other], hinge], format="csr")
+            margins, row = margin_rows(self.layout, self._distinct)
+            hinge = csr_array((-np.ones(len(row)), (np.arange(len(row)), row)), shape=(len(row), len(self.weight)))
+            matrix = hstack([margins, hinge], format="csr")
             objective = np.concatenate([np.zeros(self.layout.n_cells), self.weight])
             self._programme = objective, matrix, np.full(len(row), -self.gamma)
         return self._programme

@@ -120,6 +120,11 @@ def mean_error(folds):
     return 100 * sum(model.error * model.rows for model in folds) / sum(model.rows for model in folds)
 
 
+def error_of_lines(folds):
+    """Return wrong rows over rows, in %, of lines of results."""
+    return 100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds)
+
+
 def write_report(lines, epochs, folder, more):
     """Write the report of lines to a folder, with what ``more`` says of a set, by its name and lines, behind each."""
     trained = ", ".join(f"{name} {number}" for name, number in epochs.items())
@@ -192,7 +197,7 @@ def size_points(prices):
         [
             [
                 price,
-                100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds),
+                error_of_lines(folds),
                 sum(line["n_cells"] for line in folds) / sum(line["naive_bayes_cells"] for line in folds),
                 sum(parent >= 0 for line in folds for parent in line["parent"]) / len(folds),
             ]

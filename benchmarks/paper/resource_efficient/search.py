@@ -24,7 +24,7 @@ from tanlearn import IntegerBranchAndBound, Structure
 from tanlearn.network.inference import log_joint
 from tanlearn.search.runs import Part
 
-from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, figure_6, mean_error
+from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, error_of_lines, figure_6, mean_error
 
 #: Margins to choose from, over the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
@@ -168,7 +168,7 @@ def section(name, searched, lines):
                 cells = [others.get((learner, way, n_bits)) for n_bits in N_BITS]
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
-            rows.append([f"{learner}, {SEARCHED}", *(f"{_error(one):.2f}" if one else "" for one in cells)])
+            rows.append([f"{learner}, {SEARCHED}", *(f"{error_of_lines(one):.2f}" if one else "" for one in cells)])
             rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
             rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
@@ -188,11 +188,6 @@ of training rows, in means over folds.""",
             *texts,
         ]
     )
-
-
-def _error(folds):
-    """Return wrong rows over rows, in %."""
-    return 100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds)
 
 
 def _mean(folds, name, factor=1):
