@@ -314,18 +314,18 @@ def finished(tmp_path_factory):
 
 def test_heats_and_final(finished):
     lines = finished[1]
-    heats = {epochs: [line for line in lines if line["epochs"] == epochs] for epochs in (2, 10, 50)}
-    # with and without normalisation, 3 bits, 2 rates; a fifth of 12, and of 3
-    assert [len(heats[epochs]) for epochs in (2, 10)] == [12, 3]
+    heats = {epochs: [line for line in lines if line["epochs"] == epochs] for epochs in (1, 7, 50)}
+    # with and without normalisation, 3 bits, 2 rates; an eighth of 12, and of 2
+    assert [len(heats[epochs]) for epochs in (1, 7)] == [12, 2]
     validation, final = heats[50]
     assert (validation["part"], final["part"]) == ("validation", "test")
     assert validation["test_error"] == final["test_error"] == validation["validation_error"] == 0
     assert final["validation_error"] is None
-    going_on = {net_of(line) for line in heats[10]}
-    chosen = [line["validation_error"] for line in heats[2] if net_of(line) in going_on]
-    assert sorted(chosen) == sorted(line["validation_error"] for line in heats[2])[:3]
-    best = min(line["validation_error"] for line in heats[10])
-    assert best in [line["validation_error"] for line in heats[10] if net_of(line) == net_of(final)]
+    going_on = {net_of(line) for line in heats[7]}
+    chosen = [line["validation_error"] for line in heats[1] if net_of(line) in going_on]
+    assert sorted(chosen) == sorted(line["validation_error"] for line in heats[1])[:2]
+    best = min(line["validation_error"] for line in heats[7])
+    assert best in [line["validation_error"] for line in heats[7] if net_of(line) == net_of(final)]
 
 
 def net_of(line):
