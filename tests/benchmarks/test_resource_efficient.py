@@ -55,10 +55,11 @@ def test_choices_are_by_validation_rows():
     lines = [
         line(0, "validation", 0.3, rounded=rounded),
         line(1, "validation", 0.2, rounded=[0.4] * len(rounded)),
-        line(0, "validation", 0.4, [1, 2]),
+        line(0, "validation", 0.4, [4, -1]),
+        line(0, "validation", 0.0, [1, 2]),
         line(1, "validation", 0.3, [2, 1]),
         line(1, "validation", 0.3, [3, 0]),
-        line(0, "test", 0.0, [1, 2]),
+        line(0, "test", 0.0, [4, -1]),
     ]
     found = {column: (model.run, model.bits) for (_, column), model in report.choices(lines).items()}
     assert found[report.NB, report.FLOAT, None] == (1, None)
@@ -68,10 +69,26 @@ def test_choices_are_by_validation_rows():
     assert report.best_float(lines, report.NB) == {1: 1}
 
 
-def test_only_what_is_chosen_meets_test_rows(finished):
+def test_the_best_on_test_is_of_all_runs():
+    lines = [
+        {**line(0, "validation", 0.1, [2, 1]), "fold": 1, "test_error": 0.2},
+        {**line(0, "validation", 0.1, [2, 1]), "fold": 2, "test_error": 0.4},
+        {**line(1, "validation", 0.5, [3, 0]), "fold": 1, "test_error": 0.25},
+        {**line(1, "validation", 0.5, [3, 0]), "fold": 2, "test_error": 0.25},
+        {**line(1, "test", 0.0, [3, 0]), "fold": 2, "test_error": 0.0},
+        {**line(1, "validation", 0.5), "test_error": 0.3, "rounded": [0.1] * 48, "test_rounded": [0.0, *[0.5] * 47]},
+    ]
+    found = report.best_on_test(lines)
+    assert found[report.NB, report.TRAINED, 3] == 25
+    assert found[report.NB, report.FLOAT, None] == 30
+    assert found[report.NB, report.ROUNDED, 1] == 0
+    assert found[report.NB, report.ROUNDED, 2] == 50
+
+
+def test_only_what_is_chosen_is_trained_on_all_rows_test_rows(finished):
     lines = finished[1]
     scored = [found for found in lines if found["part"] == "validation" and found["learner"] != command.SUBSET]
-    assert len(scored) == 2 * 2 * N_FOLDS * 49
+    assert len(scored) == 2 * 2 * N_FOLDS * 25
     tested = {
         (found["learner"], found["run"], found["fold"], str(found["bits"]))
         for found in lines
@@ -101,9 +118,13 @@ def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
     path.write_text("".join(text[:-40]) + text[-40][:30])
     command.main(["run", "--sets", "letter", "--budget", "2", "--n-jobs", "2", "--results", str(tmp_path)])
     again = [json.loads(found) for found in path.read_text().splitlines()]
-    errors = {command.key(found): (found["error"], found.get("rounded")) for found in again}
-    assert errors == {command.key(found): (found["error"], found.get("rounded")) for found in finished[1]}
-    assert len(again) == len(errors)
+
+    def of(lines):
+        names = ("error", "test_error", "rounded", "test_rounded")
+        return {command.key(found): [found.get(name) for name in names] for found in lines}
+
+    assert of(again) == of(finished[1])
+    assert len(again) == len(of(again))
 
 
 def test_the_report_says_what_was_found(finished, tmp_path):
