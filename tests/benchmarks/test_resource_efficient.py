@@ -45,7 +45,7 @@ def finished(tmp_path_factory):
 
 def line(run, part, error, bits=None, rounded=()):
     """Return a line as choices read it."""
-    common = {"learner": report.NB, "fold": 1, "rows": 10, "run": run, "part": part}
+    common = {"learner": report.NB, "fold": 1, "rows": 10, "n_cells": 26, "run": run, "part": part}
     return {**common, "error": error, "bits": bits, "rounded": list(rounded)}
 
 
@@ -79,7 +79,7 @@ def test_the_best_on_test_is_of_all_runs():
         {**line(1, "validation", 0.5), "test_error": 0.3, "rounded": [0.1] * 48, "test_rounded": [0.0, *[0.5] * 47]},
     ]
     found = report.best_on_test(lines)
-    assert found[report.NB, report.TRAINED, 3] == 25
+    assert found[report.NB, report.TRAINED, 3] == 10
     assert found[report.NB, report.FLOAT, None] == 30
     assert found[report.NB, report.ROUNDED, 1] == 0
     assert found[report.NB, report.ROUNDED, 2] == 50
@@ -151,6 +151,24 @@ def test_what_is_not_complete_is_not_reported(finished):
     assert report.figure_5([found for found in lines if found["size_weight"] != 0.01]) == (0, {})
     more = {**lines[0], "run": 2, "part": "validation", "error": 0.0}
     assert report.figure_5([*lines, more])[0] == 2
+
+
+def test_small_trees_have_few_bits_and_a_price(finished, tmp_path, monkeypatch):
+    (tmp_path / "resource_efficient.jsonl").write_bytes((finished[0] / "resource_efficient.jsonl").read_bytes())
+    monkeypatch.setattr(command, "SMALL_BITS", (1, 4))
+    monkeypatch.setattr(command, "SMALL_PRICES", (0.0, 100.0))
+    command.main(["run", "small", "--sets", "letter", "--budget", "2", "--n-jobs", "1", "--results", str(tmp_path)])
+    lines = [json.loads(found) for found in (tmp_path / "resource_efficient.jsonl").read_text().splitlines()]
+    small = lines[len(finished[1]) :]
+    assert len(small) == N_FOLDS * 2 * 2 * 2
+    assert {(found["learner"], str(found["bits"])) for found in small} == {
+        (command.SUBSET, bits) for bits in ("[3, -2]", "[3, 1]")
+    }
+    assert {found["n_cells"] for found in small if found["size_weight"]} == {26}
+    best = report.best_float(lines, command.SUBSET)
+    assert all(found["run"] == best[found["fold"]] for found in small)
+    assert report.figure_5(lines) == report.figure_5(finished[1])
+    assert report.figure_6(lines) == report.figure_6(finished[1])
 
 
 def searched_lines(folder):

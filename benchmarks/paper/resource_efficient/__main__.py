@@ -2,7 +2,9 @@
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
+    python -m benchmarks.paper.resource_efficient run small --sets letter --budget 2    # of few bits and a price
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
+    python -m benchmarks.paper.resource_efficient run counted --sets letter
     python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
@@ -35,11 +37,11 @@ from benchmarks.paper.shared.command import VERSIONS, check_experiments, interru
 from benchmarks.paper.shared.data import Problem, load
 from benchmarks.paper.shared.results import append, read, reopen
 from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, round_tables
-from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
 
-from . import search
+from . import counted, search
+from .fronts import write_fronts
 from .neural import plan as neural_plan
 from .report import (
     FORMATS,
@@ -53,11 +55,14 @@ from .report import (
     choices,
     write_report,
 )
+from .scoring import error_of
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
 #: What makes a line of the results; all else follows from it.
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
+#: Of trees that are small in both ways; three integer bits are what folds choose most often.
+SMALL_BITS, SMALL_PRICES = (1, 2, 3, 4, 8), tuple(price for price in PRICES if 1e-3 <= price <= 0.25)
 LEARNERS = {
     **{name: cell for name in (NB, SUBSET) for cell in CELLS if cell.name == name},
     TAN: Cell(TAN, "TAN Random", lambda *_: None),  # drawn as a fixed structure is; which one, the run says
@@ -98,7 +103,7 @@ class Task:
             "naive_bayes_cells": naive_bayes.n_cells,
             "seconds": round(seconds, 3),
         }
-        if cell.name == SUBSET:
+        if cell.name == SUBSET and not line["bits"]:
             found["parent"] = model.structure_.parent.tolist()
         elif line["bits"] is None:
             rounded = [round_tables(model.tables_, FixedPoint(*bits)) for bits in FORMATS]
@@ -109,11 +114,6 @@ class Task:
 def key(line):
     """Return what names a line."""
     return json.dumps([line[name] for name in KEY])
-
-
-def error_of(structure, part, tables):
-    """Return the share of rows that tables get wrong."""
-    return round(float(np.mean(log_joint(tables, structure, part.codes).argmax(axis=1) != part.y)), 8)
 
 
 def warm_up():
@@ -148,9 +148,18 @@ def batches(experiment, problem, budget, lines):
             ]
     same = {"set": problem.name, "epochs": EPOCHS[problem.name]}
     found = [line for line in lines.values() if same.items() <= line.items() and line["run"] < budget]
+    best = best_float(found, SUBSET)
     if experiment == "size":
-        best = best_float(found, SUBSET)
         yield [task(SUBSET, best[fold], fold, "test", None, weight) for fold in folds for weight in PRICES]
+        return
+    if experiment == "small":
+        yield [
+            task(SUBSET, best[fold], fold, part, (3, n_bits - 3), weight)
+            for fold in folds
+            for part in ("validation", "test")
+            for n_bits in SMALL_BITS
+            for weight in SMALL_PRICES
+        ]
         return
     wanted = dict.fromkeys(
         (choice.learner, choice.run, fold, choice.bits if choice.way == "trained" else None)
@@ -168,7 +177,7 @@ def run(arguments):
 
 
 def run_trainings(arguments, experiment):
-    """Do the trainings of figure 5 or 6."""
+    """Do the trainings of figure 5 or 6, or those between them."""
     path = arguments.results / "resource_efficient.jsonl"
     lines = {key(line): line for line in reopen(path)}
     warm_up()
@@ -199,6 +208,15 @@ def run_searches(arguments, _):
             search.run_searches(load(name, arguments.data), known, done, path, arguments)
 
 
+def run_counts(arguments, _):
+    """Count and round."""
+    path = arguments.results / "counted.jsonl"
+    done = {counted.key(line) for line in reopen(path)}
+    with interruptible(path):
+        for name in arguments.sets:
+            counted.run_counted(load(name, arguments.data), done, path)
+
+
 def run_nets(arguments, _):
     """Train neural networks."""
     from .neural.runs import run_neural
@@ -209,26 +227,31 @@ def run_nets(arguments, _):
             run_neural(arguments, load(name, arguments.data), path)
 
 
-EXPERIMENTS = {"bits": run_trainings, "size": run_trainings, "search": run_searches, "neural": run_nets}
+EXPERIMENTS = {
+    **dict.fromkeys(("bits", "size", "small"), run_trainings),
+    "search": run_searches,
+    "counted": run_counts,
+    "neural": run_nets,
+}
 
 
 def report(arguments):
-    """Write the report."""
-    lines = read(arguments.results / "resource_efficient.jsonl")
-    searched = read(arguments.results / "search.jsonl")
-    lines = [line for line in lines if line["epochs"] == EPOCHS[line["set"]]]
+    """Write the reports."""
+    files = ("resource_efficient", "search", "counted", "neural")
+    lines, searched, counts, nets = (read(arguments.results / f"{name}.jsonl") for name in files)
 
     def of_searches(name, found):
         return search.section(name, [line for line in searched if line["set"] == name], found)
 
-    write_report(lines, EPOCHS, arguments.output, of_searches)
+    write_report(lines, arguments.output, of_searches)
+    write_fronts(lines, searched, counts, nets, arguments.output)
 
 
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help="bits, size, search, neural; by default the first two"
+        "experiments", nargs="*", metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)}; by default the first two"
     )
     running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     running.add_argument("--budget", type=int, default=2, help="runs of every learner")

@@ -21,10 +21,10 @@ from benchmarks.paper.shared.command import VERSIONS
 from benchmarks.paper.shared.report_parts import markdown_table
 from benchmarks.paper.shared.results import append
 from tanlearn import IntegerBranchAndBound, Structure
-from tanlearn.network.inference import log_joint
 from tanlearn.search.runs import Part
 
 from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, error_of_lines, figure_6, mean_error
+from .scoring import error_of
 
 #: Margins to choose from, over the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
@@ -38,6 +38,7 @@ class Search:
     """A search to do: its rows, its structure, and its line as far as it is known before."""
 
     part: Part
+    test: Part
     structure: Structure
     line: dict
 
@@ -50,9 +51,9 @@ class Search:
         )
         started = time.monotonic()
         tables = learner.fit(self.structure, self.part.data, None)
-        wrong = log_joint(tables, self.structure, self.part.codes).argmax(axis=1) != self.part.y
         found = {
-            "error": round(float(wrong.mean()), 8),
+            "error": error_of(self.structure, self.part, tables),
+            "test_error": error_of(self.structure, self.test, tables),
             "rows": len(self.part.y),
             "objective": learner.objective_,
             "start": learner.history_[0],
@@ -116,7 +117,7 @@ def batches(problem, known, done, arguments):
         run, structure = found[learner, fold, part]
         line = {"set": problem.name, "learner": learner, "run": run, "fold": fold, "part": part}
         line |= {"n_bits": n_bits, "margin": margin, "limit": arguments.limit, "max_nodes": arguments.max_nodes}
-        return Search(parts[fold, part], structure, {**line, "n_folds": len(problem.folds)})
+        return Search(parts[fold, part], problem.folds[fold - 1], structure, {**line, "n_folds": len(problem.folds)})
 
     for learner, fold, part in found:
         if part == "validation":

@@ -1,0 +1,159 @@
+"""Figures 3, 4 and 7: choices by validation rows, budgets, fronts, and the report."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.paper.resource_efficient import __main__ as command
+from benchmarks.paper.resource_efficient import counted, fronts, report
+from benchmarks.paper.resource_efficient.neural.sizes import MEMORY, OPERATIONS
+from benchmarks.paper.shared import data
+from tanlearn import EncodedData
+
+PARTS = ("validation", "test")
+NET = {"kind": "dense", "activation": "relu", "inputs": "real", "n_layers": 2, "batch_norm": False, "n_folds": 2}
+COMMON = {"set": "letter", "run": 0, "versions": "tanlearn 0 abc, numpy 2"}
+
+
+def net(part, errors, *, fold=1, bits=4, multiple=1.0, budget=MEMORY, epochs=500, **more):
+    """Return a line of a neural network; errors are of validation rows and test rows."""
+    line = COMMON | NET | {"fold": fold, "part": part, "bits": bits, "multiple": multiple, "budget": budget}
+    line |= {"learning_rate": 0.03, "epochs": epochs, "model_bits": 4000 * multiple, "operations": 832}
+    return line | {"validation_error": errors[0], "test_error": errors[1]} | more
+
+
+def bayes(part, error, test_error, *, learner=report.NB, bits=None, fold=1, n_cells=3822, **more):
+    """Return a line of a network of this library."""
+    line = COMMON | {"learner": learner, "fold": fold, "part": part, "bits": bits, "n_cells": n_cells}
+    line |= {"rows": 100, "n_folds": 1, "epochs": 3, "size_weight": 0.0}
+    return line | {"error": error, "test_error": test_error} | more
+
+
+def test_a_point_is_what_folds_chose_by_validation_rows():
+    lines = [
+        net("validation", (0.2, 0.1), bits=2),
+        net("validation", (0.1, 0.4), bits=4),
+        net("test", (None, 0.3), bits=4),
+        net("validation", (0.0, 0.0), bits=8, epochs=63),  # of an earlier heat
+        net("validation", (0.3, 0.5), fold=2, bits=8, model_bits=8000.0),
+        net("test", (None, 0.2), fold=2, bits=8, model_bits=8000.0),
+    ]
+    (point,) = fronts.points(fronts.of_nets("letter", lines))
+    assert point.family == "dense, relu, real"
+    assert (point.kind, point.memory, point.effort) == ("dense", 1.0, 2.0)
+    assert point.validation == pytest.approx(20)
+    assert point.test == pytest.approx(25)
+    assert point.best == pytest.approx(100 * (0.1 + 0.2) / 2)
+    assert point.bits == 6000
+    assert fronts.points(fronts.of_nets("letter", lines[:-1])) == []  # a fold is not tested yet
+
+
+def test_networks_of_this_library_become_points():
+    price = {"learner": report.SUBSET, "bits": [3, 1], "n_cells": 5000, "size_weight": 0.01}
+    lines = [
+        bayes("validation", 0.2, 0.3),
+        bayes("test", 0.25, 0.25),
+        bayes("validation", 0.3, 0.2, bits=[3, -1]),
+        bayes("validation", 0.2, 0.4, bits=[4, -2]),
+        bayes("test", 0.35, 0.35, bits=[4, -2]),
+        bayes("validation", 0.15, 0.2, **price),
+        bayes("test", 0.16, 0.16, **price),
+        bayes("validation", 0.1, 0.1, learner=report.SUBSET),  # finds a tree for others
+    ]
+    searched = [
+        {**bayes(part, 0.12, 0.13, learner=report.TAN, n_cells=7644), "n_bits": 2, "margin": margin}
+        for part, margin in (("validation", 1), ("validation", 2), ("test", 1))
+    ]
+    counts = [bayes(part, 0.5, 0.6, learner="KDB-2, counted", bits=[2, 0], n_cells=9000) for part in PARTS]
+    found = {
+        (point.family, point.label): point
+        for point in fronts.points(fronts.of_bayes("letter", lines, searched, counts))
+    }
+    assert set(found) == {
+        (report.NB, report.FLOAT),
+        (f"{report.NB}, trained", "2 bits"),
+        (f"{report.SUBSET}, small", "4 bits, price 0.01"),
+        (f"{report.TAN}, searched", "2 bits"),
+        ("KDB-2, counted", "2 bits"),
+    }
+    plain = found[report.NB, report.FLOAT]
+    assert (plain.memory, plain.effort, plain.operations) == (32, 1, 416)
+    trained = found[f"{report.NB}, trained", "2 bits"]
+    assert (trained.validation, trained.test, trained.best) == pytest.approx((20, 35, 20))
+    assert trained.memory == 2
+    assert found[f"{report.SUBSET}, small", "4 bits, price 0.01"].bits == 20_000
+    assert found[f"{report.TAN}, searched", "2 bits"].memory == 4
+    assert found["KDB-2, counted", "2 bits"].test == pytest.approx(50)
+
+
+POINT = fronts.Point("a", "bayes", "x", 20.0, 25.0, 18.0, 4000.0, 416.0, 1.0, 1.0)
+
+
+def test_what_fits_a_budget_is_chosen_by_validation_rows():
+    found = [
+        POINT,
+        replace(POINT, validation=15.0, test=30.0, memory=2.0),
+        replace(POINT, validation=18.0, test=5.0, best=1.0, memory=2.0, effort=8.0),
+    ]
+    assert fronts.fitting(found, "memory", 0.5) is None
+    assert fronts.fitting(found, "memory", 1) == (found[0], 18.0)
+    assert fronts.fitting(found, "memory", 4) == (found[1], 1.0)
+    assert fronts.fitting(found, "effort", 1) == (found[1], 18.0)
+    net = replace(POINT, family="dense, relu, real", kind="dense", test=12.5, best=12.0)
+    table = fronts.budget_table([*found, net], "memory", (0.5, 1.0, 2.0)).splitlines()
+    assert table[2] == "| a |  | 25.00 (18.00) | 30.00 (1.00) |"
+    assert table[-2] == "| **any of this library** |  | 25.00 (18.00) | 30.00 (1.00) |"
+    assert table[-1] == "| **any neural network** |  | 12.50 (12.00) | 12.50 (12.00) |"
+
+
+def test_a_front_keeps_what_nothing_beats_in_all_three():
+    cheap = replace(POINT, bits=1000.0, validation=40.0)
+    quick = replace(POINT, operations=10.0, bits=9000.0, validation=50.0)
+    worse = replace(POINT, bits=9000.0, operations=900.0, validation=20.0)
+    assert fronts.front([POINT, cheap, quick, worse], "validation") == [cheap, POINT, quick]
+
+
+def test_counts_go_on_and_are_rounded(tmp_path, monkeypatch):
+    codes = [[row & 1, row >> 1 & 1, row >> 2 & 1] for row in range(8)] * 40
+    y = [first ^ second for first, second, _ in codes]
+    fold = data.split(EncodedData.from_codes(codes, y, n_states=[2] * 3), slice(240), slice(240, 320))
+    monkeypatch.setattr(command, "load", lambda name, folder: data.Problem(name, (fold,)))
+    command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
+    path = tmp_path / "counted.jsonl"
+    text = path.read_text().splitlines(keepends=True)
+    assert len(text) == 3 * 2 * 49
+    lines = [json.loads(line) for line in text]
+    floats = {(line["learner"], line["part"]): line for line in lines if line["bits"] is None}
+    assert {line["error"] for (learner, _), line in floats.items() if "KDB" in learner} == {0.0}
+    assert all(line["error"] > 0.2 for (learner, _), line in floats.items() if "NB" in learner)
+    assert {line["error"] == line["test_error"] for line in lines if line["part"] == "test"} == {True}
+    path.write_text("".join(text[:-3]))
+    command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
+    again = {counted.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    assert again == {counted.key(line): line["error"] for line in lines}
+
+
+def test_the_report_says_what_was_found(tmp_path):
+    nets = [
+        net(part, (0.2, 0.11), n_folds=1, budget=budget, multiple=multiple)
+        for part in PARTS
+        for budget, multiple in ((MEMORY, 0.5), (MEMORY, 1.0), (OPERATIONS, 8.0))
+    ]
+    counts = [
+        bayes(part, error, error, learner="NB, counted", bits=[1, n_bits - 1])
+        for part in PARTS
+        for n_bits, error in ((1, 0.4), (2, 0.123))
+    ]
+    fronts.write_fronts([], [], counts, nets, tmp_path)
+    text = (tmp_path / "fronts.md").read_text()
+    assert "| NB, counted |  |  | 40.00 (40.00) | 12.30 (12.30) |" in text
+    assert "| dense, relu, real |  | 11.00 (11.00) |" in text
+    assert "| NB, counted | 2 bits | 7.64 | 416 | 12.30 | 12.30 | 12.30 |" in text
+    for name in ("memory", "front"):
+        assert (tmp_path / f"figures/{name}-letter.png").stat().st_size > 10_000
+
+
+def test_sets_without_neural_networks_are_left_out(tmp_path):
+    fronts.write_fronts([], [], [bayes("test", 0.1, 0.1, learner="NB, counted")], [], tmp_path)
+    assert list(tmp_path.iterdir()) == []
