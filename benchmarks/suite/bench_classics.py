@@ -1,4 +1,4 @@
-"""Wrapper searches, AODE and AnDE. One warm call each in ``setup``."""
+"""Wrapper searches, AODE, AnDE, and branch and bound. One warm call each in ``setup``."""
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
+from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -130,6 +131,20 @@ class Searches:
 
     def time_greedy_search(self):
         GreedySearch().learn(self.data, np.random.default_rng(0))
+
+
+class BranchAndBound:
+    """One box of letter's naive Bayes: a relaxation, and a descent from its point."""
+
+    timeout = 300
+
+    def setup(self):
+        self.data = make("letter")
+        self.structure = Structure.naive_bayes(self.data.n_features)
+        self.time_node()
+
+    def time_node(self):
+        IntegerBranchAndBound(bits=(2, 0), margin=2, max_nodes=1).fit(self.structure, self.data, None)
 
 
 class OneDependence:
