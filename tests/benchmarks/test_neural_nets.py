@@ -261,6 +261,71 @@ def test_rates_fall_to_a_thousandth():
     assert training.learning_rates([0.1], 1).tolist() == [[0.1]]
 
 
+def small_runs(rates, bits=(2, 8)):
+    """Return a net, its shape, nets to train side by side, and rows."""
+    part = problem("letter").folds[0]
+    shape = runs.shape_of(problem("letter"), part.data)
+    made = [
+        training.Run((6,), n_bits, rate, np.random.default_rng(place))
+        for place, (n_bits, rate) in enumerate(zip(bits, rates, strict=True))
+    ]
+    return Net(DENSE, "relu", ONE_HOT, 2, True), shape, made, part
+
+
+def test_a_step_is_one_of_adam_and_clips_weights():
+    net, shape, made, part = small_runs([0.01, 0.25])
+    nets = [network.initial(net, shape, run.widths, [8], run.rng) for run in made]
+    before, moving, masks = jax.tree.map(lambda *leaves: np.stack(leaves).astype(float), *nets)
+    rng = np.random.default_rng(5)
+    before["weights"] = [rng.uniform(-1, 1, w.shape) for w in before["weights"]]
+    steps = np.array([quantisers.n_steps(run.bits) for run in made], np.float64)
+    optimizer = jax.tree.map(lambda a: np.zeros(a.shape), jax.eval_shape(training.OPTIMIZER.init, before))
+    codes, y = training.filled(part.data.codes, part.data.y)
+    after, _, _ = training.train_epoch(
+        net,
+        (jax.tree.map(np.copy, before), moving, optimizer),
+        (masks, steps, np.array([0.01, 0.25])),
+        (training.make_inputs(net, part.data), codes, y),
+        np.arange(100, dtype=np.int32)[np.newaxis],
+        jax.random.key(0),
+    )
+    for old, new in zip(before["weights"], map(np.asarray, after["weights"]), strict=True):
+        assert np.abs(new).max() <= 1
+        for place, rate in enumerate((0.01, 0.25)):
+            way = np.abs(new[place] - old[place])
+            moves = way > 1e-9  # Adam's first step is as long as the rate, whatever the gradient
+            is_clipped = np.abs(new[place]) == 1
+            assert moves.any()
+            assert way[moves & ~is_clipped] == pytest.approx(rate, rel=1e-3)
+            assert (way[is_clipped] <= rate * 1.001).all()
+        assert (np.abs(new[1]) == 1).any()
+
+
+def test_rates_of_every_net_and_epoch_reach_the_steps(monkeypatch):
+    net, shape, made, part = small_runs([0.003, 0.03])
+    seen = []
+
+    def watch(net, state, own, *others):
+        seen.append(own[2])
+        return state
+
+    monkeypatch.setattr(training, "train_epoch", watch)
+    training.train(net, shape, made, part, 100, 4, np.random.default_rng(0))
+    assert np.array(seen) == pytest.approx(training.learning_rates([0.003, 0.03], 4))
+
+
+def test_a_net_is_trained_beside_others_as_it_is_alone():
+    def wrong_rows(kept):
+        net, shape, made, part = small_runs([0.02, 0.01, 0.03], bits=(1, 2, 3))
+        wrong = training.train(net, shape, [made[place] for place in kept], part, 100, 2, np.random.default_rng(0))
+        return [wrong(part.data.codes[:, row : row + 40], part.data.y[row : row + 40]) for row in range(0, 1200, 40)]
+
+    beside = np.array(wrong_rows([0, 1, 2]))
+    assert len({tuple(column) for column in beside.T}) == 3
+    for place in (0, 2):
+        assert np.array(wrong_rows([place]))[:, 0].tolist() == beside[:, place].tolist()
+
+
 def test_codes_become_inputs():
     codes = np.array([[0, 1, 2, 1], [1, 1, 1, 1], [0, 1, 0, 1]])
     encoded = EncodedData.from_codes(codes.T, np.array([0, 1, 0, 1]), n_states=[3, 2, 2])

@@ -160,13 +160,20 @@ def test_small_trees_have_few_bits_and_a_price(finished, tmp_path, monkeypatch):
     command.main(["run", "small", "--sets", "letter", "--budget", "2", "--n-jobs", "1", "--results", str(tmp_path)])
     lines = [json.loads(found) for found in (tmp_path / "resource_efficient.jsonl").read_text().splitlines()]
     small = lines[len(finished[1]) :]
-    assert len(small) == N_FOLDS * 2 * 2 * 2
-    assert {(found["learner"], str(found["bits"])) for found in small} == {
-        (command.SUBSET, bits) for bits in ("[3, -2]", "[3, 1]")
-    }
-    assert {found["n_cells"] for found in small if found["size_weight"]} == {26}
+    free = [found for found in small if found["learner"] == command.ORDER_FREE]
+    priced = [found for found in small if found["learner"] == command.SUBSET]
+    assert len(priced) == N_FOLDS * 2 * 2 * 2
+    assert {str(found["bits"]) for found in priced} == {str(found["bits"]) for found in free} == {"[3, -2]", "[3, 1]"}
+    assert {found["n_cells"] for found in priced if found["size_weight"]} == {26}
     best = report.best_float(lines, command.SUBSET)
-    assert all(found["run"] == best[found["fold"]] for found in small)
+    assert all(found["run"] == best[found["fold"]] for found in priced)
+    for found in free:  # two runs compete, the better one is trained on all rows
+        if found["part"] == "test":
+            place = {name: found[name] for name in ("fold", "bits", "learner")} | {"part": "validation"}
+            rivals = [one for one in free if place.items() <= one.items()]
+            assert len(rivals) == 2
+            assert min((one["error"], one["run"]) for one in rivals)[1] == found["run"]
+    assert len(free) == N_FOLDS * 2 * (2 + 1)
     assert report.figure_5(lines) == report.figure_5(finished[1])
     assert report.figure_6(lines) == report.figure_6(finished[1])
 
@@ -187,7 +194,7 @@ def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path)
     assert len([found for found in lines if found["part"] == "validation"]) == 2 * N_FOLDS * margins
     chosen = search.best_margins(lines)
     tested = {
-        (found["learner"], found["fold"], found["n_bits"]): found["margin"]
+        (found["learner"], found["run"], found["fold"], found["n_bits"]): found["margin"]
         for found in lines
         if found["part"] == "test"
     }
@@ -217,6 +224,10 @@ def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path)
     row = next(row for row in report_text.splitlines() if row.startswith(f"| {report.TAN}, searched |"))
     assert row.split("|")[3].strip() == f"{100 * np.mean([found['error'] for found in folds]):.2f}"
     assert search.figure([found for found in lines if found["part"] == "validation"]) == {}
+    # Another run's tree is another one: its margins are its own, and what was found last stands.
+    others = [{**found, "run": 7, "error": 0.0, "margin": 9} for found in lines if found["learner"] == report.TAN]
+    assert {found["margin"] for found in search.figure(lines + others)[report.TAN, 2]} == {9}
+    assert search.figure(lines + others[:1])[report.TAN, 2] == search.figure(lines)[report.TAN, 2]
 
 
 def test_searches_without_trees_are_of_naive_bayes(tmp_path, capsys):

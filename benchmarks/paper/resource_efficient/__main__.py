@@ -47,6 +47,7 @@ from .report import (
     FORMATS,
     N_BITS,
     NB,
+    ORDER_FREE,
     PRICES,
     SUBSET,
     TAN,
@@ -61,10 +62,12 @@ SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
 #: What makes a line of the results; all else follows from it.
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
-#: Of trees that are small in both ways; three integer bits are what folds choose most often.
-SMALL_BITS, SMALL_PRICES = (1, 2, 3, 4, 8), tuple(price for price in PRICES if 1e-3 <= price <= 0.25)
+#: Of trees that are small in both ways, and of those without an ordering, of which so many runs compete; three integer
+#: bits are what folds choose most often.
+ORDER_FREE_RUNS, SMALL_BITS = 5, (1, 2, 3, 4, 8)
+SMALL_PRICES = tuple(price for price in PRICES if 1e-3 <= price <= 0.25)
 LEARNERS = {
-    **{name: cell for name in (NB, SUBSET) for cell in CELLS if cell.name == name},
+    **{name: cell for name in (NB, SUBSET, ORDER_FREE) for cell in CELLS if cell.name == name},
     TAN: Cell(TAN, "TAN Random", lambda *_: None),  # drawn as a fixed structure is; which one, the run says
 }
 
@@ -105,7 +108,7 @@ class Task:
         }
         if cell.name == SUBSET and not line["bits"]:
             found["parent"] = model.structure_.parent.tolist()
-        elif line["bits"] is None:
+        elif not line["bits"]:
             rounded = [round_tables(model.tables_, FixedPoint(*bits)) for bits in FORMATS]
             found["rounded"], found["test_rounded"] = ([of(tables) for tables in rounded] for of in (error, test_error))
         return {**line, **found, "n_folds": len(self.problem.folds), "parameters": drawn, "versions": VERSIONS}
@@ -160,6 +163,17 @@ def batches(experiment, problem, budget, lines):
             for n_bits in SMALL_BITS
             for weight in SMALL_PRICES
         ]
+        scored = [
+            task(ORDER_FREE, run, fold, "validation", (3, n_bits - 3))
+            for fold in folds
+            for run in runs[:ORDER_FREE_RUNS]
+            for n_bits in SMALL_BITS
+        ]
+        yield scored
+        lowest = {}
+        for one in sorted(scored, key=lambda one: lines[key(one.line)]["error"]):
+            lowest.setdefault((one.line["fold"], one.line["bits"]), one.line["run"])
+        yield [task(ORDER_FREE, run, fold, "test", bits) for (fold, bits), run in lowest.items()]
         return
     wanted = dict.fromkeys(
         (choice.learner, choice.run, fold, choice.bits if choice.way == "trained" else None)

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.paper.shared.report_parts import made_with, markdown_table, picture, write_sections
 from tanlearn.search.pareto import not_dominated
 
-NB, TAN, SUBSET = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8"
+NB, TAN, SUBSET, ORDER_FREE = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8", "TAN Order-free K=8"
 N_BITS = range(1, 9)
 #: Integer and fraction bits ([RE] V-B).
 FORMATS = tuple((integer_bits, n_bits - integer_bits) for n_bits in N_BITS for integer_bits in range(1, 7))
@@ -50,7 +50,7 @@ class Model:
 def models(lines):
     """Yield the classifiers that lines are about; one that is trained in float32 can be rounded to every format."""
     for line in lines:
-        if line["learner"] != SUBSET:
+        if line["learner"] in (NB, TAN):
             common = [line[name] for name in ("run", "fold", "part")]
             bits = line["bits"] and tuple(line["bits"])
             errors, sizes = (line["error"], line.get("test_error")), (line["n_cells"], line["rows"])

@@ -29,7 +29,7 @@ from .scoring import error_of
 #: Margins to choose from, over the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
 #: What makes a line.
-KEY = ("set", "learner", "run", "fold", "part", "n_bits", "margin", "limit")
+KEY = ("set", "learner", "run", "fold", "part", "n_bits", "margin", "limit", "max_nodes")
 SEARCHED = "searched"
 
 
@@ -97,11 +97,11 @@ def structures(problem, lines):
 
 
 def best_margins(lines):
-    """Return for every learner, fold and number of bits the margin with the fewest errors, of equals the least."""
+    """Return for every learner, run, fold and number of bits the margin with the fewest errors, of equals the least."""
     best = {}
     for line in lines:
         if line["part"] == "validation":
-            place = line["learner"], line["fold"], line["n_bits"]
+            place = line["learner"], line["run"], line["fold"], line["n_bits"]
             best[place] = min(best.get(place, (1.0, 0)), (line["error"], line["margin"]))
     return {place: margin for place, (_, margin) in best.items()}
 
@@ -122,9 +122,10 @@ def batches(problem, known, done, arguments):
     for learner, fold, part in found:
         if part == "validation":
             yield [search(learner, fold, part, n, margin) for n in arguments.bits for margin in margins(n)]
-    mine = [line for line in done.values() if line["set"] == problem.name and line["limit"] == arguments.limit]
-    for (learner, fold, n_bits), margin in best_margins(mine).items():
-        if (learner, fold, "test") in found and n_bits in arguments.bits:
+    same = {"set": problem.name, "limit": arguments.limit, "max_nodes": arguments.max_nodes}
+    mine = [line for line in done.values() if same.items() <= line.items()]
+    for (learner, run, fold, n_bits), margin in best_margins(mine).items():
+        if found.get((learner, fold, "test"), (None,))[0] == run and n_bits in arguments.bits:
             yield [search(learner, fold, "test", n_bits, margin)]
 
 
@@ -145,14 +146,18 @@ def run_searches(problem, known, done, path, arguments):
 
 
 def figure(lines):
-    """Return for every learner and number of bits the test lines of all folds, as far as they are complete."""
+    """Return for every learner and number of bits the test lines of all folds, as far as they are complete.
+
+    Where there are those of several runs, as more runs of bits chose another tree, the last one is taken.
+    """
     chosen = best_margins(lines)
     columns = {}
     for line in lines:
-        place = line["learner"], line["fold"], line["n_bits"]
+        place = line["learner"], line["run"], line["fold"], line["n_bits"]
         if line["part"] == "test" and chosen.get(place) == line["margin"]:
-            columns.setdefault((line["learner"], line["n_bits"]), []).append(line)
-    return {column: folds for column, folds in columns.items() if len(folds) == folds[0]["n_folds"]}
+            columns.setdefault((line["learner"], line["n_bits"]), {})[line["fold"]] = line
+    found = {column: list(folds.values()) for column, folds in columns.items()}
+    return {column: folds for column, folds in found.items() if len(folds) == folds[0]["n_folds"]}
 
 
 def section(name, searched, lines):
@@ -174,7 +179,7 @@ def section(name, searched, lines):
             rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
             table = markdown_table(["bits", *map(str, N_BITS)], rows)
-            texts.append(f"Searches of {limit:g} s, with one of {len(FACTORS)} margins:\n\n{table}")
+            texts.append(f"Searches of {limit:g} s, beside other work, with one of {len(FACTORS)} margins:\n\n{table}")
     if not texts:
         return ""
     plain = {learner: others[learner, FLOAT, None] for learner in (NB, TAN) if (learner, FLOAT, None) in others}
