@@ -110,7 +110,7 @@ def of_bayes(name, lines, searched, counted):
         elif line["learner"] == ORDER_FREE:
             yield training(f"{ORDER_FREE}, trained", label(line["bits"]), (line["run"],), line, n_bits(line["bits"]))
     for line in searched:
-        family, what = f"{line['learner']}, {SEARCHED}", f"{line['n_bits']} bits, {line['limit']:g} s"
+        family, what = f"{line['learner']}, {SEARCHED}", f"{bits_in_words(line['n_bits'])}, {line['limit']:g} s"
         yield training(family, what, (line["run"], line["margin"]), line, line["n_bits"])
     for line in counted:
         yield training(line["learner"], label(line["bits"]), (str(line["bits"]),), line, n_bits(line["bits"]))
@@ -123,7 +123,12 @@ def n_bits(split):
 
 def label(split):
     """Return the bits of a number in words."""
-    return f"{sum(split)} bits" if split else FLOAT
+    return bits_in_words(sum(split)) if split else FLOAT
+
+
+def bits_in_words(number):
+    """Return so many bits in words."""
+    return "1 bit" if number == 1 else f"{number} bits"
 
 
 def of_nets(lines):

@@ -7,7 +7,7 @@ the paper is followed. Not as there: nets whose width rounds to 0 are left out, 
 is optax's, whose epsilon is 1e-8.
 
 ``sizes`` knows budgets and widths, ``quantisers`` equations 12 to 14, ``network`` what a net computes, ``training`` how
-many are trained side by side, ``plan`` which are, and ``runs`` is the command.
+many are trained side by side, ``plan`` which are, by ``ranks``, and ``runs`` is the command.
 """
 
 import os
