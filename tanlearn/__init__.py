@@ -18,6 +18,7 @@ from tanlearn.network.counts import CountState
 from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
+from tanlearn.parameters.back_off_ridge import BackOffRidge
 from tanlearn.parameters.batch import LBFGS, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LBFGS",
+    "BackOffRidge",
     "BayesForestClassifier",
     "BayesNetClassifier",
     "Calibration",

@@ -4,6 +4,7 @@ In: a structure, encoded rows, random numbers. Out: tables.
 What every learner offers is :class:`~tanlearn.parameters.learner.ParameterLearner`.
 """
 
+from tanlearn.parameters.back_off_ridge import BackOffRidge
 from tanlearn.parameters.batch import LBFGS, BatchLearner, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
@@ -19,6 +20,7 @@ from tanlearn.parameters.stochastic_gradient import StochasticGradient
 
 __all__ = [
     "LBFGS",
+    "BackOffRidge",
     "BatchLearner",
     "ConjugateGradient",
     "ConvexRelaxation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -134,16 +134,29 @@ class BatchLearner(BaseEstimator):
         n_iter = self._ask_held_out_rows(structure, lambda: rows.sample)
         weight = float(counts[: layout.n_classes].sum())
         total = max(weight, float(rows.n_samples))  # as in_whole_rows does
-        start = MaximumLikelihood(alpha=self.alpha).from_counts(layout, counts * (total / weight))
+        start = self._start_of_counts(layout, counts * (total / weight))
         return self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter)
+
+    def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
+        """Return the tables that the search starts at, of counts of whole rows."""
+        return MaximumLikelihood(alpha=self.alpha).from_counts(layout, counts)
+
+    def _rivals(self) -> Sequence[BatchLearner]:
+        """Return what held-out rows choose from."""
+        return [self]
+
+    def _take(self, rival: Any) -> None:
+        """Learn as one of :meth:`_rivals`."""
 
     def _ask_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
         """Have held-out rows choose the number of iterations and the calibration, as far as they are to."""
-        self.calibration_, n_iter = Calibration(), self.max_iter
-        parts = held_out_parts(rows()) if n_iter is None or self.calibrate else []
+        self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
+        self._take(rivals[0])
+        parts = held_out_parts(rows()) if n_iter is None or self.calibrate or len(rivals) > 1 else []
         if parts:
             iterations = looks(MOST_ITERATIONS) if n_iter is None else [n_iter]
-            choice = choose([self], structure, parts, iterations=iterations)
+            choice = choose(rivals, structure, parts, iterations=iterations)
+            self._take(rivals[choice.index])
             n_iter = choice.n_iter
             self.calibration_ = choice.calibration if self.calibrate else Calibration()
         return n_iter
@@ -216,7 +229,7 @@ class BatchLearner(BaseEstimator):
         self.n_iter_, self.converged_, self.history_ = 0, False, []
         if n_iter == 0:
             return tables
-        loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
+        loss = check_loss(self._loss())
         layout = tables.layout
         objective = objective_of(loss)
 
@@ -234,6 +247,10 @@ class BatchLearner(BaseEstimator):
         self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
         self.history_ = [value / total for value in outcome.history]
         return Tables(layout, objective.theta(outcome.x))
+
+    def _loss(self) -> Loss:
+        """Return the loss."""
+        return type(self).default_loss() if self.loss is None else self.loss
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.training.optimizers.minimize_cg`."""

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from tanlearn import (
     LBFGS,
+    BackOffRidge,
     BayesNetClassifier,
     ConditionalNLL,
     ConjugateGradient,
@@ -197,6 +198,7 @@ def test_the_search_ends_where_the_gradient_of_the_mean_loss_is_small(learner, w
 
 
 LEARNERS = [
+    BackOffRidge(max_iter=30),
     ConjugateGradient(max_iter=10),
     LBFGS(max_iter=10),
     ExtendedBaumWelch(max_iter=10),
