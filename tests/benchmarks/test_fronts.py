@@ -77,7 +77,7 @@ def test_networks_of_this_library_become_points():
         bayes("test", 0.2, 0.2, **searching, margin=1, limit=60.0),
         bayes("test", 0.9, 0.9, **searching, margin=1, limit=60.0, run=1),
     ]
-    counts = [bayes(part, 0.5, 0.6, learner="KDB-2, counted", bits=[2, 0], n_cells=9000) for part in PARTS]
+    counts = [bayes(part, 0.6, 0.6, learner="KDB-2, counted", bits=[2, 0], n_cells=9000) for part in PARTS]
     trainings = list(fronts.of_bayes("letter", lines, searched, counts))
     found = {(point.family, point.label): point for point in fronts.chosen_points(trainings)}
     assert {name: (round(point.test, 6), point.bits) for name, point in found.items()} == {

@@ -56,7 +56,6 @@ def test_choices_are_by_validation_rows():
         line(0, "validation", 0.3, rounded=rounded),
         line(1, "validation", 0.2, rounded=[0.4] * len(rounded)),
         line(0, "validation", 0.4, [4, -1]),
-        line(0, "validation", 0.0, [1, 2]),
         line(1, "validation", 0.3, [2, 1]),
         line(1, "validation", 0.3, [3, 0]),
         line(0, "test", 0.0, [4, -1]),

@@ -54,8 +54,7 @@ def models(lines):
             common = [line[name] for name in ("run", "fold", "part")]
             bits = line["bits"] and tuple(line["bits"])
             errors, sizes = (line["error"], line.get("test_error")), (line["n_cells"], line["rows"])
-            if not bits or bits in TRAINED_FORMATS:
-                yield Model(line["learner"], TRAINED if bits else FLOAT, bits, *common, *errors, *sizes)
+            yield Model(line["learner"], TRAINED if bits else FLOAT, bits, *common, *errors, *sizes)
             rounded = line.get("rounded", [])
             test_rounded = line.get("test_rounded", [None] * len(rounded))
             for found, *errors in zip(FORMATS, rounded, test_rounded, strict=False):
@@ -93,7 +92,7 @@ def figure_6(lines):
         tests = {model.name: model for model in models(line for line in found if line["part"] == "test")}
         chosen = choices(found)
         scored = models(line for line in found if line["part"] == "validation")
-        n_trained = sum(model.way != ROUNDED for model in scored)
+        n_trained = sum(model.way != ROUNDED and model.bits in (None, *TRAINED_FORMATS) for model in scored)
         is_complete = n_trained == budget * found[0]["n_folds"] * 2 * (1 + len(TRAINED_FORMATS))
         if is_complete and all(model.name in tests for model in chosen.values()):
             columns = {}
