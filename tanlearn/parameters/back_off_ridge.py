@@ -26,7 +26,7 @@ __all__ = ["BackOffRidge"]
 #: errors were lowest with the margin, at 0.003, 0.003 and 0.03 (7.6, 3.2 and 8.3 %, after 20 to 60 iterations), and
 #: with conditional likelihood at 0.3, 0.003 and any (8.1, 4.0 and 11.3 %).
 RIDGES = (0.003, 0.03, 0.3)
-LOSSES = (ConditionalNLL(), Margin())
+LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
 #: How much dearer a term with one parent more is: it has as many times more numbers, about, each with fewer rows.
 DEEPER = 10.0
 
@@ -144,8 +144,10 @@ class BackOffRidge(BatchLearner):
 
     def _loss(self) -> Loss:
         """Return the loss that is named or was chosen; before any choice, the first."""
-        loss: Any = self.loss or getattr(self, "loss_", LOSSES[0])
-        return loss
+        if self.loss is not None:
+            return self.loss
+        chosen: Loss = getattr(self, "loss_", None) or LOSSES[0]
+        return chosen
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return what minimises over terms a function of cells, with the ridge."""
