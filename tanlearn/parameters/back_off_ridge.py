@@ -124,13 +124,9 @@ class BackOffRidge(BatchLearner):
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return the same, of the counts of the structure's families."""
-        plain = TableLayout.of_features(layout.n_states, layout.n_classes)
-        offset, sums = layout.offset, [counts[: layout.n_classes]]
-        for t in range(layout.n_tables):
-            shape = layout.shape(t)
-            table = counts[offset[t] : offset[t + 1]].reshape(shape[0], -1, shape[-1])
-            sums.append(table.sum(axis=1).ravel())
-        return _spread(MaximumLikelihood(alpha=self.alpha).from_counts(plain, np.concatenate(sums)), layout)
+        levels, plain = Levels(layout), TableLayout.of_features(layout.n_states, layout.n_classes)
+        sums = levels.pull_back(counts)[levels.depth == 0]
+        return _spread(MaximumLikelihood(alpha=self.alpha).from_counts(plain, sums), layout)
 
     def _rivals(self) -> Sequence[BackOffRidge]:
         """Return what held-out rows choose from."""
@@ -182,9 +178,7 @@ class BackOffRidge(BatchLearner):
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
     """Return tables that say under all values of parents what those without parents say."""
-    pieces = [plain.log_prior]
-    for t in range(layout.n_tables):
-        shape = layout.shape(t)
-        table = plain[t].reshape(shape[0], *[1] * (len(shape) - 2), shape[-1])
-        pieces.append(np.broadcast_to(table, shape).ravel())
-    return Tables(layout, np.concatenate(pieces))
+    levels = Levels(layout)
+    numbers = np.zeros(len(levels.depth))
+    numbers[levels.depth == 0] = plain.cells
+    return Tables(layout, levels.cells(numbers))

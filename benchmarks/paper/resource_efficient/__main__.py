@@ -56,7 +56,7 @@ from .report import (
     choices,
     write_report,
 )
-from .scoring import error_of
+from .scoring import errors_of
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
@@ -94,13 +94,12 @@ class Task:
         started = time.thread_time()  # others use the machine, too
         model.fit_encoded(data)
         seconds = time.thread_time() - started
-        error, test_error = (partial(error_of, model.structure_, part) for part in (self.part, self.test))
+        errors = partial(errors_of, model.structure_, self.part, self.test)
         naive_bayes = TableLayout.of_parents(
             Structure.naive_bayes(data.n_features).parents, data.n_states, data.n_classes
         )
         found = {
-            "error": error(model.tables_),
-            "test_error": test_error(model.tables_),
+            **errors(model.tables_),
             "rows": len(self.part.y),
             "n_cells": model.tables_.layout.n_cells,
             "naive_bayes_cells": naive_bayes.n_cells,
@@ -109,8 +108,9 @@ class Task:
         if cell.name == SUBSET and not line["bits"]:
             found["parent"] = model.structure_.parent.tolist()
         elif not line["bits"]:
-            rounded = [round_tables(model.tables_, FixedPoint(*bits)) for bits in FORMATS]
-            found["rounded"], found["test_rounded"] = ([of(tables) for tables in rounded] for of in (error, test_error))
+            rounded = [errors(round_tables(model.tables_, FixedPoint(*bits))) for bits in FORMATS]
+            found["rounded"] = [one["error"] for one in rounded]
+            found["test_rounded"] = [one["test_error"] for one in rounded]
         return {**line, **found, "n_folds": len(self.problem.folds), "parameters": drawn, "versions": VERSIONS}
 
 

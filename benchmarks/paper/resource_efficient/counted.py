@@ -13,7 +13,7 @@ from tanlearn import BayesNetClassifier, FixedPoint, Structure, round_tables
 from tanlearn.baselines import ChowLiu, KDependence
 
 from .report import FORMATS
-from .scoring import error_of
+from .scoring import errors_of
 
 LEARNERS = {"NB, counted": None, "Chow-Liu TAN, counted": ChowLiu(), "KDB-2, counted": KDependence(k=2)}
 #: What makes a line.
@@ -39,8 +39,7 @@ def run_counted(problem, done, path):
             for bits in todo:
                 tables = round_tables(model.tables_, FixedPoint(*bits)) if bits else model.tables_
                 found = {
-                    "error": error_of(model.structure_, part, tables),
-                    "test_error": error_of(model.structure_, problem.folds[fold - 1], tables),
+                    **errors_of(model.structure_, part, problem.folds[fold - 1], tables),
                     "n_cells": model.tables_.layout.n_cells,
                     "n_folds": len(problem.folds),
                 }

@@ -1,8 +1,8 @@
 """Figures 3, 4 and 7: errors over memory and operations, networks of this library beside neural ones.
 
 Whatever was trained, counted or searched becomes a :class:`Training`. Those of a column compete on validation rows, by
-every fold for itself, and a column with its choices is a :class:`Point`: a model that one could take. By
-test rows, as in the paper, others are best, of other sizes: these are points of their own.
+every fold for itself, and a column with its choices is a :class:`Point`: a model that one could take. By test rows, as
+in the paper, others are best, of other sizes: these are points of their own.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from benchmarks.paper.shared.report_parts import made_with, markdown_table, pict
 from tanlearn.search.pareto import not_dominated
 
 from .neural.sizes import NAIVE_BAYES
-from .report import FLOAT, ORDER_FREE, SUBSET, best_float, figure_6, models, of_most_epochs
+from .report import FLOAT, ORDER_FREE, SUBSET, best_float, errors_by_ratio, figure_6, models, of_most_epochs
 from .search import SEARCHED
 
 #: Classes times features: additions of naive Bayes, and of every network of one table a feature ([RE] V-D).
@@ -135,12 +135,12 @@ def bits_in_words(number):
 
 def of_nets(lines):
     """Yield trainings of neural networks, those of the last heat."""
+    places = [(line["kind"], line["budget"], line["multiple"], line["fold"]) for line in lines]
     last = {}
-    for line in lines:
-        place = line["kind"], line["budget"], line["multiple"], line["fold"]
+    for place, line in zip(places, lines, strict=True):
         last[place] = max(last.get(place, 0), line["epochs"])
-    for line in lines:
-        if line["epochs"] != last[line["kind"], line["budget"], line["multiple"], line["fold"]]:
+    for place, line in zip(places, lines, strict=True):
+        if line["epochs"] != last[place]:
             continue
         family = f"{line['kind']}, {line['activation']}, {line['inputs']}"
         yield Training(
@@ -284,10 +284,8 @@ def draw_memory(name, found, path):
             axes.plot(*zip(*drawn, strict=True), linestyle=line, marker=marker, markersize=4, label=family)
         axes.set(title=name, xlabel="bits, of the parameters of naive Bayes", ylabel="test error [%]")
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            which("{x:g}")
+        errors_by_ratio(axes)
         axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -313,9 +311,7 @@ def draw_front(name, found, path):
                     )
             axes.set(xlabel=x, title=f"{name}: disks grow with {area}")
             axes.set_xscale("log")
-            axes.set_yscale("log")
-            for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-                which("{x:g}")
+            errors_by_ratio(axes)
         figure.axes[0].set_ylabel("test error [%]")
         figure.axes[0].legend(fontsize="small")
 

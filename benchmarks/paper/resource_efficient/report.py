@@ -274,10 +274,16 @@ def draw_bits(name, columns, path):
             for way, style in ((TRAINED, "-"), (ROUNDED, ":")):
                 errors = [mean_error(columns[learner, way, n_bits]) for n_bits in N_BITS]
                 axes.plot(N_BITS, errors, color=colour, linestyle=style, marker="o", label=f"{learner}, {way}")
-        axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]", yscale="log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
+        axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]")
+        errors_by_ratio(axes)
         axes.legend(fontsize="small")
+
+
+def errors_by_ratio(axes):
+    """Let errors have a logarithmic axis with plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def draw_sizes(name, points, path):

@@ -24,7 +24,7 @@ from tanlearn import IntegerBranchAndBound, Structure
 from tanlearn.search.runs import Part
 
 from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, error_of_lines, figure_6, mean_error
-from .scoring import error_of
+from .scoring import errors_of
 
 #: Margins to choose from, over the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
@@ -52,8 +52,7 @@ class Search:
         started = time.monotonic()
         tables = learner.fit(self.structure, self.part.data, None)
         found = {
-            "error": error_of(self.structure, self.part, tables),
-            "test_error": error_of(self.structure, self.test, tables),
+            **errors_of(self.structure, self.part, self.test, tables),
             "rows": len(self.part.y),
             "objective": learner.objective_,
             "start": learner.history_[0],
