@@ -162,8 +162,10 @@ def test_the_report_says_what_was_found(tmp_path):
         for part in PARTS
         for n_bits, error in ((1, 0.4), (2, 0.123))
     ]
-    fronts.write_fronts([], [], counts, nets, tmp_path)
+    racing = [net("validation", (0.2, 0.01), n_folds=1, kind="convolutional", model_bits=1000, epochs=8)]
+    fronts.write_fronts([], [], counts, nets + racing, tmp_path)
     text = (tmp_path / "fronts.md").read_text()
+    assert "convolutional" not in text.partition("## letter")[2]  # nothing of it is trained on all rows yet
     assert "| NB, counted |  |  | 40.00 (40.00) | 12.30 (12.30) |" in text
     assert "| dense, relu, real |  | 11.00 (11.00) |" in text
     assert "| NB, counted | 2 bits | 7.64 | 416 | 12.30 | 12.30 |" in text
