@@ -29,9 +29,9 @@ from tanlearn.files.values import check_array
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.counts import class_information
+from tanlearn.network.information import round_information
 from tanlearn.network.tables import TableLayout
 
-from .information import round_information
 from .n_dependence import NDependenceEnsemble
 from .row_counts import RowCounts
 

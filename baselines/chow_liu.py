@@ -20,9 +20,8 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
 from tanlearn.network.counts import CountState
+from tanlearn.network.information import Information
 from tanlearn.network.structures import Structure
-
-from .information import Information
 
 __all__ = ["ChowLiu"]
 

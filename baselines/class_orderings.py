@@ -10,8 +10,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
 from tanlearn.network.counts import CountState
-
-from .information import round_information
+from tanlearn.network.information import round_information
 
 __all__ = ["all_parents_ordering", "single_parent_ordering"]
 

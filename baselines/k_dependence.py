@@ -16,9 +16,8 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
+from tanlearn.network.information import Information
 from tanlearn.network.structures import Structure
-
-from .information import Information
 
 __all__ = ["KDependence"]
 

@@ -25,11 +25,11 @@ from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
+from tanlearn.network.information import Information
 from tanlearn.network.leave_one_out import LeaveOneOut
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.hierarchical import CONCENTRATIONS, dense_if_small, log_class_prior, read_concentrations
 
-from .information import Information
 from .k_dependence import KDependence
 
 __all__ = ["SelectiveKDependenceClassifier"]

@@ -9,6 +9,7 @@ from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
@@ -64,6 +65,7 @@ __all__ = [
     "IntegerBranchAndBound",
     "IntegerTables",
     "JointNLL",
+    "KTreeClassifier",
     "MDLPDiscretizer",
     "Margin",
     "MaximumLikelihood",

@@ -332,11 +332,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
         calibration = Calibration(**state.pop("calibration", {}))
-        back_off = state.pop("back_off", None)
+        back_off, is_normalized = state.pop("back_off", None), state.pop("normalized", True) is not False
         structure, cells = fields(state, "structure", "cells")
         table = structure, self.encoder_.n_states_, len(self.classes_), cells
         if back_off is None:
-            self.tables_ = restore_tables(*table, fixed_point)
+            self.tables_ = restore_tables(*table, fixed_point, is_normalized=is_normalized)
         else:
             self.tables_ = restore_back_off(*table, back_off)
         self.structure_, self.calibration_ = structure, calibration

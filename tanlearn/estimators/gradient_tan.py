@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +12,11 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import hold_out
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.embedded import EmbeddedMixin
 from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.calibration import Calibration
-from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import Trained, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
@@ -31,14 +28,12 @@ from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
 
-#: Epochs and rate where none are named.
-N_EPOCHS, LEARNING_RATE = 100, 0.01
 #: What the structure of a small table gets, if it may: so many steps at least, at such a rate. After 1,300 steps at
 #: 0.01, 2.0 (subset) and 2.7 % (order-free) of the test rows of car were wrong, five folds; after these, 0.8 and 1.0.
 N_STEPS, FAST = 2_000, 0.1
 
 
-class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
+class TANClassifier(GenerativeMixin, GradientClassifier):
     """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
 
     Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient of the loss
@@ -56,12 +51,14 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     Parameters
     ----------
-    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, list or CandidateSets, default="subset"
+    candidates : str, list or CandidateSets, default="subset"
         Parents that a feature may choose from, besides none:
 
         - ``"all"``: every feature before it in the ordering;
         - ``"subset"``: at most ``n_candidates`` random ones of these;
         - ``"heuristic"``: the ``n_candidates`` nearest pixels before it, for images;
+        - ``"information"``: the ``n_candidates`` features that tell most about it where the class is known, of those
+          before it in the ordering, or if there is none, of all: draws are arborescences then;
         - ``"order-free"``: any other feature; each draw is a maximum-weight arborescence, so the structure is
           a tree without an ordering fixed beforehand;
         - ``"unconstrained"``: any other feature, each choice by itself. The result may have cycles: it is a
@@ -70,11 +67,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
           form a cycle, draws are arborescences.
     n_candidates : int, optional
         At most so many candidate parents a feature, for the kinds other than ``"all"``. By default 8 for
-        ``"subset"`` and ``"heuristic"`` and no limit for ``"unconstrained"`` and ``"order-free"``. For one
-        ``random_state``, smaller sets are subsets of larger ones.
+        ``"subset"``, ``"heuristic"`` and ``"information"`` and no limit for ``"unconstrained"`` and ``"order-free"``.
+        For one ``random_state``, smaller sets are subsets of larger ones.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features for ``"all"`` and ``"subset"`` (random by default), or the pixel order for
-        ``"heuristic"`` (C by default).
+        Order of the features for ``"all"`` and ``"subset"`` (random by default) and ``"information"`` (none by
+        default), or the pixel order for ``"heuristic"`` (C by default).
     image_shape : tuple of (height, width), optional
         For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     loss : Loss, optional
@@ -206,28 +203,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
-        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets],
-        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
-        "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
-        "image_shape": [None, tuple, list],
-        "loss": "no_validation",
-        "learning_rate": [None, Interval(Real, 0, None, closed="neither")],
-        "structure_learning_rate": [Interval(Real, 0, None, closed="left")],
-        "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "temperature": [tuple, list],
+        **GradientClassifier._parameter_constraints,
         "init": [StrOptions({"uniform", "maximum-likelihood"})],
-        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
-        "patience": [None, Interval(Integral, 1, None, closed="left")],
         "dtype": [StrOptions({"float32", "float64"})],
-        "bits": "no_validation",
         "warm_start": ["boolean"],
-        "calibrate": ["boolean"],
         "size_weight": [Interval(Real, 0, None, closed="left")],
-        "verbose": [Interval(Integral, 0, None, closed="left")],
-        "callback": [None, callable],
-        "checkpoint": [None, str, os.PathLike],
     }
 
     _start: tuple[str, Any, int]
@@ -356,20 +336,8 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return what ``train_in_bits`` takes: positional arguments, and others by name."""
         self._check_settings()
-        self.candidates_ = make_candidates(
-            self.candidates,
-            data.n_features,
-            n_candidates=self.n_candidates,
-            ordering=self.ordering,
-            image_shape=self.image_shape,
-            rng=rng,
-        )
-        if self.validation_fraction is not None and validation is None:
-            data = data.take(data.weights > 0)
-            held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
-            data, validation = data.take(~held_out), data.take(held_out)
-        if self.patience is not None and validation is None:
-            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
+        self.candidates_ = self._make_candidates(data, rng)
+        data, validation = self._hold_out(data, validation, rng)
         n_epochs, learning_rate = self._plan(data)
         settings = TrainingSettings(
             learning_rate=learning_rate,
@@ -446,14 +414,11 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
 
     def _plan(self, data: EncodedData) -> tuple[int, float]:
         """Return the number of epochs to train, and the rate to begin with."""
-        n_epochs, learning_rate = self.n_epochs or N_EPOCHS, self.learning_rate or LEARNING_RATE
         # Small tables with gaps, six of them, err in 10.2 % of rows after 100 epochs, in 10.8 % after N_STEPS.
-        if self.n_epochs is None and self._is_open and not data.has_missing:
-            n_steps = max(1, data.n_samples // self.batch_size)
-            n_epochs = max(N_EPOCHS, -(-N_STEPS // n_steps))
-            if n_epochs > N_EPOCHS and self.learning_rate is None:
-                learning_rate = FAST
-        return n_epochs, learning_rate
+        n_steps = 0 if data.has_missing or not self._is_open else N_STEPS
+        n_epochs = self._enough_epochs(data, n_steps)
+        is_longer = self.n_epochs is None and n_epochs > N_EPOCHS
+        return n_epochs, self.learning_rate or (FAST if is_longer else LEARNING_RATE)
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""
@@ -485,30 +450,3 @@ class TANClassifier(GenerativeMixin, EmbeddedMixin, Classifier):
         if type(probabilities) is not list or len(probabilities) != self.structure_.n_features or not proper:
             raise ValueError("structure_probabilities must give every feature a dict of parents and probabilities.")
         self.structure_probabilities_ = probabilities
-
-    def _check_settings(self) -> None:
-        """Refuse combinations that no single parameter's range can rule out."""
-        numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
-        if len(self.temperature) != 2 or not numbers:
-            raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
-        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
-            raise ValueError(
-                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other starts the same training "
-                f"twice."
-            )
-
-    def _report(self, report: EpochReport) -> Any:
-        """Print progress and ask the user's callback."""
-        every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
-        if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
-            held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"
-            print(  # noqa: T201
-                f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
-                f"structure entropy {report.structure_entropy:.3f}{held_out}"
-            )
-        return self.callback(report) if self.callback is not None else False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        return tags

@@ -124,7 +124,13 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
 
 
 def restore_tables(
-    structure: Any, n_states: IntArray, n_classes: int, cells: Any, fixed_point: FixedPoint | None = None
+    structure: Any,
+    n_states: IntArray,
+    n_classes: int,
+    cells: Any,
+    fixed_point: FixedPoint | None = None,
+    *,
+    is_normalized: bool = True,
 ) -> Tables:
     """Return the tables of a structure, after checking that everything fits together.
 
@@ -140,6 +146,8 @@ def restore_tables(
         What should be the log-probabilities, of shape (n_cells,), float64; of rounded tables, the packed magnitudes.
     fixed_point : FixedPoint, optional
         The format of rounded tables.
+    is_normalized : bool, default=True
+        Of others, whether their probabilities add up to one.
 
     Returns
     -------
@@ -170,7 +178,7 @@ def restore_tables(
         layout = TableLayout.of_parents(structure.parents, n_states, n_classes)
         return IntegerTables(layout, fixed_point.unpack(cells, n_cells), fixed_point)
     check_array("cells", cells, np.float64, (n_cells,))
-    return Tables(TableLayout.of_parents(structure.parents, n_states, n_classes), cells)
+    return Tables(TableLayout.of_parents(structure.parents, n_states, n_classes), cells, is_normalized)
 
 
 class Writer:

@@ -69,6 +69,48 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 
 @kernel
+def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ignore[no-untyped-def]
+    """Choose tables that form no cycle, whatever parents they have: those who want theirs most choose first.
+
+    Features take their turns in the order of their best entries, and take the best table that closes no cycle with what
+    was chosen before; "no parent" closes none. (For one parent a feature, that is not the tree of largest weight.)
+    ``above`` holds a bit for every ancestor of every feature, the feature itself among them.
+    """
+    d = group.shape[0] - 1
+    for i in range(d):
+        selected[i] = -1
+        want[i] = perturbed[group[i]]
+        for t in range(group[i] + 1, group[i + 1]):
+            want[i] = max(want[i], perturbed[t])
+        for w in range(above.shape[1]):
+            above[i, w] = 0
+        above[i, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for _ in range(d):
+        i = -1
+        for j in range(d):
+            if selected[j] < 0 and (i < 0 or want[j] > want[i]):
+                i = j
+        bit = np.uint64(1) << np.uint64(i & 63)
+        best = -1
+        for t in range(group[i], group[i + 1]):
+            if best >= 0 and perturbed[t] <= perturbed[best]:
+                continue
+            is_free = True
+            for p in parents[t]:
+                if p >= 0 and above[p, i >> 6] & bit:
+                    is_free = False
+            if is_free:
+                best = t
+        selected[i] = best
+        for p in parents[best]:
+            if p >= 0:
+                for j in range(d):
+                    if above[j, i >> 6] & bit:
+                        for w in range(above.shape[1]):
+                            above[j, w] |= above[p, w]
+
+
+@kernel
 def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
     """Choose the tables that form the tree of largest total weight, "no parent" being an edge from a root."""
     d = group.shape[0] - 1

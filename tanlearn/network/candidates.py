@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import IntArray
+from tanlearn._typing import FloatArray, IntArray
 from tanlearn.network.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
@@ -24,6 +24,7 @@ _ARGUMENTS = {
     "all": ("ordering",),
     "subset": ("n_candidates", "ordering"),
     "heuristic": ("n_candidates", "ordering", "image_shape"),
+    "information": ("n_candidates", "ordering"),
     "unconstrained": ("n_candidates",),
     "order-free": ("n_candidates",),
 }
@@ -60,10 +61,12 @@ class CandidateSets:
     allow_cycles: bool = False
 
     @classmethod
-    def from_lists(cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False) -> CandidateSets:
+    def from_lists(
+        cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False, n_parents: int = 1
+    ) -> CandidateSets:
         """Make candidate sets from lists of parents.
 
-        Parents that could form a cycle are drawn as whole trees (arborescences), unless cycles are allowed.
+        Single parents that could form a cycle are drawn as whole trees (arborescences), unless cycles are allowed.
 
         Parameters
         ----------
@@ -71,6 +74,9 @@ class CandidateSets:
             The parents that each feature may choose from.
         allow_cycles : bool, default=False
             Draw every feature by itself even if a cycle may arise.
+        n_parents : {1, 2}, default=1
+            How many of them a feature may choose. With 2, there is a table for every pair too, behind those of single
+            parents.
 
         Returns
         -------
@@ -82,7 +88,7 @@ class CandidateSets:
             If a parent is out of range, repeated or the feature itself.
         """
         n_features = len(lists)
-        rows: list[int] = []
+        rows: list[tuple[int, int]] = []
         group = [0]
         for i, given in enumerate(lists):
             parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
@@ -91,12 +97,12 @@ class CandidateSets:
                     f"candidates[{i}] must be different other features (0..{n_features - 1}), got {list(given)}; "
                     f"'no parent' is added by itself."
                 )
-            rows += [-1, *parents]
+            rows += [(-1, -1), *((j, -1) for j in parents)]
+            rows += combinations(parents, 2) if n_parents == 2 else []
             group.append(len(rows))
-        table = np.full((len(rows), 2), -1, dtype=np.intp)
-        table[:, 0] = rows
-        acyclic = allow_cycles or _union_is_acyclic(lists)
-        return cls(table, np.array(group, dtype=np.intp), arborescence=not acyclic, allow_cycles=allow_cycles)
+        acyclic = allow_cycles or n_parents == 2 or _union_is_acyclic(lists)
+        table, group_array = np.array(rows, dtype=np.intp), np.array(group, dtype=np.intp)
+        return cls(table, group_array, arborescence=not acyclic, allow_cycles=allow_cycles)
 
     @classmethod
     def of_structure(cls, structure: Structure) -> CandidateSets:
@@ -144,6 +150,45 @@ class CandidateSets:
         return self.arborescence or _union_is_acyclic([parents[parents >= 0].tolist() for parents in sets])
 
     @property
+    def draws(self) -> str:
+        """How a structure is drawn.
+
+        "arborescence": as a whole tree. "independent": each feature by itself, where no cycle can arise or any may.
+        "acyclic": feature after feature, each of what closes no cycle.
+        """
+        if self.arborescence:
+            return "arborescence"
+        return "independent" if self.allow_cycles or self.is_acyclic else "acyclic"
+
+    @property
+    def members(self) -> IntArray:
+        """Of every table with two parents, the tables of these alone, shape (n_tables, 2); -1 for none.
+
+        Raises
+        ------
+        ValueError
+            If a feature has no table without parents in the first place, a pair of parents has not both of them alone
+            before it, or there are more than two.
+        """
+        members = np.full((self.n_tables, 2), -1, dtype=np.intp)
+        for i, (first, last) in enumerate(pairwise(self.group.tolist())):
+            alone: dict[int, int] = {}
+            for t in range(first, last):
+                parents = self.parents[t][self.parents[t] >= 0].tolist()
+                proper = len(parents) == 2 and all(j in alone for j in parents)
+                if len(parents) == 1:
+                    alone[parents[0]] = t
+                elif proper:
+                    members[t] = [alone[j] for j in parents]
+                if (not parents) != (t == first) or (len(parents) > 1 and not proper):
+                    raise ValueError(
+                        f"the candidates of feature {i} must be none, single parents, and pairs of these, in this "
+                        f"order; got {parents} as number {t - first}. CandidateSets.from_lists(..., n_parents=2) "
+                        f"makes such sets."
+                    )
+        return members
+
+    @property
     def child(self) -> IntArray:
         """The feature of every table, shape (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))
@@ -179,8 +224,7 @@ class CandidateSets:
         return Structure(self.parents[selected], allow_cycles=self.allow_cycles)
 
     def __repr__(self) -> str:
-        draws = "arborescence" if self.arborescence else "independent"
-        return f"CandidateSets(n_features={self.n_features}, n_tables={self.n_tables}, draws={draws!r})"
+        return f"CandidateSets(n_features={self.n_features}, n_tables={self.n_tables}, draws={self.draws!r})"
 
 
 def make_candidates(
@@ -191,26 +235,33 @@ def make_candidates(
     ordering: Any,
     image_shape: tuple[int, int] | None,
     rng: np.random.Generator,
+    information: Callable[[], FloatArray] | None = None,
+    n_parents: int = 1,
 ) -> CandidateSets:
     """Make the candidate sets that a user asks for by name.
 
     Parameters
     ----------
-    candidates : {"all", "subset", "heuristic", "unconstrained", "order-free"}, lists or CandidateSets
+    candidates : {"all", "subset", "heuristic", "information", "unconstrained", "order-free"}, lists or CandidateSets
         The kind, or the parents of every feature themselves.
     n_features : int
         Number of features, at least 1.
     n_candidates : int or None
-        Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"`` and
-        ``"heuristic"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
+        Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"``, ``"heuristic"`` and
+        ``"information"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
         the sets for a smaller number are subsets of those for a larger one.
     ordering : array-like of shape (n_features,), int, {"A", "B", "C"} or None
-        Order of the features for the kinds in which a parent comes before its child; ``None`` is random, and C for
-        ``"heuristic"``, which alone knows the letters (see :func:`~tanlearn.network.orderings.pixel_ordering`).
+        Order of the features for the kinds in which a parent comes before its child; ``None`` is random, C for
+        ``"heuristic"``, which alone knows the letters (see :func:`~tanlearn.network.orderings.pixel_ordering`), and
+        none for ``"information"``, where any other feature may be a parent then.
     image_shape : tuple of (height, width) or None
         Needed by ``"heuristic"``.
     rng : numpy.random.Generator
         Where randomness comes from.
+    information : callable, optional
+        Returns I(X_i; X_j | C) of all pairs, shape (n_features, n_features); needed by ``"information"`` only.
+    n_parents : {1, 2}, default=1
+        As in :meth:`CandidateSets.from_lists`; ``"unconstrained"`` structures have one.
 
     Returns
     -------
@@ -225,7 +276,8 @@ def make_candidates(
     Notes
     -----
     The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, "unconstrained" of
-    4.5 (a pseudo-TAN). "order-free" is in no paper.
+    4.5 (a pseudo-TAN). "order-free" and "information", the parents that tell most about a feature where the class is
+    known, are in no paper.
 
     Examples
     --------
@@ -246,20 +298,42 @@ def make_candidates(
         raise ValueError(f"{kind} has no use for {unused[0]}={given[unused[0]]!r}: leave it out.")
     if not isinstance(candidates, str):
         if not isinstance(candidates, CandidateSets):
-            candidates = CandidateSets.from_lists(candidates)
+            candidates = CandidateSets.from_lists(candidates, n_parents=n_parents)
         if candidates.n_features != n_features:
             raise ValueError(f"candidates must be of {n_features} features, got {candidates.n_features}.")
         return candidates
+    lists: Sequence[Sequence[int]]
     if candidates == "heuristic":
-        return CandidateSets.from_lists(_nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET))
-    if candidates in ("unconstrained", "order-free"):
-        others = [np.delete(np.arange(n_features), i) for i in range(n_features)]
-        lists = _subsets(others, n_candidates, rng)
-        return CandidateSets.from_lists(lists, allow_cycles=candidates == "unconstrained")
-    order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
-    before = [order[: np.flatnonzero(order == i)[0]] for i in range(n_features)]
-    limit = None if candidates == "all" else n_candidates or DEFAULT_SUBSET
-    return CandidateSets.from_lists(_subsets(before, limit, rng))
+        lists = _nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET)
+    elif candidates in ("unconstrained", "order-free"):
+        lists = _subsets(_others(n_features), n_candidates, rng)
+    elif candidates == "information":
+        if information is None:
+            raise ValueError("candidates='information' needs rows to count: pass what returns I(X_i; X_j | C).")
+        among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
+        lists = _most_informed(information(), among, n_candidates or DEFAULT_SUBSET)
+    else:
+        order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
+        lists = _subsets(_before(order), None if candidates == "all" else n_candidates or DEFAULT_SUBSET, rng)
+    return CandidateSets.from_lists(lists, allow_cycles=candidates == "unconstrained", n_parents=n_parents)
+
+
+def _others(n_features: int) -> list[IntArray]:
+    """Return for every feature all others."""
+    return [np.delete(np.arange(n_features), i) for i in range(n_features)]
+
+
+def _before(order: IntArray) -> list[IntArray]:
+    """Return for every feature those before it in an order."""
+    return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
+
+
+def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
+    """Return for every feature those that share most with it; of equals, the first."""
+    return [
+        sorted(parents[np.lexsort((parents, -information[i, parents]))[:limit]].tolist())
+        for i, parents in enumerate(among)
+    ]
 
 
 def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:

@@ -253,10 +253,8 @@ class IntegerTables(Tables):
         """The numbers themselves, float64."""
         return self.fixed_point.decode(self.magnitudes)
 
-    @property
-    def is_normalized(self) -> bool:
-        """No: exponentials of rounded logarithms do not add up to one."""
-        return False
+    #: Exponentials of rounded logarithms do not add up to one.
+    is_normalized = False
 
     @property
     def bits(self) -> tuple[int, int]:

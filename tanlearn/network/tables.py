@@ -340,6 +340,9 @@ class Tables:
         One table a feature, in the order of the features.
     cells : ndarray of shape (n_cells,), float64
         Log-probabilities; -inf is log 0, nan never occurs.
+    is_normalized : bool, default=True
+        Whether the probabilities of every distribution add up to one. Those of gradient k-trees and rounded ones do
+        not: as scores of classes they are as good.
 
     Examples
     --------
@@ -353,6 +356,7 @@ class Tables:
 
     layout: TableLayout
     cells: FloatArray
+    is_normalized: bool = True
 
     @property
     def log_prior(self) -> FloatArray:
@@ -373,7 +377,7 @@ class Tables:
         """
         cells = self.cells.copy()
         cells[: len(log_prior)] = log_prior
-        return Tables(self.layout, cells)
+        return Tables(self.layout, cells, self.is_normalized)
 
     def __getitem__(self, feature: int) -> FloatArray:
         """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
@@ -490,11 +494,6 @@ class Tables:
         return self.layout.n_cells
 
     @property
-    def is_normalized(self) -> bool:
-        """Whether the probabilities of every distribution add up to one."""
-        return True
-
-    @property
     def bits(self) -> tuple[int, int] | None:
         """Integer and fraction bits of a number that is rounded to so many; None of floating numbers."""
         return None
@@ -529,13 +528,14 @@ class Tables:
         return sums
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a file keeps of the tables beside their structure: ``cells``, and ``bits`` of rounded ones.
+        """Return what a file keeps of the tables beside their structure.
 
         Returns
         -------
         dict
+            ``cells``; ``bits`` of rounded ones, and of others that are not, whether they are ``normalized``.
         """
-        return {"cells": self.cells}
+        return {"cells": self.cells, **({} if self.is_normalized else {"normalized": False})}
 
     @property
     def n_parameters(self) -> int:

@@ -77,10 +77,12 @@ class Trained:
     ----------
     tables : Tables
         What it has come to.
+    structure : Structure, optional
+        Their structure, if it is another than that of other learners.
     """
 
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
+    def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
+        self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables.
@@ -154,7 +156,7 @@ def looks(max_iter: int) -> list[int]:
 
 def choose(
     learners: Sequence[Any],
-    structure: Structure,
+    structure: Structure | Sequence[Structure],
     parts: Sequence[tuple[EncodedData, EncodedData]],
     *,
     iterations: Sequence[int] | None = None,
@@ -165,10 +167,10 @@ def choose(
 
     Parameters
     ----------
-    learners : sequence of ParameterLearner
-        A copy of each learns each part.
-    structure : Structure
-        The augmenting parents.
+    learners : sequence of ParameterLearner or of lists of Trained
+        A copy of each learns each part. What is trained already has one entry a part.
+    structure : Structure or sequence of Structure
+        The augmenting parents, of all parts or of each.
     parts : sequence of (EncodedData, EncodedData)
         Rows to learn from, and rows to look at; at least one pair.
     iterations : sequence of int, optional
@@ -187,9 +189,12 @@ def choose(
 
     def run(task: tuple[int, int]) -> _Path:
         i, k = task
-        path = _Path(structure, parts[k][1], 1 / n_rows, iterations, patience)
+        learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
+        known = structure if isinstance(structure, Structure) else structure[k]
+        own = learner.structure if isinstance(learner, Trained) else None
+        path = _Path(known if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
         # A copy keeps what it finds; settings and losses are shared, as nothing changes them.
-        return path.follow(copy(learners[i]), parts[k][0], np.random.default_rng(k))
+        return path.follow(copy(learner), parts[k][0], np.random.default_rng(k))
 
     tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
     with warnings.catch_warnings():

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._tasks import in_order
-from tanlearn.estimators.gradient_tan import N_EPOCHS, TANClassifier
+from tanlearn.estimators.gradient import N_EPOCHS
+from tanlearn.estimators.gradient_tan import TANClassifier
 
 __all__ = ["size_path"]
 

@@ -41,6 +41,9 @@ class TrainingSettings:
     size_weight : float
         Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
         row: losses are means over rows, those of the paper sums, whose lambda is ``n_samples size_weight``.
+    terms : bool
+        Learn terms that add up to tables of up to two parents (gradient k-trees) in place of tables. They have a start
+        of their own, so ``init`` is of no account, nor is ``size_weight``.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class TrainingSettings:
     patience: int | None = None
     fixed_point: FixedPoint | None = None
     size_weight: float = 0.0
+    terms: bool = False
 
     def schedule(self, start: float, stop: float) -> FloatArray:
         """Return one value an epoch, exponentially from ``start`` to ``stop`` (differentiable TAN, section 4.2).

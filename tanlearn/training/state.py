@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.kernels import trees
 from tanlearn.kernels._lanes import LANES
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import FixedPoint, round_tables
@@ -17,6 +15,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.training.noise_streams import NoiseStream, skip_uniform
 from tanlearn.training.parametrizations import Normalized
+from tanlearn.training.structure_state import StructureState
 
 __all__ = ["Plan", "State", "plan_epoch"]
 
@@ -74,7 +73,7 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
     return Plan(order, rng.random((n_steps, n_tables), dtype=np.float32) if start is None else start)
 
 
-class State:
+class State(StructureState):
     """Tables and structure logits while they are learnt.
 
     With ``fixed_point`` the scores are those of rounded tables, and so are the tables of the outcome; gradients go
@@ -132,7 +131,7 @@ class State:
         fixed_point: FixedPoint | None = None,
         size_weight: float = 0.0,
     ) -> None:
-        self.candidates = candidates
+        super().__init__(candidates)
         self.fixed_point = fixed_point
         self.layout = candidates.layout(data.n_states, data.n_classes)
         self.layout.check_memory(data.n_samples)
@@ -147,14 +146,7 @@ class State:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
-        self.phi: FloatArray = np.zeros(candidates.n_tables)
         self.price: FloatArray = size_weight * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
-        self.table_parent = candidates.parents[:, 0]
-        self.selected: IntArray = np.empty(candidates.n_features, np.intp)
-        nodes = 2 * candidates.n_features + 1 if candidates.arborescence else 0
-        source, target = np.empty((2, nodes, nodes), np.int32)
-        work = np.empty((6, nodes), np.int32)
-        self.graph = trees.Graph(weight=np.empty((nodes, nodes)), source=source, target=target, work=work)
 
     @property
     def theta(self) -> FloatArray:
@@ -193,43 +185,6 @@ class State:
         """
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
-    def perturb(self, noise: FloatArray) -> FloatArray:
-        """Return log softmax(phi) + noise, whose largest entry of every feature is drawn (differentiable TAN, eq. 11).
-
-        Parameters
-        ----------
-        noise : ndarray of shape (n_tables,)
-            Gumbel(0, 1) numbers; zeros for the most probable structure.
-
-        Returns
-        -------
-        ndarray of shape (n_tables,), float64
-            The softmax runs over the candidates of every feature.
-        """
-        perturbed = np.empty_like(self.phi)
-        trees.perturb(self.phi, noise, self.candidates.group, perturbed)
-        return perturbed
-
-    def draw(self, perturbed: FloatArray) -> IntArray:
-        """Choose a table for every feature: the best by itself, or the best tree (Chu and Liu; Edmonds 1967).
-
-        Parameters
-        ----------
-        perturbed : ndarray of shape (n_tables,), float64
-            What :meth:`perturb` returned.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), intp
-            ``selected`` itself, which the next draw overwrites.
-        """
-        group = self.candidates.group
-        if self.candidates.arborescence:
-            trees.draw_arborescence(perturbed, group, self.table_parent, *self.graph, self.selected)
-        else:
-            trees.draw_independent(perturbed, group, self.selected)
-        return self.selected
-
     def most_probable(self) -> tuple[Structure, Tables]:
         """Return the structure that is drawn without noise, and its tables.
 
@@ -247,27 +202,3 @@ class State:
         if self.fixed_point is not None:
             tables = round_tables(tables, self.fixed_point)
         return self.candidates.structure(selected), tables
-
-    def probabilities(self) -> list[dict[int, float]]:
-        """Return softmax(phi), feature by feature.
-
-        Returns
-        -------
-        list of length n_features of dict
-            Probability by parent, -1 for none.
-        """
-        values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
-        parents = self.table_parent.tolist()
-        edges = self.candidates.group.tolist()
-        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
-
-    def structure_entropy(self) -> float:
-        """Return the mean entropy of the features' candidate distributions.
-
-        Returns
-        -------
-        float
-            In nats, from 0, where all is decided, to the mean logarithm of the numbers of candidates.
-        """
-        log_p = self.perturb(np.zeros_like(self.phi))
-        return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)

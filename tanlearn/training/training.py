@@ -27,6 +27,8 @@ from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fus
 from tanlearn.training.losses import Loss, is_built_in
 from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
 from tanlearn.training.state import Plan, State, plan_epoch
+from tanlearn.training.term_engine import TermEngine
+from tanlearn.training.term_state import TermState
 
 __all__ = ["Training", "error_rate", "train"]
 
@@ -183,7 +185,12 @@ class Training:
     ) -> None:
         if candidates.allow_cycles:
             data.require_complete("A pseudo-TAN, whose structure may have cycles,")
-        if data.has_missing and not candidates.is_acyclic:
+        if candidates.draws == "acyclic" and not settings.terms:
+            raise ValueError(
+                "these candidates may form a cycle, and hold pairs of parents, which are no trees to draw. Use "
+                "KTreeClassifier, or restrict every feature to parents before it in some order."
+            )
+        if data.has_missing and not (candidates.is_acyclic or settings.terms):
             raise ValueError(
                 "values are missing, and cannot be summed out of the cycles that these candidates may form. Draw whole "
                 "trees, by arborescence=True, or restrict every feature to parents before it in some order."
@@ -192,9 +199,13 @@ class Training:
             raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.callback = callback
-        self.state = State(
-            data, candidates, settings.init, settings.dtype, rng, settings.fixed_point, settings.size_weight
-        )
+        self.state: Any  # of one kind or the other
+        if settings.terms:
+            self.state = TermState(data, candidates, settings.fixed_point)
+        else:
+            self.state = State(
+                data, candidates, settings.init, settings.dtype, rng, settings.fixed_point, settings.size_weight
+            )
         if start is not None:
             self.state.move_to(*start)
         self.weights: FloatArray = (data.weights / data.weights.mean()).astype(np.float32)
@@ -239,16 +250,23 @@ class Training:
 
     def _make_engine(self, n_jobs: int | None) -> Engine:
         """Return what trains this one on its device."""
-        data, settings, loss = self.data, self.settings, self.loss
+        data, settings, loss, state = self.data, self.settings, self.loss, self.state
+        if isinstance(state, TermState):
+            if data.device != "cpu" or not is_fusible(loss, settings.dtype):
+                raise ValueError(
+                    f"k-trees are trained by the library's own losses, in float32 and on device='cpu'; got {loss!r}, "
+                    f"{settings.dtype} and device={data.device!r}."
+                )
+            return TermEngine(state, data, self.weights, loss, settings.batch_size)
         if data.device == "cuda":
             data.require_complete("Gradient TAN on device='cuda' (not so on 'cpu', which sums them out)")
             if is_built_in(loss):
-                population = CudaPopulation([self.state], data, self.weights, [loss], settings.batch_size)
+                population = CudaPopulation([state], data, self.weights, [loss], settings.batch_size)
                 return CudaEngine(population, 0, data)
-        elif is_fusible(loss, settings.dtype) and (self.state.candidates.has_one_parent or not data.has_missing):
+        elif is_fusible(loss, settings.dtype) and (state.candidates.has_one_parent or not data.has_missing):
             n_threads = number_of_threads(n_jobs)
-            return FusedEngine(self.state, data, self.weights, loss, settings.batch_size, n_threads)
-        return UnfusedEngine(self.state, data, self.weights, loss)
+            return FusedEngine(state, data, self.weights, loss, settings.batch_size, n_threads)
+        return UnfusedEngine(state, data, self.weights, loss)
 
     def cuda_bytes(self) -> int:
         """Return about how much memory this takes on CUDA, the rows aside: tables, and an epoch's batches.
@@ -398,7 +416,8 @@ class Training:
         self.history = [EpochReport(**report) for report in history]
         if best is not None:
             error, since, structure, cells, probabilities = fields(best, *_Best._fields)
-            tables = restore_tables(structure, self.data.n_states, self.data.n_classes, cells)
+            table = structure, self.data.n_states, self.data.n_classes, cells
+            tables = restore_tables(*table, is_normalized=not self.settings.terms)
             if self.settings.fixed_point is not None:
                 tables = round_tables(tables, self.settings.fixed_point)
             self.best = _Best(error, since, structure, tables, probabilities)

@@ -27,8 +27,10 @@ from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
     CategoryEncoder,
+    ConditionalNLL,
     ConjugateGradient,
     Hybrid,
+    KTreeClassifier,
     MDLPDiscretizer,
     NaiveBayesClassifier,
     TableEncoder,
@@ -58,7 +60,7 @@ FOLDS = {
 EXPECTED = {
     dask.BayesForestClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
-    **dict.fromkeys((TANClassifier, TANSearchCV), GRADIENT),
+    **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
 }
 
 DASK = [
@@ -77,6 +79,7 @@ ESTIMATORS = [
     AnDEClassifier(),
     SelectiveKDependenceClassifier(sparse=True),
     TANClassifier(n_epochs=20, batch_size=10, random_state=0),
+    KTreeClassifier(loss=ConditionalNLL(), n_epochs=20, batch_size=10, calibrate=False, random_state=0),
     TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
 ]
 

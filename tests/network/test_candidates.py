@@ -10,10 +10,22 @@ from tanlearn.network.orderings import check_ordering, pixel_ordering
 from tanlearn.network.structures import Structure
 
 
-def make(kind, n_features=9, seed=0, n_candidates=None, ordering=None, image_shape=None):
-    rng = np.random.default_rng(seed)
+def information(n_features=9, seed=0):
+    """Return a symmetric matrix without equals."""
+    matrix = np.random.default_rng(seed).random((n_features, n_features))
+    return matrix + matrix.T
+
+
+def make(kind, n_features=9, seed=0, n_candidates=None, ordering=None, image_shape=None, n_parents=1):
     return make_candidates(
-        kind, n_features, n_candidates=n_candidates, ordering=ordering, image_shape=image_shape, rng=rng
+        kind,
+        n_features,
+        n_candidates=n_candidates,
+        ordering=ordering,
+        image_shape=image_shape,
+        rng=np.random.default_rng(seed),
+        information=lambda: information(n_features, seed),
+        n_parents=n_parents,
     )
 
 
@@ -35,7 +47,7 @@ def test_all_are_the_features_before_in_the_ordering():
     assert lists(make("all", 3, ordering=order)) == [[-1, 2], [-1, 0, 2], [-1]]
 
 
-@pytest.mark.parametrize("kind", ["subset", "unconstrained", "order-free"])
+@pytest.mark.parametrize("kind", ["subset", "unconstrained", "order-free", "information"])
 def test_smaller_sets_are_nested_in_larger_ones(kind):
     small, large = lists(make(kind, 20, n_candidates=2)), lists(make(kind, 20, n_candidates=5))
     assert all(set(a) <= set(b) for a, b in zip(small, large, strict=True))
@@ -73,8 +85,56 @@ def test_only_unconstrained_may_form_cycles():
     for kind in CANDIDATE_KINDS:
         candidates = make(kind, image_shape=(3, 3) if kind == "heuristic" else None)
         assert candidates.allow_cycles == (kind == "unconstrained")
-        assert candidates.arborescence == (kind == "order-free")
+        assert candidates.arborescence == (kind in ("order-free", "information"))
         assert candidates.is_acyclic == (kind != "unconstrained")
+
+
+def test_information_takes_who_tells_most():
+    found = lists(make("information", 6, n_candidates=2))
+    for i, given in enumerate(found):
+        others = sorted((j for j in range(6) if j != i), key=lambda j: -information(6)[i, j])
+        assert given == [-1, *sorted(others[:2])]
+    order = [3, 1, 5, 0, 4, 2]
+    found = lists(make("information", 6, n_candidates=1, ordering=order))
+    for place, i in enumerate(order):
+        assert found[i] == [-1, *sorted(order[:place], key=lambda j: -information(6)[i, j])[:1]]
+    with pytest.raises(ValueError, match="needs rows to count"):
+        make_candidates("information", 3, n_candidates=1, ordering=None, image_shape=None, rng=np.random.default_rng(0))
+
+
+def test_pairs_stand_behind_their_members():
+    sets = CandidateSets.from_lists([[], [0], [1, 0, 3], [2]], n_parents=2)
+    assert sets.parents[3:10].tolist() == [[-1, -1], [1, -1], [0, -1], [3, -1], [1, 0], [1, 3], [0, 3]]
+    assert sets.members[3:10].tolist() == [[-1, -1]] * 4 + [[4, 5], [4, 6], [5, 6]]
+    assert sets.group.tolist() == [0, 1, 3, 10, 12]
+
+
+def test_how_structures_are_drawn():
+    assert CandidateSets.from_lists([[], [0]], n_parents=2).draws == "independent"
+    assert CandidateSets.from_lists([[1], [0]], n_parents=2).draws == "acyclic"
+    assert CandidateSets.from_lists([[1], [0]]).draws == "arborescence"
+    assert CandidateSets.from_lists([[1], [0]], allow_cycles=True).draws == "independent"
+    assert "draws='acyclic'" in repr(CandidateSets.from_lists([[1], [0]], n_parents=2))
+
+
+@pytest.mark.parametrize(
+    ("parents", "place"),
+    [
+        ([[1, -1], [-1, -1]], r"got \[1\] as number 0"),
+        ([[-1, -1], [1, 2]], r"got \[1, 2\] as number 1"),
+        ([[-1, -1], [1, 2], [1, -1], [2, -1]], r"got \[1, 2\] as number 1"),
+        ([[-1, -1], [-1, -1]], r"got \[\] as number 1"),
+        ([[-1, -1, -1], [1, 2, 3]], r"got \[1, 2, 3\] as number 1"),
+    ],
+)
+def test_sets_without_members_are_refused(parents, place):
+    """A pair stands for its members too, so they have to be there, and before it."""
+    table = np.array(parents)
+    others = np.full((3, table.shape[1]), -1)
+    group = np.cumsum([0, len(table), 1, 1, 1])
+    sets = CandidateSets(np.concatenate([table, others]), group, allow_cycles=True)
+    with pytest.raises(ValueError, match=place):
+        _ = sets.members
 
 
 def test_explicit_sets():

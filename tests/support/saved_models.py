@@ -10,6 +10,7 @@ from tanlearn import (
     ConjugateGradient,
     CrossTuned,
     Hybrid,
+    KTreeClassifier,
     MaximumLikelihood,
     NaiveBayesClassifier,
     StochasticGradient,
@@ -62,6 +63,7 @@ ESTIMATORS = {
     "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),
     "tan-lists": TANClassifier(candidates=[[], (0,), [], [1], [], []], learning_rate=np.float32(0.1), **QUICK),
     "pseudo-tan": TANClassifier(candidates="unconstrained", loss=Hybrid(), **QUICK),
+    "k-tree": KTreeClassifier(loss=ConditionalNLL(), calibrate=False, **QUICK),
     "a2de": AnDEClassifier(subsumption=True, class_prior=[0.5, 0.25, 0.25]),
     "aode": AODEClassifier(encoder=TableEncoder(discrete_features=["town", "rooms", "owner", "grade", "key"])),
 }

@@ -58,6 +58,7 @@ def candidates(kind="order-free", n_features=4, seed=0):
         ordering=None,
         image_shape=(2, n_features // 2) if kind == "heuristic" else None,
         rng=np.random.default_rng(seed),
+        information=lambda: np.ones((n_features, n_features)),
     )
 
 

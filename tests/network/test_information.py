@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tanlearn import CountState, EncodedData
-from tanlearn.baselines import ChowLiu, KDependence, information
-from tanlearn.baselines.information import Information
+from tanlearn.baselines import ChowLiu, KDependence
+from tanlearn.network import information
+from tanlearn.network.information import Information
 
 
 def random_data(seed, n_states, n=60, weights=None):

@@ -42,7 +42,7 @@ def round_information(values: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> from tanlearn.baselines.information import round_information
+    >>> from tanlearn.network.information import round_information
     >>> round_information(np.array([1e-16, 0.1 + 0.2])) == round_information(np.array([0, 0.3]))
     array([ True,  True])
     """
@@ -140,3 +140,19 @@ class Information:
         counts = layout.count(data.codes, data.y, data.weights)
         of_class = round_information(class_information(layout, counts))
         return cls(data.n_states, data.n_classes, float(counts[: data.n_classes].sum()), of_class, of_pairs)
+
+    def matrix(self) -> FloatArray:
+        """Return I(X_i; X_j | C) of all pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Symmetric, with zeros in the diagonal.
+        """
+        n_features = len(self.n_states)
+        matrix = np.zeros((n_features, n_features))
+        for first, information in self.of_pairs(np.arange(n_features)):
+            n_rows, width = information.shape
+            matrix[first : first + n_rows, :width] = information
+        matrix = np.tril(matrix, -1)
+        return matrix + matrix.T

@@ -1,0 +1,123 @@
+"""What classifiers that learn structure and parameters by mini-batches share: candidates, rows held out, progress."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import hold_out
+from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.embedded import EmbeddedMixin
+from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.network.information import Information
+from tanlearn.training.settings import EpochReport
+
+__all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
+
+#: Epochs and rate where none are named.
+N_EPOCHS, LEARNING_RATE = 100, 0.01
+
+
+class GradientClassifier(EmbeddedMixin, Classifier):
+    """A classifier whose structure and parameters are trained together; subclasses say how."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets],
+        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
+        "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
+        "image_shape": [None, tuple, list],
+        "loss": "no_validation",
+        "learning_rate": [None, Interval(Real, 0, None, closed="neither")],
+        "structure_learning_rate": [Interval(Real, 0, None, closed="left")],
+        "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "temperature": [tuple, list],
+        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
+        "patience": [None, Interval(Integral, 1, None, closed="left")],
+        "bits": "no_validation",
+        "calibrate": ["boolean"],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
+        "callback": [None, callable],
+        "checkpoint": [None, str, os.PathLike],
+    }
+
+    candidates: Any
+    n_candidates: int | None
+    ordering: Any
+    image_shape: tuple[int, int] | None
+    n_epochs: int | None
+    batch_size: int
+    temperature: tuple[float, float]
+    validation_fraction: float | None
+    patience: int | None
+    verbose: int
+    callback: Callable[[EpochReport], Any] | None
+    checkpoint: str | os.PathLike[str] | None
+    #: Augmenting parents a feature may have.
+    _n_parents: ClassVar[int] = 1
+
+    def _make_candidates(self, data: EncodedData, rng: np.random.Generator) -> CandidateSets:
+        """Return what features may choose from."""
+        return make_candidates(
+            self.candidates,
+            data.n_features,
+            n_candidates=self.n_candidates,
+            ordering=self.ordering,
+            image_shape=self.image_shape,
+            rng=rng,
+            information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
+            n_parents=self._n_parents,
+        )
+
+    def _hold_out(
+        self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
+    ) -> tuple[EncodedData, EncodedData | None]:
+        """Return rows to learn from, and those to watch, if any are to be."""
+        if self.validation_fraction is not None and validation is None:
+            data = data.take(data.weights > 0)
+            held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
+            data, validation = data.take(~held_out), data.take(held_out)
+        if self.patience is not None and validation is None:
+            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
+        return data, validation
+
+    def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
+        """Return the number of epochs: the user's, or by default so many that a small table takes as many steps."""
+        n_epochs = self.n_epochs or N_EPOCHS
+        if self.n_epochs is None:
+            n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self.batch_size)))
+        return n_epochs
+
+    def _check_settings(self) -> None:
+        """Refuse combinations that no single parameter's range can rule out."""
+        numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
+        if len(self.temperature) != 2 or not numbers:
+            raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
+        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other starts the same training "
+                f"twice."
+            )
+
+    def _report(self, report: EpochReport) -> Any:
+        """Print progress and ask the user's callback."""
+        every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
+        if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
+            held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"
+            print(  # noqa: T201
+                f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
+                f"structure entropy {report.structure_entropy:.3f}{held_out}"
+            )
+        return self.callback(report) if self.callback is not None else False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,0 +1,128 @@
+"""The learnt distribution over candidate tables of every feature, and structures drawn from it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.kernels import trees
+from tanlearn.network.candidates import CandidateSets
+
+__all__ = ["StructureState"]
+
+
+class StructureState:
+    """Structure logits while they are learnt.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        What every feature may choose from.
+
+    Attributes
+    ----------
+    phi : ndarray of shape (n_tables,), float64
+        Structure logits.
+    table_parent : ndarray of shape (n_tables,)
+        The first parent of every table, -1 for none.
+    selected : ndarray of shape (n_features,), intp
+        The tables last drawn.
+    graph, turns : tuples of ndarrays
+        What draws of whole trees, and of acyclic pairs, work in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import CandidateSets
+    >>> from tanlearn.training.structure_state import StructureState
+    >>> state = StructureState(CandidateSets.from_lists([[], [0]]))
+    >>> state.draw(state.perturb(np.array([0.0, 0.0, 0.5]))).tolist()  # table 2 is that of feature 1 given feature 0
+    [0, 2]
+    >>> state.probabilities()
+    [{-1: 1.0}, {-1: 0.5, 0: 0.5}]
+    """
+
+    def __init__(self, candidates: CandidateSets) -> None:
+        self.candidates = candidates
+        n_features = candidates.n_features
+        self.phi: FloatArray = np.zeros(candidates.n_tables)
+        self.table_parent = candidates.parents[:, 0]
+        self.selected: IntArray = np.empty(n_features, np.intp)
+        nodes = 2 * n_features + 1 if candidates.arborescence else 0
+        source, target = np.empty((2, nodes, nodes), np.int32)
+        work = np.empty((6, nodes), np.int32)
+        self.graph = trees.Graph(weight=np.empty((nodes, nodes)), source=source, target=target, work=work)
+        n_turns = n_features if candidates.draws == "acyclic" else 0
+        self.turns = np.empty(n_turns), np.empty((n_turns, -(-n_features // 64)), np.uint64)
+
+    def perturb(self, noise: FloatArray) -> FloatArray:
+        """Return log softmax(phi) + noise, whose largest entry of every feature is drawn (differentiable TAN, eq. 11).
+
+        Parameters
+        ----------
+        noise : ndarray of shape (n_tables,)
+            Gumbel(0, 1) numbers; zeros for the most probable structure.
+
+        Returns
+        -------
+        ndarray of shape (n_tables,), float64
+            The softmax runs over the candidates of every feature.
+        """
+        perturbed = np.empty_like(self.phi)
+        trees.perturb(self.phi, noise, self.candidates.group, perturbed)
+        return perturbed
+
+    def draw(self, perturbed: FloatArray) -> IntArray:
+        """Choose a table for every feature, in the way that the candidates are drawn.
+
+        The best by itself, or the best tree (Chu and Liu; Edmonds 1967); and where pairs of parents could form a cycle,
+        feature after feature: see :attr:`~tanlearn.CandidateSets.draws`.
+
+        Parameters
+        ----------
+        perturbed : ndarray of shape (n_tables,), float64
+            What :meth:`perturb` returned.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), intp
+            ``selected`` itself, which the next draw overwrites.
+        """
+        group = self.candidates.group
+        if self.candidates.arborescence:
+            trees.draw_arborescence(perturbed, group, self.table_parent, *self.graph, self.selected)
+        elif self.candidates.draws == "acyclic":
+            trees.draw_acyclic(perturbed, group, self.candidates.parents, *self.turns, self.selected)
+        else:
+            trees.draw_independent(perturbed, group, self.selected)
+        return self.selected
+
+    def probabilities(self) -> list[dict[int, float]]:
+        """Return softmax(phi), feature by feature.
+
+        Returns
+        -------
+        list of length n_features of dict
+            Probability by parent, -1 for none; by the tuple of parents, where features may have two.
+        """
+        values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
+        candidates = self.candidates
+        parents: list[Any] = [tuple(j for j in row if j >= 0) for row in candidates.parents.tolist()]
+        if candidates.has_one_parent:
+            parents = candidates.parents[:, 0].tolist()
+        edges = candidates.group.tolist()
+        return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
+
+    def structure_entropy(self) -> float:
+        """Return the mean entropy of the features' candidate distributions.
+
+        Returns
+        -------
+        float
+            In nats, from 0, where all is decided, to the mean logarithm of the numbers of candidates.
+        """
+        log_p = self.perturb(np.zeros_like(self.phi))
+        return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)

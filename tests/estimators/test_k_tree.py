@@ -1,0 +1,217 @@
+"""Gradient k-trees as users meet them."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from tanlearn import (
+    BackOffRidge,
+    CandidateSets,
+    ConditionalNLL,
+    Hybrid,
+    KTreeClassifier,
+    Margin,
+    TANClassifier,
+    load,
+)
+
+PLAIN = {"loss": ConditionalNLL(), "n_epochs": 10, "batch_size": 50, "calibrate": False, "random_state": 0}
+
+
+def parity(n=600, seed=0, noise=0.0):
+    """Return rows whose class is the parity of three of six features."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, 6))
+    return X, X[:, 0] ^ X[:, 1] ^ X[:, 2] ^ (rng.random(n) < noise)
+
+
+def holed(X, share=0.15, seed=1):
+    X = X.astype(float)
+    X[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("candidates", ["all", "order-free", "information", [[], [0], [0, 1], [2], [], [4]]], ids=str)
+def test_what_needs_two_parents_is_learnt(candidates):
+    """One parent a feature is at chance."""
+    X, y = parity()
+    model = KTreeClassifier(**{**PLAIN, "candidates": candidates, "n_epochs": 60})
+    if candidates == "all":
+        model.set_params(ordering=range(6))
+    assert model.fit(X, y).score(X, y) == 1.0
+    assert model.structure_.is_acyclic
+    assert sum({0, 1, 2} == {i, *row} for i, row in enumerate(model.structure_.parents.tolist())) >= 1
+    tree = TANClassifier(candidates="order-free", loss=Hybrid(), n_epochs=60, calibrate=False, random_state=0)
+    assert tree.fit(X, y).score(X, y) < 0.75
+
+
+def test_held_out_rows_choose_loss_or_refit():
+    X, y = parity(noise=0.1)
+    model = KTreeClassifier(n_epochs=20, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.8
+    rivals = model.cv_results_["param_learner"]
+    assert [type(one) for one in rivals] == [ConditionalNLL, Margin, *[BackOffRidge] * 6]
+    assert model.refit_ is None or isinstance(model.refit_, BackOffRidge)
+    assert type(model.loss_) in (ConditionalNLL, Margin)
+    assert (model.cv_results_["mean_log_loss"] > 0).all()
+    assert model.cv_results_["mean_test_score"].shape == (8,)
+
+
+def test_a_refit_learns_the_tables_anew():
+    """Few rows and loud noise: a strong ridge wins, and the tables are a network's."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (120, 8)), rng.integers(0, 2, 120)
+    X[:, 0] = np.where(rng.random(120) < 0.4, y, X[:, 0])
+    model = KTreeClassifier(random_state=0).fit(X, y)
+    assert isinstance(model.refit_, BackOffRidge)
+    assert model.tables_.is_normalized
+
+
+def test_all_tables_are_tried_once_where_they_are_large(monkeypatch):
+    from tanlearn.estimators import k_tree
+
+    monkeypatch.setattr(k_tree, "MOST_NUMBERS", 100)
+    X, y = parity()
+    model = KTreeClassifier(n_epochs=5, random_state=0).fit(X, y)
+    assert len(model.cv_results_["param_learner"]) == 2
+    assert model.refit_ is None
+
+
+def test_gaps_are_left_out_in_training_and_summed_out_afterwards():
+    X, y = parity(1200)
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 60}).fit(holed(X), y)
+    assert model.score(X, y) == 1.0
+    p = model.predict_proba(holed(X, seed=3))
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    nothing = model.predict_proba(np.full((1, 6), np.nan))[0]
+    np.testing.assert_allclose(nothing, np.bincount(y) / len(y), atol=0.25)
+
+
+@pytest.mark.parametrize("bits", [(3, 1), (2, 2)])
+def test_few_bits_are_trained_for(bits, tmp_path):
+    X, y = parity()
+    model = KTreeClassifier(**{**PLAIN, "bits": bits, "n_epochs": 60}).fit(X, y)
+    assert model.tables_.bits == bits
+    assert model.score(X, y) == 1.0
+    model.export_c(tmp_path / "parity.h", test_rows=X[:10])
+    assert "parity_predict" in (tmp_path / "parity.h").read_text()
+
+
+def test_splits_of_bits_are_chosen(capsys):
+    X, y = parity()
+    model = KTreeClassifier(**{**PLAIN, "bits": 3, "verbose": 1, "n_epochs": 30}).fit(X, y)
+    assert sum(model.tables_.bits) == 3
+    assert "3 bits:" in capsys.readouterr().out
+
+
+def test_threads_change_nothing_and_seeds_do():
+    X, y = parity(noise=0.1)
+    one, two, other = (
+        KTreeClassifier(n_epochs=5, n_jobs=n_jobs, random_state=seed, candidates="subset").fit(X, y)
+        for n_jobs, seed in ((1, 0), (2, 0), (1, 1))
+    )
+    np.testing.assert_array_equal(one.tables_.cells, two.tables_.cells)
+    assert one.calibration_ == two.calibration_
+    assert one.candidates_.parents.tolist() != other.candidates_.parents.tolist()
+
+
+def test_files_keep_what_is_not_normalised(tmp_path):
+    X, y = parity()
+    model = KTreeClassifier(**PLAIN).fit(X, y)
+    model.save(tmp_path / "model.tan")
+    again = load(tmp_path / "model.tan")
+    np.testing.assert_array_equal(again.predict_proba(holed(X)), model.predict_proba(holed(X)))
+    assert not again.tables_.is_normalized
+    assert again.structure_probabilities_ == model.structure_probabilities_
+    assert again.loss_.get_params() == model.loss_.get_params()
+    assert set(again.structure_probabilities_[0]) >= {(), (1,)}
+
+
+def test_rows_one_at_a_time_are_predicted_the_same():
+    X, y = parity()
+    model = KTreeClassifier(**PLAIN).fit(X, y)
+    predictor = model.row_predictor()
+    rows = [*holed(X[:20]).tolist()]
+    assert [predictor.predict(row) for row in rows] == model.predict(rows).tolist()
+
+
+def test_validation_rows_stop_early():
+    X, y = parity(noise=0.3)
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 200}, validation_fraction=0.3, patience=3).fit(X, y)
+    assert model.n_epochs_ < 200
+    errors = [report.validation_error for report in model.history_]
+    assert min(errors[-3:]) >= min(errors[:-3])
+    assert model.n_iter_ == len(errors)
+
+
+def test_calibration_alone_takes_held_out_rows():
+    X, y = parity(noise=0.2)
+    plain, calibrated = (
+        KTreeClassifier(**{**PLAIN, "n_epochs": 60, "calibrate": calibrate}).fit(X, y) for calibrate in (False, True)
+    )
+    np.testing.assert_array_equal(plain.tables_.cells, calibrated.tables_.cells)
+    fresh, true = parity(2000, seed=9, noise=0.2)
+    losses = [log_loss(true, model.predict_proba(fresh)) for model in (plain, calibrated)]
+    assert losses[1] < losses[0]
+    assert not hasattr(calibrated, "cv_results_")
+
+
+def test_an_interrupted_training_goes_on(tmp_path):
+    X, y = parity(noise=0.1)
+
+    def interrupt(report):
+        if report.epoch == 4:
+            raise KeyboardInterrupt
+
+    settings = {**PLAIN, "checkpoint": str(tmp_path / "training")}
+    with pytest.raises(KeyboardInterrupt):
+        KTreeClassifier(**settings, callback=interrupt).fit(X, y)
+    seen = []
+    found = KTreeClassifier(**settings, callback=lambda report: seen.append(report.epoch)).fit(X, y)
+    expected = KTreeClassifier(**PLAIN).fit(X, y)
+    assert seen[-6:] == [5, 6, 7, 8, 9, 10]
+    assert len(seen) < 10
+    np.testing.assert_array_equal(found.tables_.cells, expected.tables_.cells)
+    assert found.history_ == expected.history_
+
+
+def test_another_prior_moves_probabilities():
+    X, y = parity(noise=0.2)
+    model = KTreeClassifier(**PLAIN).fit(X, y)
+    rare = model.with_class_prior([0.99, 0.01])
+    assert rare.predict_proba(X)[:, 1].mean() < model.predict_proba(X)[:, 1].mean()
+    assert not rare.tables_.is_normalized
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss": Hybrid()}, "loss must be ConditionalNLL, Margin or HingeMargin, got Hybrid"),
+        ({"candidates": "unconstrained"}, "k-trees have none: use 'order-free'"),
+        ({"checkpoint": "file", "loss": None}, "held-out rows take several"),
+        ({"checkpoint": "file", "random_state": None}, "needs an int random_state"),
+        ({"patience": 3}, "set validation_fraction too"),
+        ({"temperature": (0, 1)}, "two positive numbers"),
+        ({"candidates": CandidateSets(np.array([[1, 2]] + [[-1, -1]] * 5), np.arange(7))}, "single parents, and pairs"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused(changes, message):
+    X, y = parity()
+    with pytest.raises(ValueError, match=message):
+        KTreeClassifier(**{**PLAIN, **changes}).fit(X, y)
+
+
+def test_trees_refuse_pairs_that_may_form_a_cycle():
+    X, y = parity()
+    sets = CandidateSets.from_lists([[1, 2], [0, 2], [0, 1], [], [], []], n_parents=2)
+    with pytest.raises(ValueError, match="Use KTreeClassifier"):
+        TANClassifier(candidates=sets, random_state=0).fit(X, y)
+
+
+def test_verbose_says_what_was_chosen(capsys):
+    X, y = parity()
+    KTreeClassifier(n_epochs=10, verbose=1, random_state=0).fit(X, y)
+    said = capsys.readouterr().out
+    assert "chosen on held-out rows: " in said
+    assert "epoch 10/10: loss" in said
