@@ -19,6 +19,7 @@ from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.parameters.batch import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
@@ -291,6 +292,12 @@ def _gradient_tan(
     return TANClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
+def _k_tree(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return a gradient k-tree."""
+    settings: dict[str, Any] = {} if n_epochs is None else {"loss": ConditionalNLL(), "n_epochs": n_epochs}
+    return KTreeClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _aode(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
     """Return averaged one-dependence estimators."""
     return AODEClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
@@ -375,6 +382,13 @@ LEARNERS: dict[str, Learner] = {
             "gradient TAN with cycles allowed: a scorer, no Bayesian network",
             _GRADIENT,
             partial(_gradient_tan, {"candidates": "unconstrained"}),
+            _GRADIENT_COST,
+        ),
+        Learner(
+            "K-tree",
+            "gradient k-tree, up to two of the 8 most informative features as parents",
+            _OURS + _GRADIENT,
+            _k_tree,
             _GRADIENT_COST,
         ),
         Learner(

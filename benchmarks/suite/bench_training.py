@@ -9,6 +9,8 @@ from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
 from tanlearn.training.objectives import Objective
 from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.term_engine import TermEngine
+from tanlearn.training.term_state import TermState
 
 from .shapes import SHAPES, make
 
@@ -44,6 +46,28 @@ class Step:
 
     def time_ten_steps(self, shape, engine):
         self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
+
+
+class Terms:
+    """Ten steps of a gradient k-tree, K = 8 in pairs, in the published batch size; divide by ten."""
+
+    params, param_names = [["letter", "satimage", "usps"], ["order-free", "subset"]], ["shape", "candidates"]
+    timeout = 300
+
+    def setup(self, shape, candidates):
+        batch_size = SHAPES[shape][3]
+        data = make(shape, 10 * batch_size)
+        rng = np.random.default_rng(0)
+        sets = make_candidates(
+            candidates, data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng, n_parents=2
+        )
+        self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
+        weights = np.ones(data.n_samples, np.float32)
+        self.engine = TermEngine(TermState(data, sets), data, weights, ConditionalNLL(), batch_size)
+        self.time_ten_steps(shape, candidates)
+
+    def time_ten_steps(self, shape, candidates):
+        self.engine.epoch(self.plan, (1e-2, 1e-2), 1.0)
 
 
 class Gaps:

@@ -20,9 +20,9 @@ from tanlearn.training.structure_state import StructureState
 
 __all__ = ["TermState"]
 
-#: Rows that what a table backs off to counts as, at the start. Of 1, 5 and 20, the last erred least on held-out rows of
-#: letter, satimage and usps.
-BACK_OFF = 20.0
+#: Rows that what a table backs off to counts as, at the start. On held-out rows of letter 5, 20, 100 and 500 erred in
+#: 9.4, 9.0, 8.5 and 8.7 %, on those of usps in 3.2, 3.2, 3.3 and 4.1 %, and on those of satimage alike.
+BACK_OFF = 100.0
 #: Rows that the frequency of a value counts as, among those with given parents, in the weights of finished tables.
 FREQUENCY = 5.0
 
