@@ -185,7 +185,7 @@ class Training:
     ) -> None:
         if candidates.allow_cycles:
             data.require_complete("A pseudo-TAN, whose structure may have cycles,")
-        if candidates.draws == "acyclic" and not settings.terms:
+        if candidates.draws == "acyclic" and not (candidates.has_one_parent or settings.terms):
             raise ValueError(
                 "these candidates may form a cycle, and hold pairs of parents, which are no trees to draw. Use "
                 "KTreeClassifier, or restrict every feature to parents before it in some order."

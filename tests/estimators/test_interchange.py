@@ -22,7 +22,7 @@ from tanlearn import (
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
 both_formats = pytest.mark.parametrize(("write", "read"), FORMATS.values(), ids=FORMATS)
-NETWORKS = [name for name in ESTIMATORS if name not in ("cyclic", "aode", "a2de")]
+NETWORKS = [name for name in ESTIMATORS if name not in ("cyclic", "aode", "a2de", "k-tree")]
 
 
 @both_formats
@@ -163,6 +163,7 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
     dated = NaiveBayesClassifier().fit(pd.DataFrame({"day": days}), [0, 1])
     cases = [
         (fitted("aode"), TypeError, "AODEClassifier is no Bayesian network of one structure"),
+        (fitted("k-tree"), TypeError, "KTreeClassifier is no Bayesian network of one structure"),
         (fitted("cyclic"), ValueError, "a structure with a cycle is no Bayesian network"),
         (doubled, ValueError, "the tables are not normalised: .* miss it by 1"),
         (dated, ValueError, "Cast the categories to str"),
