@@ -31,7 +31,8 @@ LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
 #: Steps that a small table gets at least.
 N_STEPS = 2_000
-#: Up to so many numbers (rows times features times classes), tables that are learnt anew for the structure compete.
+#: Up to so many numbers (rows times features times classes), tables that are learnt anew for the structure compete: on
+#: german and tic-tac-toe they are chosen in most folds.
 MOST_NUMBERS = 3_000_000
 MAX_ITER = 100
 
@@ -47,11 +48,12 @@ class KTreeClassifier(GradientClassifier):
 
     The sums are scores of classes and not normalised: that is worth two points on letter. So the model tells classes,
     and does not draw or complete rows. Where rows miss something in training, terms that need it are left out;
-    in prediction it is summed out, as far as not too many missing features depend on each other in two ways.
+    in prediction it is summed out. Where too many missing features depend on each other for that, as in rows that miss
+    two fifths of many, a ValueError says so, in ``fit`` too where held-out rows miss them: take
+    :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.BayesForestClassifier` for such tables.
 
-    Where no loss is named, held-out rows choose between two; and on tables of up to 3,000,000 numbers (rows times
-    features times classes) between these and :class:`~tanlearn.BackOffRidge` for the structure found, which is better
-    where rows follow rules without exceptions.
+    Where no loss is named, held-out rows choose between two; and on complete tables of up to 3,000,000 numbers (rows
+    times features times classes) between these and :class:`~tanlearn.BackOffRidge` for the structure found.
 
     Parameters
     ----------
@@ -294,7 +296,8 @@ class KTreeClassifier(GradientClassifier):
         choice = choose(trained, Structure.naive_bayes(data.n_features), parts, n_jobs=self.n_jobs)
         self.loss_ = losses[choice.index]
         refits: list[BackOffRidge] = []
-        if len(losses) > 1 and data.n_samples * data.n_features * data.n_classes <= MOST_NUMBERS:
+        is_small = data.n_samples * data.n_features * data.n_classes <= MOST_NUMBERS
+        if len(losses) > 1 and is_small and not data.has_missing:  # which would have to be summed out step by step
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
             structures = [one.structure for one in trained[choice.index] if one.structure is not None]

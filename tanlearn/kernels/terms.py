@@ -195,7 +195,7 @@ def step_rows(r, s, problem, parameters, steps, scratch):  # type: ignore[no-unt
 
 
 @kernel
-def begin_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
     batch, n_classes = steps.order[s], problem.families.offset[0]
     size = batch.shape[0]
@@ -279,7 +279,7 @@ def train_terms(problem, parameters, steps, scratch):  # type: ignore[no-untyped
     """Train one epoch in place and return the sum of the batches' mean losses."""
     total = 0.0
     for s in range(steps.order.shape[0]):
-        total += begin_step(s, problem, parameters, steps, scratch)
+        total += begin_term_step(s, problem, parameters, steps, scratch)
         step_terms(s, problem, parameters, steps, scratch)
         if problem.members.shape[0] > problem.group.shape[0] - 1:
             structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)

@@ -330,6 +330,9 @@ class IntegerTables(Tables):
 def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     """Return tables rounded to fixed-point numbers, without any training ([RE] eq. 11).
 
+    Floating numbers that are not normalised may be above 0, which the format ends at: every row of a table is moved
+    before, in all classes alike, so that its largest number is 0. The posterior of a complete row does not see that.
+
     Parameters
     ----------
     tables : Tables
@@ -352,4 +355,8 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
             f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which no fixed-point "
             f"number says. Give it a larger one, or leave the class out."
         )
-    return IntegerTables(tables.layout, fixed_point.encode(tables.cells), fixed_point)
+    cells = tables.cells
+    if not tables.is_normalized and tables.bits is None:
+        rows = cells.reshape(-1, tables.layout.n_classes)
+        cells = (rows - rows.max(axis=1, keepdims=True)).ravel()
+    return IntegerTables(tables.layout, fixed_point.encode(cells), fixed_point)

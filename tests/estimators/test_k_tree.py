@@ -11,6 +11,7 @@ from tanlearn import (
     Hybrid,
     KTreeClassifier,
     Margin,
+    Tables,
     TANClassifier,
     load,
 )
@@ -67,7 +68,13 @@ def test_a_refit_learns_the_tables_anew():
     assert model.tables_.is_normalized
 
 
-def test_all_tables_are_tried_once_where_they_are_large(monkeypatch):
+def test_tables_with_gaps_are_not_learnt_anew():
+    X, y = parity()
+    model = KTreeClassifier(n_epochs=5, random_state=0).fit(holed(X), y)
+    assert len(model.cv_results_["param_learner"]) == 2
+
+
+def test_large_tables_are_not_learnt_anew(monkeypatch):
     from tanlearn.estimators import k_tree
 
     monkeypatch.setattr(k_tree, "MOST_NUMBERS", 100)
@@ -96,6 +103,18 @@ def test_few_bits_are_trained_for(bits, tmp_path):
     assert model.score(X, y) == 1.0
     model.export_c(tmp_path / "parity.h", test_rows=X[:10])
     assert "parity_predict" in (tmp_path / "parity.h").read_text()
+
+
+def test_rounding_moves_what_is_above_zero():
+    """Cells are logarithms up to a number a row, and the format ends at 0."""
+    X, y = parity()
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 60}).fit(X, y)
+    tables = model.tables_
+    model.tables_ = Tables(tables.layout, tables.cells + 5.0, is_normalized=False)
+    small = model.with_bits((3, 2))
+    assert small.score(X, y) == 1.0
+    again = small.with_bits((3, 2))
+    np.testing.assert_array_equal(again.tables_.magnitudes, small.tables_.magnitudes)
 
 
 def test_splits_of_bits_are_chosen(capsys):

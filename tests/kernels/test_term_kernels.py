@@ -132,7 +132,7 @@ def one_step(engine, seed=1):
         epsilon=np.float32(1e-7),
         temperature=50.0,
     )
-    loss = terms.begin_step(0, engine.problem, engine.parameters, steps, engine._scratch)
+    loss = terms.begin_term_step(0, engine.problem, engine.parameters, steps, engine._scratch)
     terms.step_terms(0, engine.problem, engine.parameters, steps, engine._scratch)
     assert terms.train_terms(engine.problem, engine.parameters, steps, engine._scratch) == pytest.approx(loss)
     return found.order[0], loss, engine._scratch
