@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.paper.resource_efficient import __main__ as command
-from benchmarks.paper.resource_efficient import counted, fronts, report
+from benchmarks.paper.resource_efficient import counted, fronts, pairs, report
 from benchmarks.paper.resource_efficient.neural.sizes import MEMORY, OPERATIONS
 from benchmarks.paper.shared import data
 from tanlearn import EncodedData
@@ -149,6 +149,38 @@ def test_counts_go_on_and_are_rounded(tmp_path, monkeypatch):
     command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
     again = {counted.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
     assert again == {counted.key(line): line["error"] for line in lines}
+
+
+def test_k_trees_are_trained_and_rounded_and_go_on(tmp_path, monkeypatch):
+    codes = [[row & 1, row >> 1 & 1, row >> 2 & 1] for row in range(8)] * 40
+    y = [first ^ second ^ third for first, second, third in codes]
+    fold = data.split(EncodedData.from_codes(codes, y, n_states=[2] * 3), slice(240), slice(240, 320))
+    monkeypatch.setattr(command, "load", lambda name, folder: data.Problem(name, (fold,)))
+    monkeypatch.setattr(pairs, "CHOICES", (("likelihood", 1), ("likelihood", 2), ("margin", 2)))
+    monkeypatch.setattr(pairs, "TRAINED_FORMATS", ((3, -1), (4, -2), (3, 0)))
+    command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
+    path = tmp_path / "pairs.jsonl"
+    text = path.read_text().splitlines(keepends=True)
+    lines = [json.loads(line) for line in text]
+    trained = [line for line in lines if line["learner"] == pairs.TRAINED]
+    assert [line["choice"] for line in trained if line["part"] == "validation" and line["bits"] is None] == [
+        ["likelihood", 1],
+        ["likelihood", 2],
+        ["margin", 2],
+    ]
+    finals = {tuple(line["bits"] or ()): line for line in trained if line["part"] == "test"}
+    assert {tuple(line["choice"]) for line in finals.values()} == {("likelihood", 2)}  # one parent cannot tell
+    assert {line["error"] for line in finals.values()} == {0.0}
+    assert len(finals) == 3
+    assert sum(line["learner"] == pairs.ROUNDED for line in lines) == 4 * 48
+    points = fronts.chosen_points(fronts.of_bayes("letter", [], [], lines))
+    labels = {"1 bit", "2 bits", "3 bits"}
+    assert {point.label for point in points if point.family == pairs.TRAINED} == labels - {"1 bit"} | {report.FLOAT}
+    assert {point.label for point in points if point.family == pairs.ROUNDED} > labels
+    path.write_text("".join(text[:-3]))
+    command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
+    again = {pairs.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    assert again == {pairs.key(line): line["error"] for line in lines}
 
 
 def test_the_report_says_what_was_found(tmp_path):

@@ -5,6 +5,7 @@
     python -m benchmarks.paper.resource_efficient run small --sets letter --budget 2    # of few bits and a price
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
     python -m benchmarks.paper.resource_efficient run counted --sets letter
+    python -m benchmarks.paper.resource_efficient run k-trees --sets letter
     python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
@@ -40,7 +41,7 @@ from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, 
 from tanlearn.network.tables import TableLayout
 from tanlearn.search.runs import Part
 
-from . import counted, search
+from . import counted, pairs, search
 from .fronts import write_fronts
 from .neural import plan as neural_plan
 from .report import (
@@ -231,6 +232,15 @@ def run_counts(arguments, _):
             counted.run_counted(load(name, arguments.data), done, path)
 
 
+def run_pairs(arguments, _):
+    """Train gradient k-trees."""
+    path = arguments.results / "pairs.jsonl"
+    done = {pairs.key(line): line for line in reopen(path)}
+    with interruptible(path):
+        for name in arguments.sets:
+            pairs.run_pairs(load(name, arguments.data), done, path)
+
+
 def run_nets(arguments, _):
     """Train neural networks."""
     from .neural.runs import run_neural
@@ -245,20 +255,21 @@ EXPERIMENTS = {
     **dict.fromkeys(("bits", "size", "small"), run_trainings),
     "search": run_searches,
     "counted": run_counts,
+    "k-trees": run_pairs,
     "neural": run_nets,
 }
 
 
 def report(arguments):
     """Write the reports."""
-    files = ("resource_efficient", "search", "counted", "neural")
-    lines, searched, counts, nets = (read(arguments.results / f"{name}.jsonl") for name in files)
+    files = ("resource_efficient", "search", "counted", "pairs", "neural")
+    lines, searched, counts, of_pairs, nets = (read(arguments.results / f"{name}.jsonl") for name in files)
 
     def of_searches(name, found):
         return search.section(name, [line for line in searched if line["set"] == name], found)
 
     write_report(lines, arguments.output, of_searches)
-    write_fronts(lines, searched, counts, nets, arguments.output)
+    write_fronts(lines, searched, [*counts, *of_pairs], nets, arguments.output)
 
 
 def main(argv=None):

@@ -34,7 +34,7 @@ Figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and de
 Made by
 
     python -m benchmarks.paper.resource_efficient run bits size small --budget 20
-    python -m benchmarks.paper.resource_efficient run counted
+    python -m benchmarks.paper.resource_efficient run counted k-trees
     python -m benchmarks.paper.resource_efficient run search --limit 10
     python -m benchmarks.paper.resource_efficient run neural --budget 1
     python -m benchmarks.paper.resource_efficient report
@@ -115,7 +115,8 @@ def of_bayes(name, lines, searched, counted):
         family, what = f"{line['learner']}, {SEARCHED}", f"{bits_in_words(line['n_bits'])}, {line['limit']:g} s"
         yield training(family, what, (line["run"], line["margin"]), line, line["n_bits"])
     for line in counted:
-        yield training(line["learner"], label(line["bits"]), (str(line["bits"]),), line, n_bits(line["bits"]))
+        what = str(line["bits"]), str(line.get("choice"))
+        yield training(line["learner"], label(line["bits"]), what, line, n_bits(line["bits"]))
 
 
 def n_bits(split):

@@ -1,0 +1,88 @@
+"""Gradient k-trees, of two parents a feature, in few bits: what else of the library may fit into a budget.
+
+    python -m benchmarks.paper.resource_efficient run k-trees --sets letter
+
+Every fold chooses loss and number of candidates by validation errors, for float32, and for what is rounded to every
+number of bits; those for float32 are trained in some formats, too. What is best is trained on the whole training part.
+"""
+
+import itertools
+import json
+import time
+
+from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.paper.shared.results import append
+from tanlearn import ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
+
+from .report import FORMATS, N_BITS
+from .scoring import errors_of
+
+TRAINED, ROUNDED = "k-tree, trained", "k-tree, rounded"
+LOSSES = {"likelihood": ConditionalNLL(), "margin": Margin(scale=0.03, kappa=1, eta=10)}
+#: Names of losses, and numbers of candidates: fewer of these lead to other parents, and larger or smaller tables.
+CHOICES = tuple(itertools.product(LOSSES, (4, 8, 14)))
+#: Integer and fraction bits; scores are moved below zero, so that all of them say how far below.
+TRAINED_FORMATS = tuple(
+    (integer_bits, n_bits - integer_bits) for n_bits in (1, 2, 3, 4, 8) for integer_bits in (3, 4, 5)
+)
+#: What makes a line.
+KEY = ("set", "learner", "fold", "part", "bits", "choice")
+
+
+def key(line):
+    """Return what names a line."""
+    return json.dumps([line[name] for name in KEY])
+
+
+def run_pairs(problem, done, path):
+    """Train what is not trained yet; ``done`` holds finished lines by their keys."""
+    for fold, parts in itertools.groupby(problem.parts(), key=lambda found: found[0]):
+        parts = {name: part for _, name, part in parts}
+        test, common = problem.folds[fold - 1], {"set": problem.name, "fold": fold, "n_folds": len(problem.folds)}
+
+        def train(choice, name, bits=None, parts=parts, test=test, common=common):
+            line = {**common, "learner": TRAINED, "part": name, "bits": bits, "choice": choice}
+            if key(line) not in done:
+                for found in _trained(line, parts[name], test):
+                    append(path, found)
+                    done[key(found)] = found
+            return done[key(line)]
+
+        floats = [train(choice, "validation") for choice in CHOICES]
+        chosen = min(floats, key=_error)["choice"]
+        wanted = [chosen]
+        scored = {**common, "learner": ROUNDED, "part": "validation"}
+        for n_bits in N_BITS:
+            formats = [format_ for format_ in FORMATS if sum(format_) == n_bits]
+            names = itertools.product(formats, CHOICES)
+            rounded = [done[key({**scored, "bits": bits, "choice": choice})] for bits, choice in names]
+            wanted.append(min(rounded, key=_error)["choice"])
+        for choice in wanted:
+            train(choice, "test")
+        for _, formats in itertools.groupby(TRAINED_FORMATS, key=sum):
+            best = min((train(chosen, "validation", bits) for bits in formats), key=_error)
+            train(chosen, "test", best["bits"])
+
+
+def _error(line):
+    """Return the error of a line."""
+    return line["error"]
+
+
+def _trained(line, part, test):
+    """Return the line of a training, the last, behind those of what a float one is rounded to."""
+    (loss, n_candidates), bits = line["choice"], line["bits"] and tuple(line["bits"])
+    model = KTreeClassifier(n_candidates=n_candidates, loss=LOSSES[loss], bits=bits, calibrate=False, random_state=0)
+    started = time.thread_time()  # others use the machine, too
+    model.fit_encoded(part.data)
+    line = {**line, "n_cells": model.tables_.layout.n_cells, "versions": VERSIONS}
+    line |= {"seconds": round(time.thread_time() - started, 3)}
+    found = {**line, **errors_of(model.structure_, part, test, model.tables_)}
+    what = f"fold {line['fold']}, part {line['part']}, {loss}, {n_candidates} candidates, bits {bits}"
+    print(f"{line['set']} k-tree, {what}: {100 * found['error']:.2f} % in {line['seconds']:.1f} s", flush=True)
+    rounded = []
+    for format_ in FORMATS if bits is None else ():
+        tables = round_tables(model.tables_, FixedPoint(*format_))
+        errors = errors_of(model.structure_, part, test, tables)
+        rounded.append({**line, "learner": ROUNDED, "bits": format_, **errors})
+    return [*rounded, found]
