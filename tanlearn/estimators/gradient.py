@@ -68,13 +68,17 @@ class GradientClassifier(EmbeddedMixin, Classifier):
         return make_candidates(
             self.candidates,
             data.n_features,
-            n_candidates=self.n_candidates,
+            n_candidates=self._most_candidates(data),
             ordering=self.ordering,
             image_shape=self.image_shape,
             rng=rng,
             information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
             n_parents=self._n_parents,
         )
+
+    def _most_candidates(self, data: EncodedData) -> int | None:
+        """Return how many parents a feature may choose from, if that is not what the kind of candidates says."""
+        return self.n_candidates
 
     def _hold_out(
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator

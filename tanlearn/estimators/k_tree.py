@@ -35,6 +35,9 @@ N_STEPS = 2_000
 #: german and tic-tac-toe they are chosen in most folds.
 MOST_NUMBERS = 3_000_000
 MAX_ITER = 100
+#: Candidate parents that information chooses by default. With 14 in place of 8, held-out rows of usps erred in 2.8 and
+#: not 3.3 %, of digits in 3.7 and not 4.5, of satimage in 9.6 and not 10.0; with 16 features, those of letter not less.
+FEWEST, MOST = 8, 14
 
 
 class KTreeClassifier(GradientClassifier):
@@ -70,7 +73,8 @@ class KTreeClassifier(GradientClassifier):
 
         Without an ordering, features choose one after the other, those first that gain most, of what closes no cycle.
     n_candidates : int, optional
-        At most so many candidate parents a feature, and so many pairs of these; 8 by default, but for ``"order-free"``.
+        At most so many candidate parents a feature; all pairs of these are candidates, too. By default half the
+        features, but from 8 to 14, for ``"information"``, and 8 for ``"subset"`` and ``"heuristic"``.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
         Order of the features: random by default for ``"all"`` and ``"subset"``, C for ``"heuristic"``, none for
         ``"information"``.
@@ -251,6 +255,12 @@ class KTreeClassifier(GradientClassifier):
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.refit_, self.tables_ = refit, tables
+
+    def _most_candidates(self, data: EncodedData) -> int | None:
+        """Return the user's number; or by default, where information chooses, what suits the number of features."""
+        if self.n_candidates is None and self.candidates == "information":
+            return min(max(data.n_features // 2, FEWEST), MOST)
+        return self.n_candidates
 
     def _train(
         self, loss: Loss, data: EncodedData, validation: EncodedData | None, seed: int, *, is_last: bool = False
