@@ -131,49 +131,15 @@ class State(StructureState):
         fixed_point: FixedPoint | None = None,
         size_weight: float = 0.0,
     ) -> None:
-        super().__init__(candidates)
+        super().__init__(data, candidates, LANES, dtype)
         self.fixed_point = fixed_point
-        self.layout = candidates.layout(data.n_states, data.n_classes)
-        self.layout.check_memory(data.n_samples)
         self.layout.check_device(data.device)
         if init == "maximum-likelihood":
-            # As in the loss, weights are relative to their mean; ones stay integers, which are counted faster.
-            weights = data.weights
-            if data.sample_weight is not None:
-                weights = weights / weights[weights > 0].mean()
-            rho = np.log(self.layout.count(data.codes, data.y, weights, data.device) + 1.0)
+            rho = np.log(self.count(self.layout, data) + 1.0)
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
-        self.cells: FloatArray = np.zeros(self.layout.n_cells + LANES, dtype)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
         self.price: FloatArray = size_weight * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
-
-    @property
-    def theta(self) -> FloatArray:
-        """The normalised log-probabilities of all tables, shape (n_cells,)."""
-        return self.cells[: self.layout.n_cells]
-
-    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
-        """Take tables and logits that a training of the same candidates has left.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_cells,)
-            Normalised log-probabilities of all tables.
-        phi : ndarray of shape (n_tables,)
-            Structure logits.
-
-        Raises
-        ------
-        ValueError
-            If a shape is another, as that of other candidates, columns, categories or classes is.
-        """
-        if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
-            raise ValueError(
-                f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "
-                f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
-            )
-        self.theta[:], self.phi[:] = theta, phi
 
     def scoring_cells(self) -> FloatArray:
         """Return what rows are scored with: theta, or theta rounded ([RE] eq. 11).

@@ -1,4 +1,4 @@
-"""The learnt distribution over candidate tables of every feature, and structures drawn from it."""
+"""The learnt distribution over candidate tables of every feature, structures drawn from it, and what tables hold."""
 
 from __future__ import annotations
 
@@ -7,23 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import trees
 from tanlearn.network.candidates import CandidateSets
+from tanlearn.network.tables import TableLayout
 
 __all__ = ["StructureState"]
 
 
 class StructureState:
-    """Structure logits while they are learnt.
+    """Structure logits and numbers of all candidate tables while they are learnt.
 
     Parameters
     ----------
+    data : EncodedData
+        Rows, of which the tables are as large as features and classes ask for.
     candidates : CandidateSets
         What every feature may choose from.
+    slack : int, default=0
+        Zeros behind the cells, which kernels may read.
+    dtype : dtype, default="float32"
+        Type of the cells.
 
     Attributes
     ----------
+    layout : TableLayout
+        Of all candidates' tables.
+    cells : ndarray of shape (n_cells + slack,)
+        The class prior, the tables, and zeros behind them.
     phi : ndarray of shape (n_tables,), float64
         Structure logits.
     table_parent : ndarray of shape (n_tables,)
@@ -33,20 +45,29 @@ class StructureState:
     graph, turns : tuples of ndarrays
         What draws of whole trees, and of acyclic pairs, work in.
 
+    Raises
+    ------
+    TableMemoryError
+        If there is no room for the tables.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn import CandidateSets
+    >>> from tanlearn import CandidateSets, EncodedData
     >>> from tanlearn.training.structure_state import StructureState
-    >>> state = StructureState(CandidateSets.from_lists([[], [0]]))
+    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
+    >>> state = StructureState(data, CandidateSets.from_lists([[], [0]]))
     >>> state.draw(state.perturb(np.array([0.0, 0.0, 0.5]))).tolist()  # table 2 is that of feature 1 given feature 0
     [0, 2]
     >>> state.probabilities()
     [{-1: 1.0}, {-1: 0.5, 0: 0.5}]
     """
 
-    def __init__(self, candidates: CandidateSets) -> None:
+    def __init__(self, data: EncodedData, candidates: CandidateSets, slack: int = 0, dtype: Any = np.float32) -> None:
         self.candidates = candidates
+        self.layout = candidates.layout(data.n_states, data.n_classes)
+        self.layout.check_memory(data.n_samples)
+        self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
         self.phi: FloatArray = np.zeros(candidates.n_tables)
         self.table_parent = candidates.parents[:, 0]
@@ -57,6 +78,54 @@ class StructureState:
         self.graph = trees.Graph(weight=np.empty((nodes, nodes)), source=source, target=target, work=work)
         n_turns = n_features if candidates.draws == "acyclic" else 0
         self.turns = np.empty(n_turns), np.empty((n_turns, -(-n_features // 64)), np.uint64)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The class prior and all tables, shape (n_cells,): a view of ``cells``."""
+        return self.cells[: self.layout.n_cells]
+
+    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
+        """Take numbers and logits that a training of the same candidates has left.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_cells,)
+            The class prior and all tables.
+        phi : ndarray of shape (n_tables,)
+            Structure logits.
+
+        Raises
+        ------
+        ValueError
+            If a shape is another, as that of other candidates, columns, categories or classes is.
+        """
+        if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
+            raise ValueError(
+                f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "
+                f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
+            )
+        self.theta[:], self.phi[:] = theta, phi
+
+    @staticmethod
+    def count(layout: TableLayout, data: EncodedData) -> AnyArray:
+        """Return how often rows take what tables tell apart; weights are relative to their mean, as in the loss.
+
+        Parameters
+        ----------
+        layout : TableLayout
+            Tables to count.
+        data : EncodedData
+            Rows; families that miss something are not counted.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Integers, where rows have no weights.
+        """
+        weights = data.weights
+        if data.sample_weight is not None:
+            weights = weights / weights[weights > 0].mean()
+        return layout.count(data.codes, data.y, weights, data.device)
 
     def perturb(self, noise: FloatArray) -> FloatArray:
         """Return log softmax(phi) + noise, whose largest entry of every feature is drawn (differentiable TAN, eq. 11).

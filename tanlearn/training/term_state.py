@@ -68,32 +68,11 @@ class TermState(StructureState):
     """
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, fixed_point: FixedPoint | None = None) -> None:
-        super().__init__(candidates)
+        super().__init__(data, candidates, padded(data.n_classes) + LANES)
         self.members = candidates.members
         self.fixed_point = fixed_point
-        self.layout = candidates.layout(data.n_states, data.n_classes)
-        self.layout.check_memory(data.n_samples)
-        self.price: FloatArray = np.empty(0)
-        self.cells: FloatArray = np.zeros(self.layout.n_cells + padded(data.n_classes) + LANES, np.float32)
         self._data = data
         self._start(data)
-
-    @property
-    def theta(self) -> FloatArray:
-        """The class prior and all terms, shape (n_cells,)."""
-        return self.cells[: self.layout.n_cells]
-
-    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
-        """Take terms and logits that a training of the same candidates has left.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_cells,)
-            The class prior and all terms.
-        phi : ndarray of shape (n_tables,)
-            Structure logits.
-        """
-        self.theta[:], self.phi[:] = theta, phi
 
     def most_probable(self) -> tuple[Structure, Tables]:
         """Return the structure that is drawn without noise, and its terms added up to tables.
@@ -115,7 +94,7 @@ class TermState(StructureState):
         layout, n_classes = self.layout.select(selected), self._data.n_classes
         prior = self.theta[:n_classes].astype(np.float64)
         prior -= np.log(np.exp(prior - prior.max()).sum()) + prior.max()
-        cells, counts = [prior], _count(layout, self._data)
+        cells, counts = [prior], self.count(layout, self._data)
         for i, t in enumerate(selected.tolist()):
             total = self._total(t, layout.shape(i))
             cells.append((total + _weights(total, _table(layout, counts, i), prior)).ravel())
@@ -140,7 +119,7 @@ class TermState(StructureState):
 
     def _start(self, data: EncodedData) -> None:
         """Write the terms of frequencies that back off."""
-        layout, counts = self.layout, _count(self.layout, data)
+        layout, counts = self.layout, self.count(self.layout, data)
         self.theta[: data.n_classes] = np.log((counts[: data.n_classes] + 1) / (counts[: data.n_classes] + 1).sum())
         logs: dict[int, FloatArray] = {}  # of single parents, the logarithms that they alone come to
         for i, first in enumerate(self.candidates.group[:-1].tolist()):
@@ -160,14 +139,6 @@ class TermState(StructureState):
                 self._term(t)[...] = log_found - base
                 if not members:
                     logs[t] = log_found
-
-
-def _count(layout: TableLayout, data: EncodedData) -> AnyArray:
-    """Return the counts of all tables; weights are relative to their mean, as in the loss."""
-    weights = data.weights
-    if data.sample_weight is not None:
-        weights = weights / weights[weights > 0].mean()
-    return layout.count(data.codes, data.y, weights, data.device)
 
 
 def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
