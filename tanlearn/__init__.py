@@ -37,7 +37,7 @@ from tanlearn.search.size_path import size_path
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 from tanlearn.training.settings import EpochReport
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "LBFGS",

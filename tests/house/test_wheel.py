@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import tanlearn
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"tanlearn": "tanlearn", "baselines": "tanlearn/baselines"}
 SHIPPED = {".py", ".cu", ".typed"}
 # What a tree without git (an unpacked archive) may hold beside its sources; see .gitignore.
-UNTRACKED = shutil.ignore_patterns(".venv*", "__pycache__", "*.egg-info", "build", "dist", ".*_cache", "env")
+UNTRACKED = shutil.ignore_patterns(".venv*", "__pycache__", "*.egg-info", "build", "dist", ".*_cache", "env", "_build")
 
 
 def source_tree(destination: Path) -> Path:
@@ -74,8 +78,14 @@ def wheel(tree, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wheel_of_archive(tree, tmp_path_factory):
-    """Return the wheel that is built, as pip builds it, from the source archive."""
+    """Return the wheel that is built, as pip builds it, from the source archive, which lies beside it."""
     return build(tree, tmp_path_factory.mktemp("archive"))
+
+
+def source_archive(wheel: Path) -> Path:
+    """Return the source archive beside a wheel."""
+    (archive,) = wheel.parent.glob("*.tar.gz")
+    return archive
 
 
 def test_wheel_holds_the_package_and_nothing_else(wheel, tree):
@@ -90,8 +100,30 @@ def test_wheel_of_the_source_archive_equals_the_wheel_of_the_tree(wheel, wheel_o
     assert package_files(wheel_of_archive) == package_files(wheel)
 
 
+def test_source_archive_holds_what_a_wheel_is_built_of_and_what_a_reader_wants(wheel_of_archive, tree):
+    folders = {installed: folder for folder, installed in FOLDERS.items()}
+    sources = {
+        f"{folders.get(str(Path(name).parent), Path(name).parent.as_posix())}/{Path(name).name}"
+        for name in shipped_files(tree)
+    }
+    said = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE"}
+    made = {"PKG-INFO", "setup.cfg", "MANIFEST.in", "pyproject.toml", "packaging/reproducible.py"}
+    with tarfile.open(source_archive(wheel_of_archive)) as archive:
+        files = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    assert {name for name in files if not name.startswith("tanlearn.egg-info/")} == sources | said | made
+
+
+def test_other_times_and_another_folder_build_the_same_bytes(wheel_of_archive, tree, tmp_path):
+    other = Path(shutil.copytree(tree, tmp_path / "elsewhere", symlinks=True))
+    for number, path in enumerate(sorted(other.rglob("*.py"))):
+        os.utime(path, (1_700_000_000 + number,) * 2)
+    again = build(other, tmp_path / "built")
+    assert again.read_bytes() == wheel_of_archive.read_bytes()
+    assert source_archive(again).read_bytes() == source_archive(wheel_of_archive).read_bytes()
+
+
 def test_wheel_needs_no_link_to_the_baselines(wheel, tree, tmp_path):
-    # Some checkouts cannot hold links; there the mapping in setup.cfg alone must find the folder.
+    # Some checkouts cannot hold links; there the mapping in pyproject.toml alone must find the folder.
     linkless = shutil.copytree(tree, tmp_path / "linkless", symlinks=True)
     (linkless / "tanlearn" / "baselines").unlink()
     assert package_files(build(linkless, tmp_path, "--wheel")) == package_files(wheel)
@@ -99,6 +131,15 @@ def test_wheel_needs_no_link_to_the_baselines(wheel, tree, tmp_path):
 
 def test_wheel_has_one_top_level_package(wheel):
     assert metadata_lines(wheel, "top_level.txt") == ["tanlearn"]
+
+
+def test_metadata_say_licence_versions_and_the_same_as_the_citation(wheel):
+    lines = metadata_lines(wheel, "METADATA")
+    assert {"License-Expression: BSD-3-Clause", "Requires-Python: >=3.11", f"Version: {tanlearn.__version__}"} <= {
+        *lines
+    }
+    assert f"version: {tanlearn.__version__}" in (ROOT / "CITATION.cff").read_text("utf-8").splitlines()
+    assert f"## [{tanlearn.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_wheel_installs_the_command(wheel):
