@@ -17,6 +17,7 @@ from tanlearn.data.border import encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.archive import fields
 from tanlearn.files.back_off import restore_back_off
@@ -33,7 +34,7 @@ from tanlearn.network.tables import Tables
 __all__ = ["Classifier"]
 
 
-class Classifier(ClassifierMixin, BaseEstimator):
+class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.border import encode_rows
-from tanlearn.estimators.generation import compared
+from tanlearn.estimators.explained import ExplanationMixin, compared
 from tanlearn.files.description import feature_names
 from tanlearn.forest.description import describe
 from tanlearn.forest.forest import Forest
@@ -19,7 +19,7 @@ from tanlearn.forest.reading import dependences, explain
 __all__ = ["ForestReadingMixin"]
 
 
-class ForestReadingMixin:
+class ForestReadingMixin(ExplanationMixin):
     """Methods of classifiers that are forests of Bayesian networks."""
 
     forest_: Forest

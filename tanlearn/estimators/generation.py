@@ -13,19 +13,20 @@ from tanlearn.data.border import encode_rows, generator
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import number_classes
+from tanlearn.estimators.explained import ExplanationMixin, compared
 from tanlearn.files.description import describe, feature_names
 from tanlearn.network.calibration import Calibration
-from tanlearn.network.queries import explain, log_odds, most_probable_completion, sample
+from tanlearn.network.queries import explain, most_probable_completion, sample
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["GenerativeMixin", "compared"]
+__all__ = ["GenerativeMixin"]
 
 
-class GenerativeMixin:
+class GenerativeMixin(ExplanationMixin):
     """Methods of classifiers that are Bayesian networks, of one structure and its tables."""
 
     structure_: Structure
@@ -218,33 +219,6 @@ class GenerativeMixin:
         """
         check_is_fitted(self)
         return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
-
-
-def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> FloatArray:
-    """Return what features add to log-odds against a class, or to log-probabilities if there is none.
-
-    Parameters
-    ----------
-    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
-        To log-probabilities.
-    against : class or None
-        One of the classes.
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features + 1, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If ``against`` is no class.
-    """
-    if against is None:
-        return contributions
-    other = int(number_classes([against], 1, classes)[0])
-    return np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
 
 
 def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:

@@ -177,6 +177,11 @@ class Structure:
     def __hash__(self) -> int:
         return hash(self.parents.tobytes())
 
+    def _repr_html_(self) -> str:
+        from tanlearn.network.drawings import structure_svg
+
+        return f"<p>{self!r}</p>{structure_svg(self.parents, self._order)}"
+
     def __repr__(self) -> str:
         note = "" if self.is_acyclic else ", cyclic"
         return f"Structure(n_features={self.n_features}, n_edges={self.n_edges}{note})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -543,6 +544,16 @@ class Tables:
         groups, offset = self.layout.groups()
         sizes = np.diff(offset)
         return int((sizes - sizes // groups).sum())
+
+    def _repr_html_(self) -> str:
+        most = 20
+        lines = ["<tr><th>feature</th><th>values</th><th>contexts of parents</th><th>numbers</th></tr>"]
+        for i in range(min(len(self), most)):
+            n_values, *sides = self.layout.shape(i)
+            contexts = math.prod(sides[:-1])
+            lines.append(f"<tr><td>{i}</td><td>{n_values}</td><td>{contexts:,}</td><td>{self[i].size:,}</td></tr>")
+        rest = f"<p>and {len(self) - most} more features</p>" if len(self) > most else ""
+        return f"<p>{self!r}</p><table>{''.join(lines)}</table>{rest}"
 
     def __repr__(self) -> str:
         return f"Tables(n_features={len(self)}, n_classes={self.layout.n_classes}, n_parameters={self.n_parameters})"

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._plots import axes_or_new
 from tanlearn._tasks import in_order
 from tanlearn._typing import FloatArray, IntArray
+from tanlearn.displays.pareto import ParetoDisplay
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.training.few_bits import read_bits
@@ -122,14 +122,7 @@ class ParetoFront:
         ImportError
             If Matplotlib is not installed.
         """
-        ax = axes_or_new(ax)
-        errors = 100 * (1 - self.cv_results["mean_test_score"])
-        points = np.column_stack([self.cv_results["mean_size_bits"], errors])
-        ax.scatter(*points.T, s=16, color="#999999", label="all")
-        ax.plot(*points[self.front].T, color="#0072b2", marker="o", label="Pareto front")
-        ax.set(xscale="log", xlabel="size of the tables [bits]", ylabel="held-out error [%]")
-        ax.legend()
-        return ax
+        return ParetoDisplay.from_estimator(self, ax=ax).ax_
 
 
 def pareto_search(

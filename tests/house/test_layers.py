@@ -20,7 +20,7 @@ RANKS = (
     {"network"},
     {"files"},
     {"c_export", "forest", "training"},
-    {"parameters"},
+    {"displays", "parameters"},
     {"estimators"},
     {"baselines", "search"},
     {"__init__", "comparison", "dask"},

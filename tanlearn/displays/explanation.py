@@ -1,0 +1,225 @@
+"""Why a row is of one class rather than another, feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._plots import axes_or_new
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.files.description import feature_names
+
+__all__ = ["ExplanationDisplay"]
+
+_FOR, _AGAINST, _SUM = "#0072b2", "#d55e00", "#333333"
+_PRIOR = "class frequencies"
+
+
+class ExplanationDisplay:
+    """Waterfall of one prediction: every feature moves the log odds of one class against another.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_features + 1,)
+        What features add to the log odds, and what the frequencies of the classes do, last.
+    labels : sequence of n_features str
+        What the features are called, with their values.
+    target, against : object
+        The two classes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn last.
+    figure_ : matplotlib.figure.Figure
+        Its figure.
+    bars_ : list of (str, float)
+        What was drawn last, from the top: labels and lengths. They add up to ``shares.sum()``.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as features, or a share is infinite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.displays import ExplanationDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = NaiveBayesClassifier().fit(X, y)
+    >>> display = ExplanationDisplay.from_estimator(model, X[70:71])
+    >>> log_p = model.predict_log_proba(X[70:71])[0]
+    >>> bool(abs(sum(length for _, length in display.bars_) - (log_p[2] - log_p[1])) < 1e-9)
+    True
+    """
+
+    ax_: Any
+    figure_: Any
+    bars_: list[tuple[str, float]]
+
+    def __init__(self, shares: FloatArray, labels: Sequence[str], *, target: Any, against: Any) -> None:
+        if len(shares) != len(labels) + 1:
+            raise ValueError(f"labels must be one fewer than shares, {len(shares) - 1}; got {len(labels)}.")
+        if not np.isfinite(shares).all():
+            raise ValueError(
+                f"shares must be finite; got {shares[~np.isfinite(shares)][0]}: a class of probability 0 has no log "
+                f"odds. Compare with another class, or smooth the tables."
+            )
+        self.shares = np.asarray(shares, float)
+        self.labels = list(labels)
+        self.target = target
+        self.against = against
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, target: Any = None, against: Any = None, most: int = 10, ax: Any = None
+    ) -> ExplanationDisplay:
+        """Draw what a classifier says of a row.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``explain``.
+        X : array-like or frame of shape (1, n_features)
+            One row.
+        target : class, optional
+            The class to speak for; by default the predicted one.
+        against : class, optional
+            The class to compare with; by default the most probable one of the others.
+        most : int, default=10
+            Features that have a bar of their own; the others share one.
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        ExplanationDisplay
+            Its bars add up to the difference of the two classes' ``predict_log_proba``: shares of ``explain`` are
+            scaled by one factor, as calibration scales their sum.
+
+        Raises
+        ------
+        ValueError
+            If X has not one row, or a class is unknown, or the two are the same.
+        TypeError
+            If the classifier has no ``explain``.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        if not hasattr(estimator, "explain"):
+            raise TypeError(f"{type(estimator).__name__} has no explain: its predictions are no sum over features.")
+        contributions, log_p = estimator.explain(X), estimator.predict_log_proba(X)[0]
+        if len(contributions) != 1:
+            raise ValueError(f"X must have one row, which is explained; got {len(contributions)}. Pass X[i : i + 1].")
+        classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p, kind="stable").tolist()
+        one = ranked[0] if target is None else _number(estimator.classes_, target, "target")
+        other = next(c for c in ranked if c != one)
+        if against is not None:
+            other = _number(estimator.classes_, against, "against")
+        if one == other:
+            raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
+        shares = contributions[0, :, one] - contributions[0, :, other]
+        total = float(shares.sum())
+        if total != 0:
+            shares = shares * (log_p[one] - log_p[other]) / total
+        names, values = feature_names(estimator), _values(X)
+        labels = [f"{name} = {_told(value)}" for name, value in zip(names, values, strict=True)]
+        return cls(shares, labels, target=classes[one], against=classes[other]).plot(ax, most=most)
+
+    def plot(self, ax: Any = None, *, most: int = 10) -> ExplanationDisplay:
+        """Draw the waterfall.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+        most : int, default=10
+            Features that have a bar of their own; the others share one.
+
+        Returns
+        -------
+        ExplanationDisplay
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If ``most`` is not positive.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        if most < 1:
+            raise ValueError(f"most must be at least 1, got {most}.")
+        is_new = ax is None
+        ax = axes_or_new(ax)
+        own, prior = self.shares[:-1], float(self.shares[-1])
+        ranked = np.argsort(-np.abs(own), kind="stable")
+        shown, rest = ranked[:most], ranked[most:]
+        self.bars_ = [(_PRIOR, prior), *((self.labels[i], float(own[i])) for i in shown)]
+        if rest.size:
+            self.bars_.append((f"{rest.size} other features", float(own[rest].sum())))
+        if is_new:
+            ax.figure.set_size_inches(8, 1.4 + 0.34 * len(self.bars_))
+        at, span = 0.0, float(np.abs(np.cumsum([length for _, length in self.bars_])).max()) or 1.0
+        for y, (_, length) in enumerate(self.bars_):
+            ax.barh(y, length, left=at, color=_FOR if length >= 0 else _AGAINST, height=0.65)
+            end = at + length
+            side = 1 if length >= 0 else -1
+            ax.text(
+                *(end + side * 0.012 * span, y, f"{length:+.2f}"),
+                ha="left" if side > 0 else "right",
+                va="center",
+                fontsize="small",
+            )
+            ax.plot([end, end], [y, y + 1], color="#999999", linewidth=0.8, zorder=0)
+            at = end
+        last = len(self.bars_)
+        ax.barh(last, at, color=_SUM, height=0.65)
+        side = 1 if at >= 0 else -1
+        ax.text(
+            *(at + side * 0.012 * span, last, f"{at:+.2f}"),
+            ha="left" if side > 0 else "right",
+            va="center",
+            fontsize="small",
+            fontweight="bold",
+        )
+        ax.set_yticks(range(last + 1), [*(label for label, _ in self.bars_), "log odds"])
+        ax.invert_yaxis()
+        ax.axvline(0, color="black", linewidth=0.8)
+        ends = np.cumsum([0.0, *(length for _, length in self.bars_)])
+        ax.set_xlim(ends.min() - 0.12 * span, ends.max() + 0.12 * span)
+        odds = np.exp(min(abs(at), 700.0))
+        winner = self.target if at >= 0 else self.against
+        ax.set_title(f"{self.target} rather than {self.against}: {odds:,.3g} to 1 for {winner}", fontsize="medium")
+        ax.set_xlabel(f"nats: right speaks for {self.target}, left for {self.against}")
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _number(classes: AnyArray, name: Any, what: str) -> int:
+    """Return the place of a class."""
+    places = np.flatnonzero(classes == name)
+    if not places.size:
+        raise ValueError(f"{what} must be one of the classes {classes.tolist()}, got {name!r}.")
+    return int(places[0])
+
+
+def _values(X: Any) -> list[Any]:
+    """Return the values of the one row of a table."""
+    if hasattr(X, "iloc"):
+        return list(X.iloc[0])
+    if hasattr(X, "row"):  # polars
+        return list(X.row(0))
+    return list(X[0])
+
+
+def _told(value: Any) -> str:
+    """Return a value for a label."""
+    if value is None or value != value:  # nan
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,104 @@
+"""What a budget buys: errors over sizes, and what nothing beats in both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._plots import axes_or_new
+from tanlearn._typing import FloatArray, IntArray
+
+__all__ = ["ParetoDisplay"]
+
+
+class ParetoDisplay:
+    """Held-out errors of classifiers over the sizes of their tables.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_classifiers,)
+        In bits.
+    errors : ndarray of shape (n_classifiers,)
+        From 0 to 1; nan for trainings that failed.
+    front : ndarray of shape (n_front,), int
+        Which of them are not dominated, the smallest first.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn last.
+    figure_ : matplotlib.figure.Figure
+        Its figure.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many errors as sizes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.displays import ParetoDisplay
+    >>> display = ParetoDisplay(np.array([1e3, 2e3, 4e3]), np.array([0.3, 0.35, 0.1]), np.array([0, 2])).plot()
+    >>> display.ax_.get_xlabel()
+    'size of the tables [bits]'
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, sizes: FloatArray, errors: FloatArray, front: IntArray) -> None:
+        if np.shape(sizes) != np.shape(errors):
+            raise ValueError(f"sizes and errors must be as many, got shapes {np.shape(sizes)} and {np.shape(errors)}.")
+        self.sizes, self.errors, self.front = sizes, errors, front
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ParetoDisplay:
+        """Draw what a search has found.
+
+        Parameters
+        ----------
+        estimator : ParetoFront
+            What :func:`~tanlearn.pareto_search` returned.
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        ParetoDisplay
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        """
+        results = estimator.cv_results
+        return cls(results["mean_size_bits"], 1 - results["mean_test_score"], estimator.front).plot(ax)
+
+    def plot(self, ax: Any = None) -> ParetoDisplay:
+        """Draw all classifiers, and the front.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        ParetoDisplay
+            This one.
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        """
+        ax = axes_or_new(ax)
+        points = np.column_stack([self.sizes, 100 * self.errors])
+        ax.scatter(*points.T, s=16, color="#999999", label="all")
+        ax.plot(*points[self.front].T, color="#0072b2", marker="o", label="Pareto front")
+        ax.set(xscale="log", xlabel="size of the tables [bits]", ylabel="held-out error [%]")
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,180 @@
+"""Whether predictions are right as often as they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._plots import axes_or_new
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.network.inference import log_posterior
+
+__all__ = ["ReliabilityDisplay"]
+
+_AFTER, _BEFORE = "#0072b2", "#999999"
+
+
+class ReliabilityDisplay:
+    """Share of right predictions over their confidence, by bins, with and without calibration.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_samples,)
+        Probability of the predicted class.
+    is_right : ndarray of shape (n_samples,), bool
+        Whether it is the class.
+    before : ndarray of shape (n_samples,), optional
+        The same probability without calibration.
+    n_bins : int, default=10
+        Bins of equal width between 0 and 1.
+
+    Attributes
+    ----------
+    error_, error_before_ : float
+        Expected calibration error: the mean distance of confidence and share of right ones, over bins by their rows;
+        with and without calibration (nan if it is not known).
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn last.
+    figure_ : matplotlib.figure.Figure
+        Its figure.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there is no row, a probability is not between 0 and 1, or there is no bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.displays import ReliabilityDisplay
+    >>> display = ReliabilityDisplay(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False]))
+    >>> round(display.error_, 3)  # a half of 0.1, and of 0.1
+    0.1
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self, confidence: FloatArray, is_right: AnyArray, *, before: FloatArray | None = None, n_bins: int = 10
+    ) -> None:
+        if n_bins < 1:
+            raise ValueError(f"n_bins must be at least 1, got {n_bins}.")
+        for numbers in (confidence, before):
+            if numbers is None:
+                continue
+            if np.shape(numbers) != np.shape(is_right) or not np.size(numbers):
+                raise ValueError(
+                    f"confidence, before and is_right must be of the same rows, at least one; got shapes "
+                    f"{np.shape(numbers)} and {np.shape(is_right)}."
+                )
+            if not (np.min(numbers) >= 0 and np.max(numbers) <= 1):
+                raise ValueError(f"probabilities must be from 0 to 1, got {np.min(numbers)} to {np.max(numbers)}.")
+        self.confidence = np.asarray(confidence, float)
+        self.is_right = np.asarray(is_right, bool)
+        self.before = None if before is None else np.asarray(before, float)
+        self.n_bins = n_bins
+        self.error_ = self._error(self.confidence)
+        self.error_before_ = np.nan if self.before is None else self._error(self.before)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> ReliabilityDisplay:
+        """Draw the reliability of a classifier on rows that it has not seen.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        n_bins : int, default=10
+            Bins of equal width between 0 and 1.
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is no row, or X and y are of different rows.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        p = estimator.predict_proba(X)
+        is_right = estimator.classes_[p.argmax(axis=1)] == np.asarray(y)
+        before = None
+        if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
+            before = np.exp(log_posterior(estimator.predict_joint_log_proba(X)).max(axis=1))
+        return cls(p.max(axis=1).clip(0, 1), is_right, before=before, n_bins=n_bins).plot(ax)
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        """Draw the curves, and below them where the rows are.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to; by default in a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            This one.
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        """
+        is_new = ax is None
+        ax = axes_or_new(ax)
+        if is_new:
+            ax.figure.set_size_inches(5.5, 6.3)
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as often as said")
+        ways = [(self.confidence, _AFTER, "as predicted", self.error_)]
+        if self.before is not None and not np.array_equal(self.before, self.confidence):
+            ways = [(self.before, _BEFORE, "without calibration", self.error_before_), *ways]
+        for numbers, colour, label, error in ways:
+            rows, said, right = self._bins(numbers)
+            there = rows > 0
+            ax.plot(
+                said[there] / rows[there],
+                right[there] / rows[there],
+                color=colour,
+                marker="o",
+                markersize=4,
+                label=f"{label}: expected calibration error {error:.3f}",
+            )
+        rows = self._bins(self.confidence)[0]
+        ax.bar(
+            (np.arange(self.n_bins) + 0.5) / self.n_bins,
+            0.25 * rows / rows.max(),
+            width=0.9 / self.n_bins,
+            color=_AFTER,
+            alpha=0.2,
+            label=f"rows ({int(rows.sum()):,})",
+        )
+        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="share that is right", aspect="equal")
+        ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), frameon=False)
+        ax.grid(alpha=0.3)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _bins(self, confidence: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return rows, sum of confidences and number of right ones, bin by bin."""
+        place = np.minimum((confidence * self.n_bins).astype(int), self.n_bins - 1)
+        ones, right = np.ones(len(place)), self.is_right.astype(float)
+        of_rows: list[FloatArray] = [ones, confidence, right]
+        rows, said, hits = (np.bincount(place, weights, self.n_bins).astype(float) for weights in of_rows)
+        return rows, said, hits
+
+    def _error(self, confidence: FloatArray) -> float:
+        """Return the expected calibration error."""
+        rows, said, right = self._bins(confidence)
+        return float(np.abs(said - right).sum() / rows.sum())

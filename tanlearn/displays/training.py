@@ -1,0 +1,137 @@
+"""How a training went, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tanlearn._plots import axes_or_new
+from tanlearn.training.settings import EpochReport
+
+__all__ = ["TrainingDisplay"]
+
+_BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
+
+
+class TrainingDisplay:
+    """Loss, indecision about the structure, and validation error over epochs.
+
+    Parameters
+    ----------
+    history : sequence of EpochReport
+        ``history_`` of a classifier.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib.axes.Axes
+        Where it was drawn last: loss, entropy, and validation error, if there is one.
+    figure_ : matplotlib.figure.Figure
+        Its figure.
+
+    Raises
+    ------
+    ValueError
+        If there is no epoch.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import JointNLL, TANClassifier
+    >>> from tanlearn.displays import TrainingDisplay
+    >>> model = TANClassifier(loss=JointNLL(), n_epochs=5, validation_fraction=0.2, random_state=0)
+    >>> display = TrainingDisplay.from_estimator(model.fit(*load_iris(return_X_y=True)))
+    >>> [ax.get_ylabel() for ax in display.axes_]
+    ['training loss', 'structure entropy [nats]', 'validation error [%]']
+    """
+
+    axes_: list[Any]
+    figure_: Any
+
+    def __init__(self, history: Sequence[EpochReport]) -> None:
+        if not history:
+            raise ValueError(
+                "history must hold at least one epoch, got none: the classifier was not trained by epochs."
+            )
+        self.history = list(history)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, axes: Sequence[Any] | None = None) -> TrainingDisplay:
+        """Draw the training of a classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``history_``: :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.KTreeClassifier`.
+        axes : sequence of matplotlib.axes.Axes, optional
+            Where to, two or three; by default in a new figure.
+
+        Returns
+        -------
+        TrainingDisplay
+
+        Raises
+        ------
+        TypeError
+            If the classifier has no ``history_``.
+        ValueError
+            If there are too few axes.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        if not hasattr(estimator, "history_"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no history_ of epochs; gradient classifiers have, once fitted."
+            )
+        return cls(estimator.history_).plot(axes)
+
+    def plot(self, axes: Sequence[Any] | None = None) -> TrainingDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib.axes.Axes, optional
+            Where to, one a curve; by default in a new figure.
+
+        Returns
+        -------
+        TrainingDisplay
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer axes than curves.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        epochs = [report.epoch for report in self.history]
+        curves = [
+            ("training loss", [report.loss for report in self.history], _BLUE),
+            ("structure entropy [nats]", [report.structure_entropy for report in self.history], _GREEN),
+        ]
+        errors = [100 * report.validation_error for report in self.history if report.validation_error is not None]
+        if len(errors) == len(epochs):
+            curves.append(("validation error [%]", errors, _ORANGE))
+        if axes is None:
+            first = axes_or_new(None)
+            figure = first.figure
+            first.remove()
+            figure.set_size_inches(7, 1.9 * len(curves))
+            axes = list(figure.subplots(len(curves), 1, sharex=True))
+        axes = list(axes)
+        if len(axes) < len(curves):
+            raise ValueError(f"axes must be {len(curves)}, one a curve; got {len(axes)}.")
+        for ax, (label, numbers, colour) in zip(axes, curves, strict=False):
+            ax.plot(epochs, numbers, color=colour)
+            ax.set_ylabel(label)
+            ax.grid(alpha=0.3)
+            ax.spines[["top", "right"]].set_visible(False)
+        if len(curves) == 3:
+            best = min(range(len(errors)), key=errors.__getitem__)
+            axes[2].plot(epochs[best], errors[best], marker="o", color=_ORANGE)
+            axes[2].annotate(
+                f"least: {errors[best]:.2f} %", (epochs[best], errors[best]), (6, 6), textcoords="offset points"
+            )
+        axes[len(curves) - 1].set_xlabel("epoch")
+        self.axes_, self.figure_ = axes[: len(curves)], axes[0].figure
+        return self

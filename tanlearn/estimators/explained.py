@@ -1,0 +1,104 @@
+"""Explanations of predictions as labelled tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.data.validation import number_classes
+from tanlearn.files.description import feature_names
+from tanlearn.network.queries import log_odds
+
+__all__ = ["ExplanationMixin", "compared"]
+
+#: What the last share of a row is that of, in place of a feature.
+CLASSES = "(classes)"
+
+
+class ExplanationMixin:
+    """A method of classifiers that split predictions into what each feature says."""
+
+    classes_: AnyArray
+
+    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
+        """Return what ``explain`` does as a frame with names.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log-odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line a row and feature, and one a row for the frequencies of the classes, ``"(classes)"``. Its columns are
+            ``row`` (the index of a pandas frame, or the number), ``feature``, ``parents`` (names, joined by commas; for
+            networks of one structure), and every class.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is no class.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.explain_frame([["sun", 29.0]], against="home").drop(columns="parents").round(2)
+           row    feature  beach  home
+        0    0         x0   0.98   0.0
+        1    0         x1   0.00   0.0
+        2    0  (classes)  -0.41   0.0
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError('explain_frame needs pandas. Install it with: pip install "tanlearn[frames]"') from error
+        shares = self.explain(X, against=against)  # type: ignore[attr-defined]
+        n_samples, n_lines, n_classes = shares.shape
+        names = feature_names(self)
+        frame = {
+            "row": np.repeat(X.index if isinstance(X, pandas.DataFrame) else np.arange(n_samples), n_lines),
+            "feature": [*names, CLASSES] * n_samples,
+        }
+        if hasattr(self, "structure_"):
+            parents = [", ".join(names[j] for j in row if j >= 0) for row in self.structure_.parents.tolist()]
+            frame["parents"] = [*parents, ""] * n_samples
+        columns = dict(zip(self.classes_.tolist(), shares.reshape(-1, n_classes).T, strict=True))
+        return pandas.concat([pandas.DataFrame(frame), pandas.DataFrame(columns)], axis=1)
+
+
+def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> FloatArray:
+    """Return what features add to log-odds against a class, or to log-probabilities if there is none.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
+        To log-probabilities.
+    against : class or None
+        One of the classes.
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + 1, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If ``against`` is no class.
+    """
+    if against is None:
+        return contributions
+    other = int(number_classes([against], 1, classes)[0])
+    return np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)

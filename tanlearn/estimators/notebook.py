@@ -1,0 +1,80 @@
+"""Fitted classifiers in notebooks: scikit-learn's diagram, and what was learnt, folded."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from sklearn import get_config
+
+from tanlearn.files.description import feature_names
+from tanlearn.network.drawings import structure_svg
+
+__all__ = ["NotebookMixin"]
+
+#: Classes that are named.
+_MOST = 10
+
+
+class NotebookMixin:
+    """What scikit-learn shows of an estimator, and below it, once it is fitted, what it has learnt."""
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram and the summary."""
+        diagram: str = super()._repr_html_inner()  # type: ignore[misc]
+        return diagram + learnt_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks ask for."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+def learnt_html(model: Any) -> str:
+    """Return what a classifier has learnt as HTML: structure, classes, size and training.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted or not.
+
+    Returns
+    -------
+    str
+        A folded element, or nothing of an unfitted classifier. All names are escaped.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.estimators.notebook import learnt_html
+    >>> model = NaiveBayesClassifier()
+    >>> learnt_html(model), "<td>beach, home</td>" in learnt_html(model.fit([["sun"], ["rain"]], ["beach", "home"]))
+    ('', True)
+    """
+    if not hasattr(model, "classes_") or not hasattr(model, "encoder_"):
+        return ""
+    classes = [str(name) for name in model.classes_.tolist()]
+    more = f" and {len(classes) - _MOST} more" if len(classes) > _MOST else ""
+    lines = {"classes": ", ".join(classes[:_MOST]) + more, "features": f"{model.n_features_in_:,}"}
+    picture = ""
+    if hasattr(model, "structure_"):
+        lines["edges between features"] = f"{model.structure_.n_edges:,}"
+        structure = model.structure_
+        order = structure.order if structure.is_acyclic else None
+        picture = structure_svg(structure.parents, order, feature_names(model)) if structure.n_edges else ""
+    if hasattr(model, "tables_"):
+        lines["parameters"] = f"{model.tables_.n_parameters:,}"
+        lines["calibration"] = f"{model.calibration_!r}"
+    if hasattr(model, "loss_"):
+        lines["loss"] = repr(model.loss_)
+    if getattr(model, "history_", None):
+        last = model.history_[-1]
+        error = "" if last.validation_error is None else f", validation error {100 * last.validation_error:.2f} %"
+        lines["training"] = f"{last.epoch} epochs, loss {last.loss:.4g}{error}"
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines.items())
+    return (
+        f"<details><summary>What it has learnt</summary>"
+        f'<table style="text-align:left">{rows}</table>{picture}</details>'
+    )

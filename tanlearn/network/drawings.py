@@ -1,0 +1,78 @@
+"""A structure as a small picture in SVG, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from tanlearn._typing import IntArray
+from tanlearn.network.layered import layered_positions, margins
+
+__all__ = ["structure_svg"]
+
+#: Pixels between neighbours: names of so few features fit, of more they are shown where the pointer is.
+_MOST_NAMES = 40
+_NAMED, _DOTTED = (96, 52), (22, 26)
+#: Letters of a name that fit.
+_LETTERS = 13
+
+
+def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str] | None = None) -> str:
+    """Return a picture of the edges between features.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_features, width)
+        The parents of every feature, -1 for none.
+    order : ndarray of shape (n_features,) or None
+        The features, parents before their children; None where there is a cycle, of which a sentence says so.
+    names : sequence of str, optional
+        Of the features; by default their numbers.
+
+    Returns
+    -------
+    str
+        An SVG element, which asks for nothing else; names are escaped. Lines take the colour of the text around them.
+
+    Examples
+    --------
+    >>> from tanlearn import Structure
+    >>> from tanlearn.network.drawings import structure_svg
+    >>> structure = Structure([-1, 0])
+    >>> svg = structure_svg(structure.parents, structure.order, ["age", "rent <EUR>"])
+    >>> svg.count("<line"), "rent &lt;EUR&gt;" in svg
+    (1, True)
+    """
+    if order is None:
+        return "<p>The parents form a cycle, so there is no picture in layers.</p>"
+    names = [str(i) for i in range(len(parents))] if names is None else names
+    has_names = len(parents) <= _MOST_NAMES
+    dx, dy = _NAMED if has_names else _DOTTED
+    positions = layered_positions(parents, order)
+    left, right, bottom, top = margins(positions)
+    places = [((x - left) * dx, (top - y) * dy) for x, y in positions.tolist()]
+    lines, nodes = [], []
+    for i, ((x, y), row) in enumerate(zip(places, parents.tolist(), strict=True)):
+        for j in row:
+            if j >= 0:
+                a, b = places[j]
+                lines.append(f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>')
+        name = names[i]
+        title = f"<title>{escape(name)}</title>"
+        if has_names:
+            short = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+            nodes.append(
+                f'<g>{title}<rect x="{x - 45:.1f}" y="{y - 11:.1f}" width="90" height="22" rx="11"/>'
+                f'<text fill="#222" stroke="none" x="{x:.1f}" y="{y + 4:.1f}">{escape(short)}</text></g>'
+            )
+        else:
+            nodes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>')
+    width, height = (right - left) * dx, (top - bottom) * dy
+    label = f"{len(lines)} edges between {len(parents)} features, from parents above to children below"
+    text = 'font-family="sans-serif" font-size="11" text-anchor="middle"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" style="width:{width:.0f}px;max-width:100%;height:auto">'
+        f'<g stroke="currentColor" stroke-opacity="0.5">{"".join(lines)}</g>'
+        f'<g fill="#e6eff6" stroke="#0072b2" {text}>{"".join(nodes)}</g></svg>'
+    )

@@ -1,0 +1,135 @@
+"""Where features stand in a picture of a structure: in layers, parents above their children, trees side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+
+__all__ = ["layered_positions", "margins"]
+
+#: Width of a picture for its height.
+_ASPECT = 1.6
+
+
+def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
+    """Return places of features for a picture: layer by layer, siblings side by side, subtrees as close as they can be.
+
+    A feature stands below the deepest of its parents, so edges to that one never cross; of features with two parents,
+    edges to the other one may. Trees stand side by side and, where that gets too wide, in rows; features without any
+    edge stand last.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_features, width)
+        The parents of every feature, -1 for none.
+    order : ndarray of shape (n_features,)
+        The features, parents before their children.
+
+    Returns
+    -------
+    ndarray of shape (n_features, 2)
+        x to the right and y upwards; features that are neighbours in a layer are at least 1 apart, layers 1.
+
+    Examples
+    --------
+    >>> from tanlearn import Structure
+    >>> from tanlearn.network.layered import layered_positions
+    >>> structure = Structure([-1, 0, 0, 1])
+    >>> layered_positions(structure.parents, structure.order).tolist()
+    [[0.5, 0.0], [0.0, -1.0], [1.0, -1.0], [0.0, -2.0]]
+    """
+    above = _deepest_parents(parents, order)
+    children: list[list[int]] = [[] for _ in above]
+    for i in order.tolist():
+        if above[i] >= 0:
+            children[above[i]].append(i)
+    linked = set(parents[parents >= 0].tolist())
+    positions = np.zeros((len(above), 2))
+    trees: list[int] = []
+    alone: list[int] = []
+    for root in np.flatnonzero(above < 0).tolist():
+        (trees if root in linked else alone).append(root)
+    shapes = [_place(root, children, positions) for root in trees]
+    shapes += [[root] for root in alone]
+    _pack(shapes, positions)
+    return positions
+
+
+def margins(positions: FloatArray) -> tuple[float, float, float, float]:
+    """Return the edges of a picture: left, right, bottom, top, half a place beyond the outermost features.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n_features, 2)
+        As :func:`layered_positions` returns them.
+
+    Returns
+    -------
+    tuple of float
+    """
+    left, bottom = positions.min(axis=0) - 0.5
+    right, top = positions.max(axis=0) + 0.5
+    return float(left), float(right), float(bottom), float(top)
+
+
+def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
+    """Return of every feature the parent in the lowest layer, -1 for none."""
+    depth = np.zeros(len(parents), np.intp)
+    above = np.full(len(parents), -1)
+    for i in order.tolist():
+        known = [j for j in parents[i].tolist() if j >= 0]
+        if known:
+            above[i] = max(known, key=depth.__getitem__)
+            depth[i] = depth[above[i]] + 1
+    return above
+
+
+def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[int]:
+    """Write the places of a tree whose root is at the top, its leftmost feature at 0; return its features."""
+    members, stack = [], [root]
+    while stack:
+        i = stack.pop()
+        members.append(i)
+        for child in children[i]:
+            positions[child, 1] = positions[i, 1] - 1
+            stack.append(child)
+    # Children come before their parents, each with the x of every feature below it relative to its own.
+    outlines: dict[int, list[tuple[float, float]]] = {}  # of subtrees: leftmost and rightmost x, layer by layer
+    shift = np.zeros(len(positions))  # of a child, from its parent
+    for i in reversed(members):
+        placed: list[tuple[float, float]] = []
+        at: list[float] = []
+        for child in children[i]:
+            outline = outlines.pop(child)
+            pairs = zip(placed, outline, strict=False)  # layers that both have
+            x = max((left[1] + 1 - right[0] for left, right in pairs), default=0.0)
+            at.append(x)
+            moved = [(a + x, b + x) for a, b in outline]
+            both = [(a[0], b[1]) for a, b in zip(placed, moved, strict=False)]
+            longer = placed[len(both) :] or moved[len(both) :]
+            placed = both + longer
+        middle = (at[0] + at[-1]) / 2 if at else 0.0
+        for child, x in zip(children[i], at, strict=True):
+            shift[child] = x - middle
+        outlines[i] = [(0.0, 0.0), *((a - middle, b - middle) for a, b in placed)]
+    leftmost = min(a for a, _ in outlines[root])
+    for i in members:  # parents come first here
+        if i == root:
+            positions[i, 0] = -leftmost
+        for child in children[i]:
+            positions[child, 0] = positions[i, 0] + shift[child]
+    return members
+
+
+def _pack(shapes: list[list[int]], positions: FloatArray) -> None:
+    """Move trees side by side, and into rows below each other where one would get too wide."""
+    sizes = [positions[members].max(axis=0) - positions[members].min(axis=0) + 1 for members in shapes]
+    area = sum(float(width * (height + 0.5)) for width, height in sizes)
+    widest = max([*(float(width) for width, _ in sizes), (_ASPECT * area) ** 0.5])
+    x = y = row_height = 0.0
+    for members, (width, height) in zip(shapes, sizes, strict=True):
+        if x > 0 and x + width > widest + 1e-9:
+            x, y, row_height = 0.0, y - row_height - 0.5, 0.0
+        positions[members] += (x, y)
+        x, row_height = x + float(width), max(row_height, float(height))
