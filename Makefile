@@ -51,7 +51,7 @@ format:
 bench: $(VENV)/.bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same
 
-$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: pyproject.toml
+$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: setup.cfg pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"

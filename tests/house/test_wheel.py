@@ -123,7 +123,7 @@ def test_other_times_and_another_folder_build_the_same_bytes(wheel_of_archive, t
 
 
 def test_wheel_needs_no_link_to_the_baselines(wheel, tree, tmp_path):
-    # Some checkouts cannot hold links; there the mapping in pyproject.toml alone must find the folder.
+    # Some checkouts cannot hold links; there the mapping in setup.cfg alone must find the folder.
     linkless = shutil.copytree(tree, tmp_path / "linkless", symlinks=True)
     (linkless / "tanlearn" / "baselines").unlink()
     assert package_files(build(linkless, tmp_path, "--wheel")) == package_files(wheel)
