@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # A worker a core: 13 minutes of tests on one of two cores, 5.5 on both.
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
-.PHONY: demo test gate lint types tests coverage portable sanitize format bench clean
+.PHONY: demo test gate lint types tests coverage portable sanitize format bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tanlearn compare
@@ -51,11 +51,15 @@ format:
 bench: $(VENV)/.bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same
 
-$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: setup.cfg pyproject.toml
+# The site, in docs/_build/html; warnings, dead links between pages among them, are errors.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: setup.cfg pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .portable_cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/api/generated .portable_cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -22,7 +22,11 @@ import tanlearn
 import tanlearn.baselines
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[gl]*/*.md")))
+    if ">>> " in page.read_text(encoding="utf-8")
+]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PACKAGES = (tanlearn, tanlearn.baselines)
 

@@ -1,0 +1,142 @@
+"""Configuration of the documentation site; ``make docs`` builds it."""
+
+import inspect
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import tanlearn  # noqa: E402
+
+project, author, release = "tanlearn", "The tanlearn developers", tanlearn.__version__
+project_copyright = "the tanlearn developers, BSD 3-Clause licence"
+version = release
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_build", "gallery/*.rst", "gallery/*.py"]
+templates_path = ["templates"]
+default_role = None
+nitpicky = False
+autosummary_generate = True
+autodoc_typehints = "none"  # types stand in the docstrings, with shapes and units
+autodoc_default_options = {"members": True, "show-inheritance": False}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib",),
+    "remove_config_comments": True,
+    "min_reported_time": 0,
+}
+warnings.filterwarnings("ignore", "discretisation left one value")  # examples say what they show
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"tanlearn {release}"
+html_static_path = ["static"]
+html_css_files = ["tanlearn.css"]
+html_theme_options = {
+    "logo": {"text": "tanlearn"},
+    "navigation_with_keys": True,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_show_sourcelink = False
+
+#: Where files of the repository stand on the site; what is not here is named, and no link.
+PAGES = {
+    "README.md": "index",
+    "CONTRIBUTING.md": "about/contributing",
+    "CHANGELOG.md": "about/changelog",
+    "LICENSE": None,
+    "docs/which.md": "which",
+    "docs/large.md": "large",
+    "docs/small.md": "small",
+    "benchmarks/quality/tables.md": "benchmarks/tables",
+    "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
+    "benchmarks/quality/calibration.md": "benchmarks/calibration",
+    "benchmarks/quality/defaults.md": "benchmarks/defaults",
+    "benchmarks/embedded/README.md": "benchmarks/embedded",
+    "benchmarks/scale/counts.md": "benchmarks/counts",
+    "benchmarks/README.md": "benchmarks/speed",
+    "examples/README.md": "guide/devices",
+    "benchmarks/paper/differentiable_tan/report.md": "benchmarks/differentiable_tan",
+    "benchmarks/paper/resource_efficient/report.md": "benchmarks/few_bits",
+    "benchmarks/paper/resource_efficient/fronts.md": "benchmarks/fronts",
+    "benchmarks/paper/maximum_margin/report.md": "benchmarks/maximum_margin",
+    "benchmarks/paper/maximum_margin/missing_features.md": "benchmarks/missing_features",
+    "benchmarks/paper/order_based/report.md": "benchmarks/order_based",
+}
+INCLUDED = {page: name for name, page in PAGES.items() if page and not name.startswith("docs/") and name != "README.md"}
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def read_links(app, docname, source):
+    """Turn links to files of the repository into links to pages, or into names where there is no page."""
+    home = ROOT / INCLUDED[docname] if docname in INCLUDED else ROOT / "docs" / docname
+    if docname in INCLUDED:
+        source[0] = home.read_text(encoding="utf-8")
+
+    def replace(match):
+        words, target = match[1], match[2]
+        path = (home.parent / target).resolve()
+        name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else target
+        if PAGES.get(name):
+            return f"[{words}](/{PAGES[name]})"
+        return match[0] if docname not in INCLUDED and path.suffix == ".md" and path.exists() else f"{words} (`{name}`)"
+
+    if docname in INCLUDED or docname in ("which", "large", "small"):
+        # A label may be broken over two lines.
+        source[0] = LINK.sub(replace, source[0])
+    if docname in INCLUDED:
+        up = "../" * docname.count("/")
+        folder = Path(INCLUDED[docname]).parent.as_posix()
+        source[0] = re.sub(r"!\[([^\]]*)\]\((?!https?:)([^)]+)\)", rf"![\1]({up}../{folder}/\2)", source[0])
+
+
+def skip_inherited(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn brings along."""
+    module = getattr(inspect.unwrap(thing) if callable(thing) else thing, "__module__", "") or ""
+    return True if module.startswith("sklearn.") else skip
+
+
+def escape_names(app, what, name, thing, options, lines):
+    """Keep ``n_features_in_`` in shapes from being read as a reference."""
+    lines[:] = [re.sub(r"(?<!`)\bn_features_in_,", r"n_features_in\\_,", line) for line in lines]
+
+
+def setup(app):
+    """Register the hooks."""
+    app.connect("autodoc-process-docstring", escape_names, priority=900)
+    app.connect("source-read", read_links)
+    app.connect("autodoc-skip-member", skip_inherited)

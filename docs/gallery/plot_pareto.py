@@ -1,0 +1,24 @@
+"""
+What a budget buys
+==================
+
+``pareto_search`` trains trees of several bits and prices of size, and keeps those that no other beats in error,
+size and operations. The best within a budget is one call away, ready to be written as C.
+"""
+
+from sklearn.datasets import load_digits
+
+from tanlearn import TableEncoder, TANClassifier, pareto_search
+from tanlearn.displays import ParetoDisplay
+
+X, y = load_digits(return_X_y=True)
+estimator = TANClassifier(encoder=TableEncoder(discrete_features=False), n_epochs=12, calibrate=False)
+front = pareto_search(estimator, X, y, bits=(None, 2, 4), size_weight=(0.0, 1e-3, 1e-2), random_state=0)
+
+display = ParetoDisplay.from_estimator(front)
+
+# %%
+# The best classifier whose tables fit 4 kB:
+
+model = front.best_within(size_bits=8 * 4000)
+print(model, model.size_bits_ / 8, "bytes")

@@ -1,0 +1,26 @@
+"""
+Probabilities that mean what they say
+=====================================
+
+Naive Bayes is too sure of itself: it counts evidence twice that features share. Learners that hold rows out find a
+scale by which scores become probabilities; a forest of networks weighs what rows that it has not seen say.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import make_classification
+
+from tanlearn import BayesForestClassifier, NaiveBayesClassifier, TANClassifier
+from tanlearn.displays import ReliabilityDisplay
+
+X, y = make_classification(4000, n_features=12, n_informative=5, n_redundant=6, flip_y=0.1, random_state=0)
+models = {
+    "naive Bayes": NaiveBayesClassifier(),
+    "TAN, by gradient": TANClassifier(n_epochs=30, random_state=0),
+    "BayesForest": BayesForestClassifier(n_estimators=12, random_state=0),
+}
+
+figure, axes = plt.subplots(1, 3, figsize=(13, 5.2), layout="constrained")
+for ax, (name, model) in zip(axes, models.items(), strict=True):
+    model.fit(X[:2000], y[:2000])
+    ReliabilityDisplay.from_estimator(model, X[2000:], y[2000:], ax=ax)
+    ax.set_title(name)

@@ -1,0 +1,34 @@
+"""
+Rows that come in portions
+==========================
+
+What learns by counting learns from portions, too: ``partial_fit`` adds to the counts, and the model is that of all
+rows. Each portion is predicted before it is learnt from.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_classification
+
+from tanlearn import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.baselines import ChowLiu
+
+X, y = make_classification(20_000, n_features=15, n_informative=6, n_redundant=5, n_classes=4, random_state=2)
+X = np.digitize(X, np.linspace(-2, 2, 6))  # codes, so that portions agree about intervals
+models = {"naive Bayes": NaiveBayesClassifier(), "Chow-Liu tree": BayesNetClassifier(structure=ChowLiu())}
+errors = {name: [] for name in models}
+portions = np.array_split(np.arange(len(X)), 80)
+for number, rows in enumerate(portions):
+    for name, model in models.items():
+        if number:
+            errors[name].append(100 * (1 - model.score(X[rows], y[rows])))
+        model.partial_fit(X[rows], y[rows], classes=np.arange(4))
+
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+learnt = np.cumsum([len(rows) for rows in portions])[:-1]
+for name, colour in zip(models, ["#999999", "#0072b2"], strict=True):
+    smooth = np.convolve(errors[name], np.ones(5) / 5, mode="valid")
+    ax.plot(learnt[2:-2], smooth, color=colour, label=name)
+ax.set(xlabel="rows learnt", ylabel="error on the next portions [%]")
+ax.legend()
+ax.grid(alpha=0.3)

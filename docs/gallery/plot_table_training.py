@@ -1,0 +1,25 @@
+"""
+Inside a tree: tables and training
+==================================
+
+What a network says of a feature is one table: the probabilities of its values, given its parent and the class. And
+how it came to that is a curve: the loss falls, and the choice of parents is made up.
+"""
+
+from sklearn.datasets import load_breast_cancer
+
+from tanlearn import Hybrid, TANClassifier
+from tanlearn.displays import TableDisplay, TrainingDisplay
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X = X.loc[:, [name for name in X if name.startswith("worst")]]
+y = y.map({0: "malignant", 1: "benign"})
+options = {"loss": Hybrid(), "n_epochs": 80, "validation_fraction": 0.3, "random_state": 1}
+model = TANClassifier(candidates="order-free", structure_learning_rate=0.03, **options).fit(X, y)
+
+child = next(i for i, row in enumerate(model.structure_.parents) if row[0] >= 0)
+table = TableDisplay.from_estimator(model, child)
+
+# %%
+
+training = TrainingDisplay.from_estimator(model)
