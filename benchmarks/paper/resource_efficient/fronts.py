@@ -46,7 +46,8 @@ on test, is what the paper reports, the lowest test error of trainings, most of 
 neural networks only of what reached the end of a race ([how](neural/plan.py)); of several folds, the mean of what each
 finds. A budget holds what needs at most a twentieth more, for the widths of nets are rounded. An operation is an
 addition, a multiplication with addition, or a normalised unit; parameters of normalisation and biases count as 32 bits.
-Trees that are small have a price for size and few bits at once; what is counted has smoothed frequencies, rounded. A
+Trees that are small have a price for size and few bits at once; what is counted has smoothed frequencies, rounded.
+K-trees have up to two parents a feature, learnt by gradient, which no paper has ([how](pairs.py)). A
 [BayesForest](../../quality/tables/report.md) is in no table: it keeps counts of millions of contexts, and there is no
 form of few bits for them.
 
