@@ -103,7 +103,7 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*
 
 def read_links(app, docname, source):
     """Turn links to files of the repository into links to pages, or into names where there is no page."""
-    home = ROOT / INCLUDED[docname] if docname in INCLUDED else ROOT / "docs" / docname
+    home = ROOT / INCLUDED.get(docname, f"docs/{docname}.md")
     if docname in INCLUDED:
         source[0] = home.read_text(encoding="utf-8")
 
@@ -112,11 +112,13 @@ def read_links(app, docname, source):
         path = (home.parent / target).resolve()
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else target
         if PAGES.get(name):
-            return f"[{words}](/{PAGES[name]})"
-        return match[0] if docname not in INCLUDED and path.suffix == ".md" and path.exists() else f"{words} (`{name}`)"
+            suffix = ".rst" if PAGES[name] == "index" else ".md"
+            return f"[{words}](/{PAGES[name]}{suffix}{match[3] or ''})"
+        if name.startswith("docs/") and docname not in INCLUDED:
+            return match[0]
+        return f"{words} (`{name}`)"
 
-    if docname in INCLUDED or docname in ("which", "large", "small"):
-        # A label may be broken over two lines.
+    if home.suffix == ".md" and home.exists():  # and not of the API or the gallery; labels may be broken over two lines
         source[0] = LINK.sub(replace, source[0])
     if docname in INCLUDED:
         up = "../" * docname.count("/")

@@ -1,4 +1,4 @@
-"""The registry of learners: names, look-up, what the factories make, and the README's table of it."""
+"""The registry of learners: names, look-up, what the factories make, and the table of it."""
 
 import importlib.util
 import pickle
@@ -90,24 +90,26 @@ def test_made_without_arguments_is_the_plain_estimator():
     assert LEARNERS["NB ML"].make().encoder is None
 
 
-def table_of_readme() -> str:
+def table_of_learners() -> str:
     """Return what stands between the markers."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "learners" / "table.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- learners:begin -->\n(.*)<!-- learners:end -->", text, flags=re.DOTALL)
-    assert found is not None, "the README has lost the markers of the learners' table"
+    assert found is not None, "the page has lost the markers of the learners' table"
     return found[1]
 
 
-def test_readme_table_has_every_learner_with_its_description():
+def test_learners_table_has_every_learner_with_its_description():
     expected = [[name, learner.description, learner.citation] for name, learner in LEARNERS.items()]
-    rows = re.findall(r"^\| (.*) \|$", table_of_readme(), flags=re.MULTILINE)
+    rows = re.findall(r"^\| (.*) \|$", table_of_learners(), flags=re.MULTILINE)
     assert [row.split(" | ")[:3] for row in rows[2:]] == expected, (
-        "run python -m benchmarks.quality.readme_table run, then report"
+        "run python -m benchmarks.quality.learners_table run, then report"
     )
 
 
-def test_modules_that_the_readme_names_exist():
-    names = set(re.findall(r"`(tanlearn\.[a-z_]+)`", (ROOT / "README.md").read_text(encoding="utf-8")))
+def test_rooms_that_the_site_names_exist():
+    names = set(
+        re.findall(r"`(tanlearn\.[a-z_]+)`", (ROOT / "docs" / "about" / "rooms.md").read_text(encoding="utf-8"))
+    )
     assert len(names) > 10
     assert [name for name in sorted(names) if importlib.util.find_spec(name) is None] == []
 

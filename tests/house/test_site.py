@@ -55,3 +55,21 @@ def test_pages_that_are_read_from_elsewhere_exist():
     assert [name for name in pages if not (ROOT / name).exists()] == []
     stubs = [page for page in pages.values() if page and page != "index"]
     assert [page for page in stubs if not (DOCS / f"{page}.md").exists()] == []
+
+
+def test_ranks_of_the_readme_are_those_of_the_report():
+    report = (ROOT / "benchmarks" / "quality" / "tables.md").read_text(encoding="utf-8")
+    section = report.partition("## Mean ranks: all learners")[2].partition("\n## ")[0].replace("**", "")
+    found = {line.split(" | ")[0]: line.split(" | ") for line in section.splitlines()}
+    rows = [
+        line.split(" | ")
+        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ][2:]
+    assert len(rows) == 5
+    for learner, error, log_loss in rows:
+        assert [error, log_loss.removesuffix(" |")] == [found[learner][1], found[learner][4]]
+
+
+def test_the_readme_is_of_one_screen():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80

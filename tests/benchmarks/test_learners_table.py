@@ -1,12 +1,12 @@
-"""The README's table of learners: what a cell says, what is bold, and when it is written."""
+"""The table of learners: what a cell says, what is bold, and when it is written."""
 
 import numpy as np
 import pytest
 
 from benchmarks.paper.shared.results import append
-from benchmarks.quality import readme_table, runs
+from benchmarks.quality import learners_table, runs
+from benchmarks.quality.learners_table import BEGIN, CONVEX, END, GAPS, SETS
 from benchmarks.quality.outcomes import outcomes
-from benchmarks.quality.readme_table import BEGIN, CONVEX, END, GAPS, SETS
 from tanlearn.baselines import LEARNERS
 
 
@@ -23,7 +23,7 @@ def line(name, learner, wrong, **more):
 def lines():
     """Return a line of every learner and set: AODE is the best, and one learner asks for complete rows."""
     wrong = {"AODE": 4, "NB ML": 20}
-    found = [line(name, learner, wrong.get(learner, 10)) for name in SETS for learner in readme_table.learners(name)]
+    found = [line(name, learner, wrong.get(learner, 10)) for name in SETS for learner in learners_table.learners(name)]
     for one in found:
         if one["set"] == GAPS and one["learner"] == "TAN-CR ML":
             one["failure"] = "Complete rows only. Impute."
@@ -32,7 +32,7 @@ def lines():
 
 def test_table_has_a_row_a_learner_and_the_lowest_errors_in_bold(lines):
     lines[0]["seconds"] = 12.0  # naive Bayes on the first set, and 2 on the others
-    header, rule, *rows = readme_table.table(outcomes(lines)).splitlines()
+    header, rule, *rows = learners_table.table(outcomes(lines)).splitlines()
     assert header.startswith("| learner | what it does | described by | segment<br>numbers<br>± 1.96 | car<br>")
     assert rule.count("---:") == len(SETS) + 1
     assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in LEARNERS]
@@ -44,35 +44,35 @@ def test_table_has_a_row_a_learner_and_the_lowest_errors_in_bold(lines):
 
 
 def test_explanation_names_what_fails_where_nothing_is_missing(lines):
-    said = readme_table.explanation(lines, outcomes(lines)).replace("\n", " ")
+    said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
     assert "segment (1,000), car (1,000)" in said
     assert "takes minutes. Times" in said
     lines[3]["failure"] = "Not solved: no. Try another."
-    said = readme_table.explanation(lines, outcomes(lines)).replace("\n", " ")
+    said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
     assert f"takes minutes, or one that fails ({lines[3]['learner']} on segment: Not solved: no). Times" in said
 
 
-def test_readme_is_written_when_all_is_finished(lines, tmp_path):
-    readme, results = tmp_path / "README.md", tmp_path / "results"
+def test_page_is_written_when_all_is_finished(lines, tmp_path):
+    page, results = tmp_path / "table.md", tmp_path / "results"
     results.mkdir()
-    readme.write_text(f"before\n{BEGIN}earlier table\n{END}after\n", encoding="utf-8")
+    page.write_text(f"before\n{BEGIN}earlier table\n{END}after\n", encoding="utf-8")
     asked = ["report", "--results", str(results), "--output", str(tmp_path)]
     for one in lines[:-1]:
-        append(results / "readme_table.jsonl", one)
+        append(results / "learners_table.jsonl", one)
     with pytest.raises(SystemExit, match=rf"not finished: {lines[-1]['learner']} on crx\. "):
-        readme_table.main(asked)
-    assert "earlier table" in readme.read_text(encoding="utf-8")
-    append(results / "readme_table.jsonl", lines[-1])
-    readme_table.main(asked)
-    text = readme.read_text(encoding="utf-8")
+        learners_table.main(asked)
+    assert "earlier table" in page.read_text(encoding="utf-8")
+    append(results / "learners_table.jsonl", lines[-1])
+    learners_table.main(asked)
+    text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}| learner |")
-    assert text.endswith(f"readme_table`.\n{END}after\n")
+    assert text.endswith(f"learners_table`.\n{END}after\n")
     assert "earlier table" not in text
 
 
 def test_text_without_markers_is_refused():
     with pytest.raises(ValueError, match="must hold the lines"):
-        readme_table.with_table("no markers", "new\n")
+        learners_table.with_table("no markers", "new\n")
 
 
 def test_command_runs_every_learner_of_a_set_once(tmp_path, monkeypatch, capsys):
@@ -80,9 +80,9 @@ def test_command_runs_every_learner_of_a_set_once(tmp_path, monkeypatch, capsys)
     (tmp_path / "raw").mkdir()
     np.savez(tmp_path / "raw" / "car.npz", X=np.stack([y, y // 2], axis=1), y=y)
     few = {name: LEARNERS[name] for name in ("NB ML", "AODE")}
-    monkeypatch.setattr(readme_table, "LEARNERS", few)
+    monkeypatch.setattr(learners_table, "LEARNERS", few)
     asked = ["run", "--sets", "car", "--data", str(tmp_path), "--results", str(tmp_path / "results")]
-    readme_table.main(asked)
+    learners_table.main(asked)
     assert len(capsys.readouterr().out.splitlines()) == 10
-    readme_table.main(asked)
+    learners_table.main(asked)
     assert capsys.readouterr().out == ""

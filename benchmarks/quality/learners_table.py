@@ -1,11 +1,11 @@
-"""The learners' table of the README: every learner of the registry on five sets of different kinds.
+"""The table of learners on the site: every learner of the registry on five sets of different kinds.
 
-    python -m benchmarks.quality.readme_table run       # ten minutes; goes on where it stopped
-    python -m benchmarks.quality.readme_table report    # writes the table into the README
-    python -m benchmarks.quality.readme_table pack
+    python -m benchmarks.quality.learners_table run       # ten minutes; goes on where it stopped
+    python -m benchmarks.quality.learners_table report    # writes the table into docs/learners/table.md
+    python -m benchmarks.quality.learners_table pack
 
 Five stratified folds of every set, learners as they are by default, seed 0, one thread. To measure anew after a change
-of the learners, remove results/readme_table.jsonl and results/readme_table.jsonl.xz.
+of the learners, remove results/learners_table.jsonl and results/learners_table.jsonl.xz.
 """
 
 import numpy as np
@@ -66,10 +66,10 @@ def explanation(lines, found):
         f"""Test errors in % / log losses in nats, of all rows of {n_rows}, each in five stratified folds; defaults
         throughout, seed 0. Below a set's name is the standard error of its lowest error, which is in bold: a difference
         of two or three of these may be chance, and no order of learners holds for all sets ([defaults on all of
-        them](benchmarks/quality/defaults.md)). A dash is a learner that asks for complete rows ({GAPS} has gaps),
+        them](../../benchmarks/quality/defaults.md)). A dash is a learner that asks for complete rows ({GAPS} has gaps),
         {CONVEX} on {" and ".join(TOO_LARGE)}, where its programme takes minutes{others}. Times are means of fits, in
         seconds of processor time of one thread, with {made_with(lines)}. Made by `python -m
-        benchmarks.quality.readme_table`."""
+        benchmarks.quality.learners_table`."""
     )
 
 
@@ -78,13 +78,13 @@ def with_table(text, table):
     before, found_begin, rest = text.partition(BEGIN)
     _, found_end, after = rest.partition(END)
     if not (found_begin and found_end):
-        raise ValueError(f"the README must hold the lines {BEGIN.strip()} and {END}, in this order.")
+        raise ValueError(f"the page must hold the lines {BEGIN.strip()} and {END}, in this order.")
     return f"{before}{BEGIN}{table}{END}{after}"
 
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "readme_table.jsonl"
+    path = arguments.results / "learners_table.jsonl"
     with interruptible(path):
         for name in arguments.sets:
             models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
@@ -92,8 +92,8 @@ def run(arguments):
 
 
 def report(arguments):
-    """Rewrite the README, if all is finished."""
-    lines = read(arguments.results / "readme_table.jsonl")
+    """Rewrite the page, if all is finished."""
+    lines = read(arguments.results / "learners_table.jsonl")
     found = outcomes(lines)
     failed = {(line["set"], line["learner"]) for line in lines if "failure" in line}
     open_ = [
@@ -104,14 +104,14 @@ def report(arguments):
     ]
     if open_:
         raise SystemExit(f"not finished: {', '.join(open_)}. The command run does what is missing.")
-    path = arguments.output / "README.md"
+    path = arguments.output / "table.md"
     text = f"{table(found)}\n\n{explanation(lines, found)}\n"
     path.write_text(with_table(path.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
 def main(argv=None):
     """Read the command line."""
-    parser, running = parsers(__doc__, __spec__, run, report, output=ROOT)
+    parser, running = parsers(__doc__, __spec__, run, report, output=ROOT / "docs" / "learners")
     running.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
     arguments = parser.parse_args(argv)
     arguments.do(arguments)
