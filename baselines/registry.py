@@ -1,4 +1,4 @@
-"""All learners under the names of the papers: one table for the command line, tests, benchmarks and the README.
+"""All learners under the names of the papers: one table for the command line, tests, benchmarks and the site.
 
 A name is a structure and a way to learn parameters: ML is maximum likelihood, CG-CL and CG-MM are conjugate gradient
 on the conditional likelihood and on the margin (maximum margin, section 5), EBW-CL is extended Baum-Welch on the former
