@@ -1,4 +1,4 @@
-/* iris: a Bayesian-network classifier of 5-bit integers. Made by tanlearn 0.1.0; do not edit.
+/* iris: a Bayesian-network classifier of 5-bit integers. Made by tanlearn 0.2.0; do not edit.
 
    int16_t iris_predict(const iris_value *row)
        the class of a row of 4 raw values, as a number from 0; -1 if a value is missing or was not seen in
