@@ -21,6 +21,7 @@ lint:
 
 types:
 	$(BIN)/mypy
+	$(BIN)/mypy tests/support/user_program.py
 
 tests:
 	$(PYTEST)

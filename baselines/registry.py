@@ -48,6 +48,7 @@ Classifier: TypeAlias = (
     NaiveBayesClassifier
     | BayesNetClassifier
     | TANClassifier
+    | KTreeClassifier
     | AODEClassifier
     | AnDEClassifier
     | SelectiveKDependenceClassifier

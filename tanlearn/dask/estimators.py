@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,7 @@ class _DaskMixin:
     #: The class of this process.
     _local: ClassVar[type[Any]]
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from partitions, on the cluster of the current client, or in Dask's threads where there is none.
 
         Partitions are read twice: first classes, categories and cuts are found, then rows are counted. Each of these
@@ -67,7 +67,7 @@ class _DaskMixin:
         columns: Any = None,
         batch_rows: int = 2**17,
         exact: bool = False,
-    ) -> Any:
+    ) -> Self:
         """Learn from partitions, or from whatever else can be read in batches.
 
         Parameters
@@ -106,7 +106,7 @@ class _DaskMixin:
         return self._learn_source(Partitions(source, target, sample_weight, columns), exact)  # type: ignore[attr-defined]
 
     @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[misc, untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with a chunk that is in memory.
 
         Parameters

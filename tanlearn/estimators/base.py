@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import asdict, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -59,7 +59,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     #: How scores become probabilities, found on held-out rows by learners that calibrate.
     calibration_: Calibration = Calibration()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the classifier.
 
         Parameters
@@ -90,7 +90,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
         return self._learn_all(data, held_out)
 
-    def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Any:
+    def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
         """Learn from codes; for searches that encode once and learn many times.
 
         Parameters
@@ -115,7 +115,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         check_device(self.device)
         forget(self)
 
-    def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Any:
+    def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
         """Learn from encoded rows."""
         data, validation, rng = self._take_rows(data, validation)
         self._learn(data, validation, rng)
@@ -130,7 +130,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         validation = None if validation is None else replace(validation, device=self.device)
         return replace(data, device=self.device), validation, generator(self.random_state)
 
-    def _end(self, n_classes: int) -> Any:
+    def _end(self, n_classes: int) -> Self:
         """Replace the prior that was learnt if the user knows better; the one place for every way of learning."""
         if self.class_prior is not None:
             self._set_log_prior(read_prior(self.class_prior, n_classes))
@@ -150,7 +150,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             log_prior = log_posterior(log_prior[np.newaxis] * self.calibration_.temperature)[0]
         self.tables_ = self.tables_.with_log_prior(log_prior)
 
-    def with_class_prior(self, class_prior: Any) -> Any:
+    def with_class_prior(self, class_prior: Any) -> Self:
         """Return a copy of the fitted classifier for a place where classes are more or less frequent.
 
         Parameters

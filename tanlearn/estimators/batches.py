@@ -8,7 +8,7 @@ is known costs a reading more.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -82,7 +82,7 @@ class BatchFitMixin:
         columns: Any = None,
         batch_rows: int = 2**17,
         exact: bool = False,
-    ) -> Any:
+    ) -> Self:
         """Learn from data of any size, batch by batch.
 
         The source is read twice: first classes, categories and cuts are found, then rows are counted. What needs rows
@@ -144,7 +144,7 @@ class BatchFitMixin:
         for part in ("structure", "parameters"):
             getattr(getattr(self, part, None), "_validate_params", bool)()
 
-    def _learn_source(self, source: RowSource, exact: bool) -> Any:
+    def _learn_source(self, source: RowSource, exact: bool) -> Self:
         """Learn from rows that are read as often as they are asked for; what fails changes nothing."""
         twin = copy(self)
         forget(twin)

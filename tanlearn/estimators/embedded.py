@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -45,7 +45,7 @@ class EmbeddedMixin:
         """Additions for a prediction: a number of every feature, for every class ([RE] V-D)."""
         return len(self.tables_) * self.tables_.layout.n_classes
 
-    def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Any:
+    def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
         """Return a copy of the fitted classifier whose tables are rounded to a few bits, without training.
 
         Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) errs less as a rule, and

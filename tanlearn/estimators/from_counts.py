@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -33,7 +33,7 @@ class FromCountsMixin:
     device: str
 
     @available_if(_learns_from_counts)  # type: ignore[untyped-decorator]
-    def from_counts(self, counts: Any, *, encoder: Any = None, classes: Any = None) -> Any:
+    def from_counts(self, counts: Any, *, encoder: Any = None, classes: Any = None) -> Self:
         """Learn from counts, which may be the sum of those of many places.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -304,7 +304,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
-    def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Any:
+    def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Self:
         """Keep what has come of the trainings of :meth:`begin_encoded`.
 
         Parameters

@@ -7,7 +7,7 @@ model of chunks is, to the last bit, that of all rows with the same encoding.
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -79,7 +79,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
     random_state: Any
 
     @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=False))  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a chunk of rows, in addition to those before.
 
         Parameters
