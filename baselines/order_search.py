@@ -8,6 +8,7 @@ feature, which may take the first as its parent; the papers start at the third (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from numbers import Integral
@@ -20,6 +21,7 @@ from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import CountState
+from tanlearn.network.information import Information
 from tanlearn.network.orderings import check_ordering
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
@@ -48,6 +50,10 @@ class OrderSearch(WrapperSearch):
         (OMISP) given the best single one of them, ``"random"`` (RO) any; or feature numbers, first feature first.
     max_parents : {1, 2}, default=1
         Augmenting parents of a feature. With 2, all pairs of earlier features are tried as well.
+    n_candidates : int, optional
+        How many earlier features may become parents of a feature: those with the most information about it given the
+        class. By default all. The search then takes O(n_features * n_candidates ** max_parents) scores, which makes two
+        parents of hundreds of features affordable.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
         What to improve: the classification rate (CR), the mean lead of the class over the best other one up to
         ``gamma``, or the mean log-posterior of the class (CL).
@@ -97,13 +103,17 @@ class OrderSearch(WrapperSearch):
         **WrapperSearch._parameter_constraints,
         "ordering": [StrOptions({"cmi", "cmisp", "random"}), "array-like"],
         "max_parents": [Interval(Integral, 1, 2, closed="both")],
+        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
     }
+    #: Where in the ordering the first feature stands that may get a parent.
+    _first: ClassVar[int] = 1
 
     def __init__(
         self,
         *,
         ordering: Any = "cmi",
         max_parents: int = 1,
+        n_candidates: int | None = None,
         score: str = "accuracy",
         gamma: float = 1.0,
         validation: float | None = None,
@@ -113,6 +123,7 @@ class OrderSearch(WrapperSearch):
     ) -> None:
         self.ordering = ordering
         self.max_parents = max_parents
+        self.n_candidates = n_candidates
         self.score = score
         self.gamma = gamma
         self.validation = validation
@@ -152,9 +163,9 @@ class OrderSearch(WrapperSearch):
         def score(child: int, parents: IntArray) -> FloatArray:
             return scorer.try_families(scorer.families(child, parents))
 
-        for position in range(1, data.n_features):
+        for position, earlier in self._earlier(data):
             child = int(self.ordering_[position])
-            candidates = _candidates(self.ordering_[:position], self.max_parents)
+            candidates = _families(earlier, self.max_parents)
             shares = _shares(data, child, candidates, n_threads)
             values = np.concatenate(in_threads(partial(score, child), shares, n_threads))
             number = first_best(values)
@@ -177,8 +188,20 @@ class OrderSearch(WrapperSearch):
         state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         return single_parent_ordering(state)
 
+    def _earlier(self, data: EncodedData) -> Iterator[tuple[int, IntArray]]:
+        """Yield every position in the ordering with the features before it that may become parents, in their order."""
+        ordering, positions = self.ordering_, range(self._first, data.n_features)
+        if self.n_candidates is None:
+            yield from ((position, ordering[:position]) for position in positions)
+            return
+        for first, information in Information.of_rows(data, n_jobs=self.n_jobs).of_pairs(ordering):
+            for position, row in enumerate(information, start=first):
+                if position in positions:
+                    most = np.argsort(-row[:position], kind="stable")[: self.n_candidates]
+                    yield position, ordering[np.sort(most)]
 
-def _candidates(earlier: IntArray, max_parents: int) -> IntArray:
+
+def _families(earlier: IntArray, max_parents: int) -> IntArray:
     """Return the families that some features offer: each alone, then all pairs."""
     single = np.stack([earlier, np.full(len(earlier), -1)], axis=1)
     if max_parents == 1 or len(earlier) == 1:

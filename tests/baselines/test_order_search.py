@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from oracles import wrapper as naive_wrapper
+from oracles.networks import conditional_mutual_information
 from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, nearly, random_data, varied_data
 
 from tanlearn import CountState, EncodedData, Structure
@@ -34,6 +35,41 @@ def test_parents_and_scores_equal_those_from_raw_rows(score, validation, max_par
     search = OrderSearch(score=score, gamma=1.25, validation=validation, max_parents=max_parents)
     assert learn(search, data) == naive_learn(search, data, score, validation)
     assert search.score_ == pytest.approx(naive_score(data, score, validation)(search.structure_.parents), rel=1e-12)
+
+
+def naive_information(data):
+    """Return I(X_i; X_j | C), from tables of the weights of all rows, rounded to twelve digits."""
+
+    def of_pair(i, j):
+        table = np.zeros((data.n_states[i], data.n_states[j], data.n_classes))
+        np.add.at(table, (data.codes[i], data.codes[j], data.y), data.weights)
+        return round(conditional_mutual_information(table), 12)
+
+    numbers = range(data.n_features)
+    return [[0.0 if i == j else of_pair(i, j) for j in numbers] for i in numbers]
+
+
+@pytest.mark.parametrize("n_candidates", [1, 2, 3, 9])
+@pytest.mark.parametrize("max_parents", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_are_those_with_the_most_information(n_candidates, max_parents, seed):
+    data = varied_data(seed, "whole")
+    search = OrderSearch(score="margin", gamma=1.25, max_parents=max_parents, n_candidates=n_candidates)
+    sparse = {"information": naive_information(data), "n_candidates": n_candidates}
+    found = learn(search, data)
+    expected = naive_wrapper.order_search(search.ordering_.tolist(), max_parents, naive_score(data, "margin"), **sparse)
+    assert found == (expected[0], nearly(expected[1], 1e-12))
+    everything = learn(OrderSearch(score="margin", gamma=1.25, max_parents=max_parents), data)
+    assert (found == everything) or n_candidates < data.n_features - 1
+
+
+def test_of_equal_candidates_the_one_earlier_in_the_ordering_is_kept():
+    """The features 0 and 2 are the same, and with 1 they tell the class."""
+    x, z = np.random.default_rng(0).integers(0, 2, (2, 100))
+    data = EncodedData.from_codes(np.stack([z, x, z], axis=1), x ^ z)
+    for ordering in ([0, 2, 1], [2, 0, 1]):
+        structure = OrderSearch(ordering=ordering, n_candidates=1).learn(data, None)
+        assert structure.parent[1] == ordering[0]
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -84,7 +120,9 @@ def test_ordering_that_is_no_permutation_is_refused(ordering):
         OrderSearch(ordering=ordering).learn(random_data(), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("parameters", [{"ordering": "omi"}, {"max_parents": 3}, {"max_parents": 0}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{"ordering": "omi"}, {"max_parents": 3}, {"max_parents": 0}, {"n_candidates": 0}], ids=str
+)
 def test_bad_parameters_are_named(parameters):
     (name,) = parameters
     with pytest.raises(ValueError, match=f"'{name}' parameter of OrderSearch must be"):

@@ -132,11 +132,17 @@ def super_parent(parents, score):
     return parents, history
 
 
-def order_search(ordering, max_parents, score):
-    """One feature after the other takes the best parents among those before it, if the score grows."""
+def order_search(ordering, max_parents, score, information=None, n_candidates=None):
+    """One feature after the other takes the best parents among those before it, if the score grows.
+
+    With a number of candidates only those before it that have the most information, of equal ones the earlier.
+    """
     parents, history = [() for _ in ordering], []
     for place, i in enumerate(ordering):
         before = ordering[:place]
+        if n_candidates is not None:
+            most = sorted(before, key=lambda j: (-information[i][j], before.index(j)))[:n_candidates]
+            before = [j for j in before if j in most]
         families = [own for size in range(1, max_parents + 1) for own in itertools.combinations(before, size)]
         values = [score(with_parent(parents, i, *own)) for own in families]
         if values and max(values) > score(parents) + ROUNDING:

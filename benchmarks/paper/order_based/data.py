@@ -80,9 +80,10 @@ class Simulation:
         return {"join_x1_x3": sum(0 in structure.parents[2] or 2 in structure.parents[0] for structure in structures)}
 
 
-def uci(name, folder):
-    """Return one of the 25 sets."""
-    return Table(name, N_FOLDS if name in CROSS_VALIDATED else 1, partial(_uci_parts, name, folder))
+def uci(name, folder, partition=0):
+    """Return one of the 25 sets, split as in table 1, or in another way of drawn rows."""
+    title = f"{name}, partition {partition}" if partition else name
+    return Table(title, N_FOLDS if name in CROSS_VALIDATED else 1, partial(_uci_parts, name, folder, partition))
 
 
 def timit(path):
@@ -121,7 +122,7 @@ def sample_synthetic(n_samples, rng):
     return np.stack(x, axis=1), y
 
 
-def _uci_parts(name, folder):
+def _uci_parts(name, folder, partition):
     """Return the folds of one of the 25 sets."""
     dataset = load_npz(folder / "raw" / f"{name.removesuffix('-small')}.npz")
     X, y = dataset.X, dataset.y
@@ -131,20 +132,20 @@ def _uci_parts(name, folder):
         X, y = (values[dataset.folds[0][1]] for values in (X, y))
     complete = ~np.isnan(X).any(axis=1)
     X, y = X[complete], y[complete]
-    return _parts(X, y, dataset.discrete_features, _splits(name, y))
+    return _parts(X, y, dataset.discrete_features, _splits(name, y, partition))
 
 
-def _splits(name, y):
+def _splits(name, y, partition):
     """Return the rows to train on and to test on."""
     rows = np.arange(len(y))
-    if name in FIRST_ROWS:
+    if name in FIRST_ROWS and not partition:
         return [np.split(rows, [FIRST_ROWS[name]])]
-    if name in DRAWN:
-        n_train, n_test = DRAWN[name]
-        return [train_test_split(rows, train_size=n_train, test_size=n_test, stratify=y, random_state=0)]
+    if name not in CROSS_VALIDATED:
+        n_train, n_test = DRAWN.get(name) or (FIRST_ROWS[name], len(y) - FIRST_ROWS[name])
+        return [train_test_split(rows, train_size=n_train, test_size=n_test, stratify=y, random_state=partition)]
     with warnings.catch_warnings():  # two rows of lymphography are a class
         warnings.filterwarnings("ignore", "The least populated class")
-        return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(rows, y))
+        return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=partition).split(rows, y))
 
 
 def _mnist_parts(folder, n_rows, n_jobs):
