@@ -8,7 +8,10 @@ from scipy.stats import t as student
 
 from benchmarks import DATA
 from benchmarks.paper.order_based import __main__ as command
-from benchmarks.paper.order_based import data, rates, report
+from benchmarks.paper.order_based import data, orderings, rates, report
+from benchmarks.paper.order_based.learners import ORDERINGS, ExplainingAway
+from tanlearn import EncodedData
+from tanlearn.network.information import Information
 
 LEARNERS = ["NB", "TAN-RO-CR", "TAN-OMI-CR", "AODE"]
 
@@ -231,6 +234,58 @@ def test_report_averages_complete_sets_and_draws_figure_1(run, tmp_path):
     assert rows["1000"][-2].endswith("%")
     assert rows["2 sets, sum of seconds"][2] == "100 (100)"
     assert (tmp_path / "figures" / "order-based-figure1.png").stat().st_size > 5000
+
+
+def test_other_partitions_are_drawn_and_their_rates_compared(run, monkeypatch, tmp_path):
+    sets = ("iris", "mofn-3-7-10")
+    lines = run("partitions", "--partitions", "2", sets=sets, learners=list(ORDERINGS))
+    assert {key[0] for key in lines} == {f"{name}, partition {number}" for name in sets for number in (1, 2)}
+    sizes = {(line["n_train"], line["n_test"]) for (name, *_), line in lines.items() if name.startswith("mofn")}
+    assert sizes == {(300, 20)}
+    rows = [data.uci(sets[1], tmp_path, number).part(1, 0).data.codes.tolist() for number in (0, 1, 2)]
+    assert rows[0] != rows[1] != rows[2]
+    monkeypatch.setattr(orderings, "UCI", sets)
+    found = rates.latest(lines.values())
+    _, _, first, *others = orderings.table_of_partitions(found).splitlines()
+    differences = []
+    for number in (1, 2):
+        means = {}
+        for learner in ("TAN-OMI-CR", "TAN-RO-CR"):
+            pooled = []
+            for name in sets:
+                folds = found[f"{name}, partition {number}"][learner]
+                right = [np.mean(line["test"]["ML"]) * line["n_test"] for line in folds]
+                pooled.append(100 * sum(right) / sum(line["n_test"] for line in folds))
+            means[learner] = np.mean(pooled)
+        differences.append(means["TAN-OMI-CR"] - means["TAN-RO-CR"])
+    cells = [cell.strip() for cell in first.split("|")[1:-1]]
+    assert cells[:2] == ["as in table 1", "2"]
+    assert cells[5] == f"{np.mean(differences):+.2f} +- {np.std(differences, ddof=1):.2f}"
+    assert cells[6] == str(sum(difference > 0 for difference in differences))
+    assert len(others) == 2
+    assert orderings.orderings_section({}) == orderings.ways_section({}) == ""
+
+
+def test_search_stands_among_drawn_orderings(monkeypatch):
+    def line(*right):
+        return {"test": {"ML": list(right)}, "n_test": 10, "training": [0] * len(right), "n_folds": 1}
+
+    monkeypatch.setattr(orderings, "UCI", ("a", "b"))
+    found = {
+        "a": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.2, 0.4, 0.6, 0.8)]},
+        "b": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.4, 0.4, 0.6, 0.6)]},
+    }
+    assert "with\n50.00, is above 50 % of them" in orderings._among_orderings(found)
+    assert "mean\nrate of 50.00 with a standard deviation of 18.26" in orderings._among_orderings(found)
+
+
+def test_explaining_away_joins_what_the_class_makes_tell_about_each_other():
+    """The class is x xor z: they are independent, and given the class copies; 2 and 3 are copies in either case."""
+    x, z, w = np.random.default_rng(0).integers(0, 2, (3, 400))
+    rows = EncodedData.from_codes(np.stack([x, z, w, w], axis=1), x ^ z)
+    assert ExplainingAway().learn(rows, None).parent[1] == 0
+    information = Information.of_rows(rows).matrix()
+    assert information[2, 3] == pytest.approx(information[0, 1], rel=0.02)
 
 
 @pytest.mark.data
