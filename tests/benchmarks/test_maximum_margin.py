@@ -8,7 +8,7 @@ import pytest
 from sklearn.svm import SVC
 
 from benchmarks.paper.maximum_margin import __main__ as command
-from benchmarks.paper.maximum_margin import data, learners, report
+from benchmarks.paper.maximum_margin import cells, convex, data, kappa, learners, report
 from tanlearn import EncodedData
 
 N_TRAIN, N_TEST = 160, 60
@@ -191,10 +191,42 @@ def test_standard_error_is_the_published_one():
 
 
 def test_rates_that_mnist_was_shrunk_by_are_no_evidence():
-    cells = report.latest([line("NB", "ML", 0.8373, name="mnist"), line("TAN-CR", "ML", 0.9208, name="mnist")])
-    said = report.independent_agreement(cells).replace("\n", " ")
+    found = cells.latest([line("NB", "ML", 0.8373, name="mnist"), line("TAN-CR", "ML", 0.9208, name="mnist")])
+    said = report.independent_agreement(found).replace("\n", " ")
     assert "What they were not chosen by: TAN-CR ML -0.50 points." in said
     assert "not chosen by: nothing yet." in report.independent_agreement({}).replace("\n", " ")
+
+
+def test_kappa_moves_the_rate_and_stays_out_of_other_tables(run):
+    lines = run("kappa", "--seeds", "0", "1")
+    assert len(lines) == 2 * 2 * len(learners.FIGURE_5) + 2  # and the structure of every partition
+    assert {found["choice"] == {} for key, found in lines.items() if key[2] != "structure"} == {True}
+    found = cells.latest(lines.values())["usps"]
+    header, _, first, second = kappa.kappa_section(found).splitlines()[-4:]
+    assert header.startswith("| kappa | 0.01 |")
+    assert [row.split(" | ")[0] for row in (first, second)] == ["| NB", "| TAN-CMI"]
+    rates = [lines["usps", "NB", "CG-MM, kappa 0.01", seed, 0]["rate"] for seed in (0, 1)]
+    assert first.split(" | ")[1] == f"{100 * np.mean(rates):.2f}"
+    assert kappa.kappa_section({}) == ""
+    assert [parameters for _, parameters in kappa.without_kappas(found)] == ["structure"]
+
+
+def test_convex_relaxation_is_followed_over_rows():
+    rates = {
+        "ML, alpha=1": (0.7, 0.8),
+        "CVX-MM": (0.6, 0.75),
+        "CVX-MM, B=0.001": (0.6, 0.76),
+        "CVX-MM, floor 0.01": (0.62, 0.77),
+    }
+    lines = [
+        line("NB", name, rate, name=f"usps, 64 pixels, {n} rows", n_train=n)
+        for name, found in rates.items()
+        for n, rate in zip((100, 1600), found, strict=True)
+    ]
+    said = convex.convex_by_rows(cells.latest(lines)).replace("\n", " ")
+    assert "-10.0 on 100, -5.0 on 1,600 rows" in said
+    assert "CVX-MM, B=0.001: +0.0 to +1.0; CVX-MM, floor 0.01: +2.0 to +2.0." in said
+    assert convex.convex_by_rows(cells.latest(lines[::2])) == ""
 
 
 def test_convex_relaxation_above_frequencies_needs_no_words():
@@ -203,8 +235,8 @@ def test_convex_relaxation_above_frequencies_needs_no_words():
     def said(*rates):
         names = ("ML", "ML, alpha=1", "CVX-MM")
         lines = [line("NB", learner, rate, name=name, n_train=100) for learner, rate in zip(names, rates, strict=True)]
-        return report.convex_against_frequencies(report.latest(lines)).replace("\n", " ")
+        return convex.convex_against_frequencies(cells.latest(lines)).replace("\n", " ")
 
     assert said(0.7, 0.8, 0.9) == said(0.7, 0.8, None) == ""  # better, and never solved
-    assert "here: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %). " in said(0.7, 0.8, 0.75)
-    assert "here: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %). " in said(0.7, 0.8, 0.65)
+    assert "here: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.75)
+    assert "here: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.65)

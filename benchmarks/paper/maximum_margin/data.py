@@ -24,7 +24,7 @@ from tanlearn.data.datasets import load_npz
 USPS_TRAIN, USPS_TEST = 8000, 3000
 #: Every other pixel of every other line: with all 256 the solver of the convex relaxation takes minutes.
 FEW_PIXELS = np.arange(256).reshape(16, 16)[::2, ::2].ravel()
-FEW_ROWS = (100, 200, 400)
+FEW_ROWS = (100, 200, 400, 800, 1600)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,120 @@
+"""Tables 6 and 7: the convex relaxation on few rows."""
+
+from statistics import fmean
+
+import numpy as np
+
+from benchmarks.paper.shared.report_parts import markdown_table, paragraph, picture
+
+from .cells import choice, mean, order
+from .learners import CONVEX_VARIANTS
+
+COLOURS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-MM": "#0072b2", "CVX-MM": "#d55e00"}
+COLOURS |= {"CVX-MM, eq. 9": "#cc79a7", **dict(zip(CONVEX_VARIANTS, ("#f0c27b", "#e69f00"), strict=True))}
+CONVEX_FIGURE = "figures/maximum-margin-convex.png"
+
+CONVEX = """## Tables 6 and 7: convex relaxation
+
+Naive Bayes on every fourth pixel of usps and few rows, with the cuts of table 2, tested on all 3,000 rows: means and
+standard deviations over draws of the rows. CVX-MM keeps probabilities above 1e-5 before re-normalisation; eq. 9 has no
+such bound, so that margins grow until the solver stops. The slack B is 1, the paper's for usps. On whole sets the paper
+has, for CG-MM and CVX-MM: usps 95.23 % in 113 s and 90.90 % in 21 hours, mnist 91.82 % in 833 s and 92.04 % in
+54 hours. *doubtful*: the solver says that its optimum may be inaccurate."""
+
+
+def convex_table(convex):
+    """Return a row for every number of training rows and learner."""
+    header = [
+        "training rows",
+        "parameters",
+        "rate",
+        "s training",
+        "s tuning",
+        "runs",
+        "not solved",
+        "doubtful",
+        "chosen",
+    ]
+    rows = []
+    for cells in convex.values():
+        for (_, parameters), lines in sorted(cells.items(), key=order):
+            solved = [100 * line["rate"] for line in lines if line["rate"] is not None]
+            rows.append(
+                [
+                    f"{lines[0]['n_train']}",
+                    parameters,
+                    f"{np.mean(solved):.2f} +- {np.std(solved):.2f}" if solved else "",
+                    f"{mean(lines, 'seconds'):.2f}",
+                    f"{mean(lines, 'tuning_seconds'):.2f}",
+                    *(str(number) for number in (len(lines), len(lines) - len(solved))),
+                    str(sum("inaccurate" in line.get("warning", "") for line in lines)),
+                    "; ".join(dict.fromkeys(choice(line) for line in lines)),
+                ]
+            )
+    return markdown_table(header, rows, left=(0, 1, -1))
+
+
+def convex_against_frequencies(convex):
+    """Say where CVX-MM is below frequencies, as it is nowhere in the paper; nothing, if it is nowhere."""
+    below = []
+    for cells in convex.values():
+        solved = {
+            parameters: [100 * line["rate"] for line in lines if line["rate"] is not None]
+            for (_, parameters), lines in cells.items()
+        }
+        rates = {parameters: fmean(found) for parameters, found in solved.items() if found}
+        ours = rates.get("CVX-MM", np.inf)
+        better = [f"*{name}* {rates[name]:.2f}" for name in ("ML", "ML, alpha=1") if rates.get(name, -np.inf) > ours]
+        if better:
+            n_train = next(iter(cells.values()))[0]["n_train"]
+            below.append(f"{ours:.2f} % on {n_train} rows ({' and '.join(better)} %)")
+    if not below:
+        return ""
+    return paragraph(
+        f"""Against the paper, where CVX-MM is above ML on every set (usps: 90.90 and 87.10 %), its rate is below
+        frequencies' here: {"; ".join(below)}."""
+    )
+
+
+def convex_by_rows(convex):
+    """Say how the distance from frequencies goes with the number of rows, and what slack and floor change."""
+    found = {}
+    for cells in convex.values():
+        rates = {parameters: 100 * mean(lines, "rate") for (_, parameters), lines in cells.items()}
+        if {"ML, alpha=1", *CONVEX_VARIANTS, "CVX-MM"} <= set(rates):
+            found[next(iter(cells.values()))[0]["n_train"]] = rates
+    if len(found) < 2:
+        return ""
+    rows = sorted(found)
+    points = ", ".join(f"{found[n]['CVX-MM'] - found[n]['ML, alpha=1']:+.1f} on {n:,}" for n in rows)
+    variants = "; ".join(
+        f"{name}: {min(shifts):+.1f} to {max(shifts):+.1f}"
+        for name in CONVEX_VARIANTS
+        for shifts in [[found[n][name] - found[n]["CVX-MM"] for n in rows]]
+    )
+    return paragraph(
+        f"""What explains the distance from frequencies is the number of rows: {points} rows (points beside *ML,
+        alpha=1*). Few rows are separated with a wide margin whatever the slack, so the optimum looks at the hardest of
+        them alone; the paper says so of its 8,000, and that no setting of the solver did better than 90.90 % there.
+        Points by which a smaller slack, or a higher floor under the probabilities, change the rate: {variants}."""
+    )
+
+
+def draw_convex(convex, path):
+    """Draw rates and seconds over the number of training rows."""
+    names = dict.fromkeys(parameters for cells in convex.values() for _, parameters in sorted(cells))
+    with picture(path, 9, 4) as figure:
+        panels = figure.subplots(1, 2)
+        for parameters in names:
+            found = [lines for cells in convex.values() for (_, name), lines in cells.items() if name == parameters]
+            for axes, field, unit in ((panels[0], "rate", 100), (panels[1], "seconds", 1)):
+                points = [
+                    (lines[0]["n_train"], unit * fmean(line[field] for line in lines if line[field] is not None))
+                    for lines in found
+                    if any(line[field] is not None for line in lines)
+                ]
+                if points:
+                    axes.plot(*zip(*sorted(points), strict=True), "o-", color=COLOURS[parameters], label=parameters)
+        panels[0].set(xlabel="training rows", ylabel="classification rate [%]", xscale="log")
+        panels[1].set(xlabel="training rows", ylabel="processor seconds of the training", xscale="log", yscale="log")
+        panels[0].legend(fontsize="small")
