@@ -19,6 +19,7 @@ from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import choose, held_out_parts
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
+from tanlearn.training.parent_dropout import cold, with_alternatives
 from tanlearn.training.settings import EpochReport, TrainingSettings
 
 __all__ = ["StochasticGradient"]
@@ -41,6 +42,11 @@ class StochasticGradient(BaseEstimator):
         Where the parameters start.
     dtype : {"float32", "float64"}, default="float32"
         Type of the parameters while training.
+    parent_dropout : float, default=0.0
+        Probability, at most 0.5, that a feature has another family than its own for one step: no parent, or one of
+        eight features drawn among those before it. 0.3 to 0.5 makes parameters that are trained for long, with large
+        margins, overfit less: on letter a tree errs 9.5 % in place of 9.9. Tables of these families take nine times the
+        memory while training; steps take a third longer.
     bits : int or tuple of (int, int), optional
         Train for tables of so few bits a number (resource-efficient BNs, III), as for
         :class:`~tanlearn.TANClassifier`.
@@ -80,6 +86,7 @@ class StochasticGradient(BaseEstimator):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"uniform", "maximum-likelihood"})],
         "dtype": [StrOptions({"float32", "float64"})],
+        "parent_dropout": [Interval(Real, 0, 0.5, closed="both")],
         "bits": "no_validation",  # type: ignore[dict-item]
         "calibrate": ["boolean"],
         "verbose": [Interval(Integral, 0, None, closed="left")],
@@ -98,6 +105,7 @@ class StochasticGradient(BaseEstimator):
         batch_size: int = 100,
         init: str = "maximum-likelihood",
         dtype: str = "float32",
+        parent_dropout: float = 0.0,
         bits: Any = None,
         calibrate: bool = True,
         verbose: int = 0,
@@ -108,6 +116,7 @@ class StochasticGradient(BaseEstimator):
         self.batch_size = batch_size
         self.init = init
         self.dtype = dtype
+        self.parent_dropout = parent_dropout
         self.bits = bits
         self.calibrate = calibrate
         self.verbose = verbose
@@ -131,7 +140,8 @@ class StochasticGradient(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
+            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
+            or if the parents form a cycle and ``parent_dropout`` is not 0.
         FloatingPointError
             If training diverges.
         """
@@ -144,8 +154,11 @@ class StochasticGradient(BaseEstimator):
             dtype=self.dtype,
         )
         loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
-        sets = CandidateSets.of_structure(structure)
-        outcome = train_in_bits(self.bits, data, sets, loss, settings, rng, verbose=self.verbose)
+        sets, start = CandidateSets.of_structure(structure), None
+        if self.parent_dropout:
+            sets, phi = with_alternatives(structure, self.parent_dropout, rng)
+            settings, start = cold(settings), (None, phi)
+        outcome = train_in_bits(self.bits, data, sets, loss, settings, rng, start=start, verbose=self.verbose)
         self.history_, self.n_iter_, self.calibration_ = outcome.history, len(outcome.history), Calibration()
         parts = held_out_parts(data) if self.calibrate else []
         if parts:

@@ -84,13 +84,13 @@ class StructureState:
         """The class prior and all tables, shape (n_cells,): a view of ``cells``."""
         return self.cells[: self.layout.n_cells]
 
-    def move_to(self, theta: FloatArray, phi: FloatArray) -> None:
+    def move_to(self, theta: FloatArray | None, phi: FloatArray) -> None:
         """Take numbers and logits that a training of the same candidates has left.
 
         Parameters
         ----------
-        theta : ndarray of shape (n_cells,)
-            The class prior and all tables.
+        theta : ndarray of shape (n_cells,) or None
+            The class prior and all tables; None leaves them.
         phi : ndarray of shape (n_tables,)
             Structure logits.
 
@@ -99,6 +99,7 @@ class StructureState:
         ValueError
             If a shape is another, as that of other candidates, columns, categories or classes is.
         """
+        theta = self.theta if theta is None else theta
         if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
             raise ValueError(
                 f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "

@@ -47,7 +47,7 @@ def train(
     callback: Callable[[EpochReport], Any] | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    start: tuple[FloatArray, FloatArray] | None = None,
+    start: tuple[FloatArray | None, FloatArray] | None = None,
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient.
 
@@ -79,7 +79,8 @@ def train(
         other's epochs. All other arguments but ``callback`` and ``n_jobs`` must be those that the file was made with,
         the state of ``rng`` included.
     start : tuple of ndarrays, optional
-        The ``parameters`` of an earlier outcome, to start from in place of ``settings.init``.
+        The ``parameters`` of an earlier outcome, to start from in place of ``settings.init``; with None in the place of
+        the first, tables start there all the same.
 
     Returns
     -------
@@ -181,7 +182,7 @@ class Training:
         *,
         validation: EncodedData | None = None,
         callback: Callable[[EpochReport], Any] | None = None,
-        start: tuple[FloatArray, FloatArray] | None = None,
+        start: tuple[FloatArray | None, FloatArray] | None = None,
     ) -> None:
         if candidates.allow_cycles:
             data.require_complete("A pseudo-TAN, whose structure may have cycles,")
