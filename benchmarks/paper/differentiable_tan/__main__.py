@@ -78,8 +78,8 @@ def train(trainings, paths, n_jobs):
     """Train, and append a line for every training that ends."""
     lines = {name: read(path) for name, path in paths.items()}
     n_done = 0
-    for closed_form in (True, False):  # two kinds of estimator: milliseconds, then all the rest
-        group = [training for training in trainings if training.cell.is_closed_form == closed_form]
+    for has_structure in (True, False):  # two kinds of estimator
+        group = [training for training in trainings if training.cell.has_structure == has_structure]
         if not group:
             continue
         runs = [Run(i, i, training.parameters()) for i, training in enumerate(group)]

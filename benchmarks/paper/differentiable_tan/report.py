@@ -56,7 +56,8 @@ twice: on the training part, for the test error, and on 80 % of it, for the erro
 
 mnist is shrunk as the paper's was (see shared/mnist.py), but not split alike, and its cuts have not seen test rows (see
 shared/data.py). Cells without a published figure are other numbers of candidates, or ours (order-free; OM and MM,
-ordered and greedy search for the margin)."""
+ordered and greedy search for the margin; dropout: tables of a tree that is there, of order-free training, margin search
+or Chow and Liu, trained while families come and go; see StochasticGradient's parent_dropout)."""
 
 
 def protocol(runs):
