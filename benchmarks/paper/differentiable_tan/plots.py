@@ -8,8 +8,8 @@ from benchmarks.paper.shared.report_parts import picture
 from .cells import CELLS
 
 FAMILIES = {cell.name: cell.family for cell in CELLS}
-#: Okabe and Ito's colours, which the colour-blind can tell apart, grey for their yellow, too faint for thin lines; brown and
-#: wine.
+#: Okabe and Ito's colours, which the colour-blind can tell apart, grey for their yellow, too faint for thin lines;
+#: brown and wine.
 COLOURS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0072b2", "#d55e00", "#7a4b1e", "#882255")
 
 

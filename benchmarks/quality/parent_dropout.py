@@ -1,0 +1,133 @@
+"""Parent dropout beside what HybridCV chooses from, for the most likely tree, on all raw sets of up to 10,000 rows.
+
+    python -m benchmarks.quality.parent_dropout run                     # an hour; goes on where it stopped
+    python -m benchmarks.quality.parent_dropout run --sets car chess
+    python -m benchmarks.quality.parent_dropout report                  # writes parent_dropout.md
+
+Sets, folds and halves are those of benchmarks.quality.defaults: what is here was chosen on the one half. letter,
+satimage and usps also come as the papers have them.
+"""
+
+from benchmarks.paper.shared.command import interruptible, parsers
+from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
+from benchmarks.paper.shared.results import read
+from tanlearn import BayesNetClassifier, HybridCV, SoftHybrid, StochasticGradient
+from tanlearn.baselines import ChowLiu
+from tanlearn.parameters.hybrid_cv import default_learners
+
+from . import defaults
+from .outcomes import mean, outcomes, paired
+from .runs import run_set, sizes
+from .verdicts import HALVES, parts
+
+MOST_ROWS = 10_000
+#: Beyond this many standard errors of the paired difference, one is called better.
+CLEAR = 2.0
+
+
+def long(parent_dropout):
+    """Return a training that is long, with margins, and learns most training rows by heart if nothing keeps it."""
+    return StochasticGradient(
+        loss=SoftHybrid(trade_off=100, gamma=10),
+        learning_rate=0.03,
+        n_epochs=300,
+        parent_dropout=parent_dropout,
+        calibrate=False,
+    )
+
+
+PARAMETERS = {
+    "long": long(0.0),
+    "long, 0.15": long(0.15),
+    "long, 0.3": long(0.3),
+    "long, 0.5": long(0.5),
+    "HybridCV": HybridCV(),
+    "HybridCV and long, 0.3": HybridCV(learners=[*default_learners(), long(0.3)]),
+}
+#: What is compared: with dropout, and without.
+PAIRS = (("long, 0.3", "long"), ("HybridCV and long, 0.3", "HybridCV"))
+
+
+def run(arguments):
+    """Do what is not finished yet, small sets first."""
+    path = arguments.results / "parent_dropout.jsonl"
+    n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= defaults.MOST_ROWS}
+    half = defaults.halves(n_rows)
+    some = sorted((name for name in n_rows if n_rows[name] <= MOST_ROWS), key=n_rows.get)
+    models = {
+        name: BayesNetClassifier(structure=ChowLiu(), parameters=PARAMETERS[name], random_state=0)
+        for name in arguments.learners
+    }
+    with interruptible(path):
+        for name in arguments.sets or [*some, *defaults.PUBLISHED_SETS]:
+            run_set(path, name, models, arguments.data, half=half.get(name))
+
+
+def table(found, half, value, digits):
+    """Return a row a set, and means over those on which all are finished."""
+    rows = []
+    for name, row in found.items():
+        texts = [f"{getattr(row[one], value):.{digits}f}" if one in row else "" for one in PARAMETERS]
+        rows.append([name, f"{next(iter(row.values())).n_rows:,}", *texts])
+    for part, names in parts(found, half, tuple(PARAMETERS)).items():
+        if names:
+            means = [f"{mean(found, names, one, value):.{digits}f}" for one in PARAMETERS]
+            rows.append([f"mean, {part}", f"{len(names)} sets", *means])
+    return markdown_table(["set", "rows", *PARAMETERS], rows)
+
+
+def verdicts(found, half):
+    """Say of every pair on how many sets dropout errs clearly less, and clearly more."""
+    sentences = []
+    for ours, without in PAIRS:
+        for part, names in parts(found, half, (ours, without)).items():
+            compared = {name: paired(found[name][ours], found[name][without]) for name in names}
+            less, more = (
+                [name for name, (points, error) in compared.items() if sign * points > CLEAR * error]
+                for sign in (-1, 1)
+            )
+            if names:
+                said = ", ".join(f"{name} {compared[name][0]:+.2f}" for name in (*less, *more))
+                sentences.append(
+                    f"*{ours}* beside *{without}*, {part}: clearly fewer errors on {len(less)} of {len(names)} sets, "
+                    f"clearly more on {len(more)}{f' ({said} points)' if said else ''}."
+                )
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def write_report(lines, path):
+    """Write the report of lines."""
+    found, half = outcomes(lines), {line["set"]: line["half"] for line in lines}
+    made = f"""Made by `python -m benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}.
+    Parameters of the most likely tree (Chow and Liu), raw sets of up to {MOST_ROWS:,} rows in five folds, and three
+    sets as papers have split them. *long* is `{" ".join(repr(PARAMETERS["long"]).split())}`; *0.15*, *0.3* and *0.5*
+    are its parent_dropout. Clear is what exceeds {CLEAR:g} standard errors of the paired difference. Means are of raw
+    sets: "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others."""
+    sections = [
+        "# Parent dropout",
+        paragraph(made),
+        verdicts(found, half),
+        "## Errors in %",
+        table(found, half, "error", 2),
+        "## Processor seconds of a fit",
+        table(found, half, "seconds", 2),
+    ]
+    write_sections(path, sections)
+
+
+def report(arguments):
+    """Write the report."""
+    write_report(read(arguments.results / "parent_dropout.jsonl"), arguments.output / "parent_dropout.md")
+
+
+def main(argv=None):
+    """Read the command line."""
+    parser, running = parsers(__doc__, __spec__, run, report)
+    running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
+    running.add_argument("--learners", nargs="+", choices=PARAMETERS, default=list(PARAMETERS), metavar="LEARNER")
+    arguments = parser.parse_args(argv)
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    main()
