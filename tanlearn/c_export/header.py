@@ -166,7 +166,10 @@ def export_c(
         raise ValueError(f"number_type must be one of {', '.join(map(repr, NUMBER_TYPES))}, got {number_type!r}.")
     size = max(len(tables), tables.layout.n_classes)
     if size > _MOST:
-        raise ValueError(f"there are {size} features or classes, and an int in C may count to {_MOST} only.")
+        raise ValueError(
+            f"there are {size} features or classes, and an int in C may count to {_MOST} only. Leave columns out, or "
+            f"merge classes."
+        )
     names = feature_names(model)
     kinds = column_kinds(model.encoder_, [f"column {column!r}" for column in names], number_type)
     header = _header(model, name, kinds, names, packed)

@@ -261,7 +261,10 @@ def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | No
         raise temporal_error(place, values.dtype)
     if kind == "c":
         raise ValueError(f"Complex data not supported: {place} has dtype {values.dtype}.")
-    raise TypeError(f"{place} has dtype {values.dtype}, but only strings and numbers can be read.")
+    raise TypeError(
+        f"{place} has dtype {values.dtype}, but only strings and numbers can be read. Cast it to str if it names "
+        f"something, to float if it measures something, or leave it out."
+    )
 
 
 def _from_list(X: Any) -> NDArray[np.object_]:

@@ -324,16 +324,25 @@ def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:
 def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]:
     """Return class codes and the number of classes after checking them."""
     if y.shape != (n_samples,):
-        raise ValueError(f"y must have one class per row ({n_samples}), got shape {y.shape}.")
+        raise ValueError(
+            f"y must have one class per row ({n_samples}), got shape {y.shape}. Are codes of shape (n_samples, "
+            f"n_features)?"
+        )
     if y.dtype.kind not in "iub":
         raise ValueError(f"y must hold class codes from 0, got dtype {y.dtype}. Number the classes with numpy.unique.")
     smallest, largest = int(y.min()), int(y.max())
     if smallest < 0 or largest >= np.iinfo(np.intp).max:
-        raise ValueError(f"y must hold class codes from 0 that number the classes, but it holds {smallest}..{largest}.")
+        raise ValueError(
+            f"y must hold class codes from 0 that number the classes, but it holds {smallest}..{largest}. Number the "
+            f"classes: numpy.unique(y, return_inverse=True)."
+        )
     if n_classes is None:
         return y.astype(np.intp), largest + 1
     if not isinstance(n_classes, Integral):
         raise ValueError(f"n_classes must be an integer, got {n_classes!r}.")
     if largest >= n_classes:
-        raise ValueError(f"y holds class {largest}, but n_classes is {n_classes} (0..{n_classes - 1}).")
+        raise ValueError(
+            f"y holds class {largest}, but n_classes is {n_classes} (0..{n_classes - 1}). Raise n_classes, or leave "
+            f"it out."
+        )
     return y.astype(np.intp), int(n_classes)

@@ -206,5 +206,8 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if is_first:
         forget(estimator)
     elif not np.array_equal(known, estimator.classes_):
-        raise ValueError(f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}.")
+        raise ValueError(
+            f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "
+            f"the first call; for other classes begin anew: clone(model).partial_fit(...)."
+        )
     return encode_chunk(estimator, X, y, known, sample_weight)

@@ -60,9 +60,14 @@ class Structure:
         if parents.ndim == 1:
             parents = parents[:, np.newaxis]
         if parents.ndim != 2 or 0 in parents.shape:
-            raise ValueError(f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}.")
+            raise ValueError(
+                f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}. Give every feature "
+                f"the number of its parent, or k of them, -1 for none."
+            )
         if parents.dtype.kind not in "iu":
-            raise ValueError(f"parent must hold feature numbers, got dtype {parents.dtype}.")
+            raise ValueError(
+                f"parent must hold feature numbers, got dtype {parents.dtype}. Number the features from 0, -1 is none."
+            )
         n_features = parents.shape[0]
         width = max(_LEAST_WIDTH, int((parents != -1).sum(axis=1).max()))
         table = np.full((n_features, width), -1, dtype=np.intp)

@@ -179,7 +179,7 @@ class IntegerBranchAndBound(BaseEstimator):
         fixed_point = FixedPoint(*self.bits)
         data.require_complete("Branch and bound")
         if data.n_classes < 2:
-            raise ValueError(f"margins need at least 2 classes, the data have {data.n_classes}.")
+            raise ValueError(f"margins need at least 2 classes, the data have {data.n_classes}. Add rows of another.")
         start = MaximumLikelihood() if self.start is None else clone(self.start, safe=False)
         tables = start.fit(structure, data, rng)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)

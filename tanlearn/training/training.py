@@ -197,7 +197,10 @@ class Training:
                 "trees, by arborescence=True, or restrict every feature to parents before it in some order."
             )
         if data.n_classes < 2:
-            raise ValueError(f"training by gradient needs at least 2 classes, the data have {data.n_classes}.")
+            raise ValueError(
+                f"training by gradient needs at least 2 classes, the data have {data.n_classes}. Add rows of another "
+                f"class, or use MaximumLikelihood()."
+            )
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.callback = callback
         self.state: Any  # of one kind or the other
