@@ -268,15 +268,27 @@ def test_other_partitions_are_drawn_and_their_rates_compared(run, monkeypatch, t
 
 def test_search_stands_among_drawn_orderings(monkeypatch):
     def line(*right):
-        return {"test": {"ML": list(right)}, "n_test": 10, "training": [0] * len(right), "n_folds": 1}
+        return {
+            "test": {"ML": list(right), "CL": list(right)},
+            "n_test": 10,
+            "training": [0] * len(right),
+            "n_folds": 1,
+        }
 
     monkeypatch.setattr(orderings, "UCI", ("a", "b"))
     found = {
         "a": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.2, 0.4, 0.6, 0.8)]},
         "b": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.4, 0.4, 0.6, 0.6)]},
     }
-    assert "with\n50.00, is above 50 % of them" in orderings._among_orderings(found)
-    assert "mean\nrate of 50.00 with a standard deviation of 18.26" in orderings._among_orderings(found)
+    said = orderings._among_orderings(found).replace("\n", " ")
+    assert "with 50.00, is above 50 % of them. There the difference is +0.00." in said
+    assert "mean rate of 50.00 with a standard deviation of 18.26" in said
+    for number, (search, mean) in enumerate([(0.6, 0.5), (0.7, 0.5), (0.8, 0.5)], start=1):
+        for name in ("a", "b"):
+            found[f"{name}, partition {number}"] = {"TAN-OMI-CR": [line(search)], "TAN-RO-CR": [line(mean)]}
+    found["a"]["TAN-OMI-CR"] = found["b"]["TAN-OMI-CR"] = [line(0.4)]
+    said = orderings._among_orderings(found).replace("\n", " ")
+    assert "There the difference is -10.00, 3.0 standard deviations from the mean of the others: it is the" in said
 
 
 def test_explaining_away_joins_what_the_class_makes_tell_about_each_other():

@@ -165,7 +165,8 @@ def arrow(p):
 def table_mnist(learners, rates):
     """Return the rates of mnist with their standard errors."""
     rows = []
-    for learner, (line,) in learners.items():
+    for learner in filter(learners.get, LEARNERS):
+        (line,) = learners[learner]
         for label in labels([learner]):
             error = np.sqrt(rates[label] * (100 - rates[label]) / line["n_test"])
             published = _percent(PUBLISHED.get(label, (None,) * 4)[3])
