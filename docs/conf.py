@@ -86,6 +86,7 @@ PAGES = {
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/calibration.md": "benchmarks/calibration",
     "benchmarks/quality/defaults.md": "benchmarks/defaults",
+    "benchmarks/quality/parent_dropout.md": "benchmarks/parent_dropout",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/README.md": "benchmarks/speed",
