@@ -156,8 +156,10 @@ def _from_pandas(series: Any, place: str) -> Column:
     """Read a pandas Series."""
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
-        codes = series.cat.codes.to_numpy()
-        labels = _labels(dtype.categories.to_numpy())
+        codes, categories = series.cat.codes.to_numpy(), dtype.categories
+        if categories.dtype.kind in "mM":  # NumPy makes integers of nanoseconds
+            categories = categories.astype(object)
+        labels = _labels(categories.to_numpy())
         return Column(codes, where_any(codes < 0), labels, place, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
         raise temporal_error(place, dtype)

@@ -153,3 +153,13 @@ def test_objects_that_mean_missing_stand_between_strings(gap):
 def test_a_number_between_strings_is_refused():
     with pytest.raises(TypeError, match=r"holds str \('a' in row 0\) and float \(1.5 in row 1\)"):
         read_columns(np.array([["a"], [1.5]], dtype=object))
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_declared_dates_stay_dates_whatever_their_unit(unit):
+    """NumPy makes integers of dates in nanoseconds, and these would match no date of another unit."""
+    days = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    here, there = (pd.DataFrame({"day": pd.Categorical(days.as_unit(name))}) for name in (unit, "us"))
+    encoder = CategoryEncoder().fit(here)
+    assert encoder.categories_[0].tolist() == days.to_pydatetime().tolist()
+    assert encoder.transform(there).ravel().tolist() == [0, 1]

@@ -104,7 +104,7 @@ def test_a_discretizer_of_the_user_encodes():
         def transform(self, X):
             return super().transform(X).astype(np.uint8)
 
-    bins = Bins(3, encode="ordinal", strategy="uniform", quantile_method="linear")
+    bins = Bins(3, encode="ordinal", strategy="uniform")
     model = NaiveBayesClassifier(encoder=TableEncoder(discretizer=bins)).fit(X, y)
     predictor = model.row_predictor()
     assert [predictor.predict(row) for row in X.tolist()] == model.predict(X).tolist()
