@@ -3,7 +3,8 @@
 Each feature keeps its family with some probability and else has, for one step, another one: no parent, or one of a few
 features before it. What a table says of the class so depends less on what the others say, and they overfit less, as
 with dropout in neural networks. Gradient TAN that learns its structure has this for nothing as long as nothing is
-decided. In no paper; what it is worth: benchmarks/quality/parent_dropout.md.
+decided. In no paper; what it is worth: table 1 of benchmarks/paper/differentiable_tan, and
+benchmarks/quality/parent_dropout.md.
 """
 
 from __future__ import annotations

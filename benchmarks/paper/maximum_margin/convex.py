@@ -93,10 +93,10 @@ def convex_by_rows(convex):
         for shifts in [[found[n][name] - found[n]["CVX-MM"] for n in rows]]
     )
     return paragraph(
-        f"""What explains the distance from frequencies is the number of rows: {points} rows (points beside *ML,
-        alpha=1*). Few rows are separated with a wide margin whatever the slack, so the optimum looks at the hardest of
-        them alone; the paper says so of its 8,000, and that no setting of the solver did better than 90.90 % there.
-        Points by which a smaller slack, or a higher floor under the probabilities, change the rate: {variants}."""
+        f"""Points beside *ML, alpha=1*: {points} rows. So few rows are separated with a wide margin whatever the slack,
+        and the optimum looks at the hardest of them alone; the paper says so of its 8,000, and that no setting of the
+        solver did better than 90.90 % there. Points by which a smaller slack, or a higher floor under the
+        probabilities, change the rate: {variants}."""
     )
 
 

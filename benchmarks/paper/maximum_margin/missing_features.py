@@ -161,8 +161,8 @@ def report(arguments):
     sections = [
         f"""# Features missing in test rows
 
-Rates in %, means over {max(line["draw"] for line in lines) + 1} draws of the missing features, and the median
-microseconds that the prediction of a row takes, imputation included. Made by
+Rates in %, means over draws of the missing features, and the median microseconds that the prediction of a row takes,
+imputation included. Made by
 
     python -m benchmarks.paper.maximum_margin.missing_features run
     python -m benchmarks.paper.maximum_margin.missing_features report
@@ -179,7 +179,12 @@ Washington D.C. Mall, which was not found."""
         found = [line for line in lines if line["set"] == name]
         image = f"figures/missing-features-{name}.png"
         draw_rates(name, found, arguments.output / image)
-        sections += [f"## {name}\n\n{table(found)}", structures_compared(found), parameters_compared(found)]
+        n_draws = max(line["draw"] for line in found) + 1
+        sections += [
+            f"## {name}, {n_draws} draws\n\n{table(found)}",
+            structures_compared(found),
+            parameters_compared(found),
+        ]
         sections.append(f"![Rates on {name}]({image})")
     write_sections(arguments.output / "missing_features.md", sections)
 
