@@ -41,6 +41,14 @@ def test_search_trains_every_cell_on_both_parts(run):
     assert all(0 <= line["error"] < 1 and not line["failure"] for line in lines.values())
 
 
+def test_papers_settings_are_trained_on_the_training_part_alone(run):
+    lines = run("--budget", "2", "--settings", "published")
+    assert sorted(line["part"] for line in lines.values()) == ["test"] * (1 + 2 * 2)
+    runs = complete_runs({**line, "seconds": 0.0} for line in lines.values())
+    expected = [("closed form", None)] + [("published", None)] * 4
+    assert sorted((found.settings, found.validation) for found in runs) == expected
+
+
 def test_stopped_search_goes_on_to_the_same_lines(run, tmp_path, capsys):
     expected = run("--budget", "2")
     path = tmp_path / "results" / "letter.jsonl"
@@ -148,14 +156,15 @@ def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another():
     lines = []
     for settings, runs in (("narrow", 6), ("refined", 4), ("published", 3)):
         for run in range(runs):
-            for part in ("test", "validation"):
+            for part in ("test", "validation")[: 1 if settings == "published" else 2]:
                 made = line(run, part, 0.1 + 0.01 * run)
                 made["parameters"] = {"trade_off": 10.0**run, "init": ["uniform", "maximum-likelihood"][run % 2]}
                 lines.append({**made, "settings": settings})
     runs = complete_runs(lines)
     rows = [row.split(" | ") for row in report.table("letter", runs).splitlines()[2:]]
     assert [row[1] for row in rows] == ["published, 2 epochs: 3", "narrow, 2 epochs: 6; refined, 2 epochs: 4"]
-    assert rows[1][3] == "10.00 (10)"
+    assert [row[3:5] for row in rows] == [["10.00 (3)", ""], ["10.00 (10)", "10.00"]]
+    assert "published" not in settings_table.settings_table(runs * 2)
     table = settings_table.settings_table([run for run in runs if run.settings != "published"] * 2)
     # Tenths of the exponents 0, 0, 1, 1, ..., 5, 5; the best three are of 1, 1 and 10.
     assert "| NB, narrow | trade_off | 1.3 to 7.9e+04 | 1.0 67 %, 10.0 33 % |" in table

@@ -110,6 +110,8 @@ SETTINGS = {
     },
 }
 CLOSED_FORM = "closed form"
+#: Nothing is chosen by a validation error: there is no choice, or it is the paper's, by the test error.
+TEST_PART_ONLY = (CLOSED_FORM, "published")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from operator import itemgetter
 
-from .cells import CLOSED_FORM
+from .cells import TEST_PART_ONLY
 
 #: What names a training; all else follows from it.
 key = itemgetter("cell", "settings", "seed", "epochs", "run", "fold", "part")
@@ -40,10 +40,10 @@ def complete_runs(lines):
     for names, parts in sorted(groups.items()):
         test, validation = (list(parts[part].values()) for part in ("test", "validation"))
         n_folds = next(line["n_folds"] for line in test + validation)
-        closed_form = names[1] == CLOSED_FORM
-        if len(test) == n_folds and (closed_form or len(validation) == n_folds):
+        test_only = names[1] in TEST_PART_ONLY
+        if len(test) == n_folds and (test_only or len(validation) == n_folds):
             seconds = sum(line["seconds"] for line in test) / n_folds
-            held_out = None if closed_form else _error(validation)
+            held_out = None if test_only else _error(validation)
             errors = {fold: line["error"] for fold, line in parts["validation"].items()}
             folds = tuple(
                 (errors.get(fold, 0.0), line["error"] * line["rows"], line["rows"])

@@ -6,7 +6,7 @@ from statistics import quantiles
 
 from benchmarks.paper.shared.report_parts import markdown_table
 
-from .cells import CELLS, CLOSED_FORM
+from .cells import CELLS, TEST_PART_ONLY
 
 KIND = {cell.name: cell.kind for cell in CELLS}
 HEADER = ["cells", "setting", "drawn", "best quarter"]
@@ -18,7 +18,7 @@ def settings_table(runs):
     """Return a row for every setting that was drawn for a kind of cells, or nothing if runs are too few."""
     cells = defaultdict(list)
     for run in runs:
-        if run.settings != CLOSED_FORM:
+        if run.settings not in TEST_PART_ONLY:
             cells[run.cell, run.settings].append(run)
     kinds = defaultdict(lambda: ([], []))
     for (cell, settings), found in cells.items():
