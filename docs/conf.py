@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
-    "min_reported_time": 0,
+    "write_computation_times": False,
 }
 warnings.filterwarnings("ignore", "discretisation left one value")  # examples say what they show
 
@@ -60,6 +60,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"tanlearn {release}"
 html_static_path = ["static"]
 html_css_files = ["tanlearn.css"]
+html_js_files = ["tanlearn.js"]
 html_theme_options = {
     "logo": {"text": "tanlearn"},
     "navigation_with_keys": True,
@@ -107,6 +108,7 @@ def read_links(app, docname, source):
     home = ROOT / INCLUDED.get(docname, f"docs/{docname}.md")
     if docname in INCLUDED:
         source[0] = home.read_text(encoding="utf-8")
+        app.env.note_dependency(str(home))  # a new report makes a new page
 
     def replace(match):
         words, target = match[1], match[2]

@@ -157,7 +157,7 @@ def checked(cells):
         numbers = (found.fixed, 1e3 * found.task, 1e3 * found.partition, 1e6 * found.row, 1e3 * found.merge)
         shares = (median(errors), max(errors))
         rows.append([task, *(f"{number:.3g}" for number in numbers), *(f"{100 * share:.0f} %" for share in shares)])
-    header = ["", "fixed [s]", "task [ms]", "partition [ms]", "row [µs]", "merge [ms]", "median error", "largest"]
+    header = ["task", "fixed [s]", "task [ms]", "partition [ms]", "row [µs]", "merge [ms]", "median error", "largest"]
     fitted = markdown_table(header, rows)
     rows, errors = [], []
     for task in cells.tasks:
@@ -169,7 +169,7 @@ def checked(cells):
         return fitted
     said = f"""What smaller tables alone say of the largest: wrong by {100 * median(map(abs, errors)):.0f} % in the
     median, by {100 * max(map(abs, errors)):.0f} % at most."""
-    header = ["", "rows", "partitions", "workers", "measured [s]", "predicted [s]", "error"]
+    header = ["task", "rows", "partitions", "workers", "measured [s]", "predicted [s]", "error"]
     return f"{fitted}\n\n{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 
@@ -196,7 +196,15 @@ def at_scale(cells):
     time here for every further partition of a fit, {span(n_partitions * client)} for so many: that is the part
     which more workers do not shorten. A summary is at most {size(summary)} there, however the rows are spread, and
     counts stay as they are."""
-    header = ["", "time", "scheduler's part", "merges at the end", "travels a worker", "takes", "largest merge holds"]
+    header = [
+        "task",
+        "time",
+        "scheduler's part",
+        "merges at the end",
+        "travels a worker",
+        "takes",
+        "largest merge holds",
+    ]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 

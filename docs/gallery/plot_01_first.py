@@ -26,6 +26,7 @@ errors = {name: 100 * (1 - model.fit(X_train, y_train).score(X_test, y_test)) fo
 # Errors on a third of the rows, which no model has seen:
 
 figure, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
+figure.suptitle("Handwritten digits: test errors of three models")
 bars = ax.barh(list(errors), list(errors.values()), color=["#999999", "#56b4e9", "#0072b2"])
 ax.bar_label(bars, fmt="%.1f %%", padding=4)
 ax.invert_yaxis()

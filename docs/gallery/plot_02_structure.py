@@ -21,6 +21,7 @@ model = TANClassifier(candidates="order-free", n_epochs=60, random_state=0).fit(
 # Edges are as wide as child and parent tell about each other once the class is known:
 
 display = StructureDisplay.from_estimator(model, class_name="tumour")
+display.figure_.suptitle("Measurements of cells, and which of them depend on each other")
 
 # %%
 # The same network as a NetworkX graph, and as text:

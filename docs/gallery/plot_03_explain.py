@@ -22,6 +22,7 @@ rows = X[1::2]
 doubtful = model.predict_proba(rows).max(axis=1).argmin()
 row = rows[doubtful : doubtful + 1]
 display = ExplanationDisplay.from_estimator(model, row)
+display.figure_.suptitle("One wine: what its values add to the log odds")
 
 # %%
 # The bars add up to what the model predicts:

@@ -19,7 +19,8 @@ models = {
     "BayesForest": BayesForestClassifier(n_estimators=12, random_state=0),
 }
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 5.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(13, 6.1), layout="constrained")
+figure.suptitle("How often a class is right, against the probability it was given")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X[:2000], y[:2000])
     ReliabilityDisplay.from_estimator(model, X[2000:], y[2000:], ax=ax)

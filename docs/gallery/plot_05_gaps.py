@@ -37,6 +37,7 @@ for name, model in models.items():
 # The forest is better while all is there; with half of the pixels lost, the networks are.
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+figure.suptitle("Test errors over the values that are lost")
 for name, colour in zip(models, ["#999999", "#0072b2", "#d55e00"], strict=True):
     ax.plot(100 * shares, errors[name], marker="o", color=colour, label=name)
 ax.set(xlabel="values lost in test rows [%]", ylabel="test error [%]", ylim=0)

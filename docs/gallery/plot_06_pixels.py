@@ -16,3 +16,4 @@ X, y = load_digits(return_X_y=True)
 model = BayesNetClassifier(structure=ChowLiu(), encoder=TableEncoder(discrete_features=False)).fit(X, y)
 
 display = StructureDisplay.from_estimator(model, image_shape=(8, 8))
+display.figure_.suptitle("Handwritten digits: every pixel and its parent")

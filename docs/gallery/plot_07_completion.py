@@ -27,6 +27,7 @@ drawn, classes = model.sample(8, y=model.predict(lost), random_state=0)
 # drawn for the same classes.
 
 figure, axes = plt.subplots(4, 8, figsize=(9, 4.8), layout="constrained")
+figure.suptitle("Eight digits: whole, halved, completed by the model, and drawn from it")
 titles = [y[1500:1508], None, found, classes]
 for line, images, title in zip(axes, [rows, lost, completed, drawn], titles, strict=True):
     for k, ax in enumerate(line):

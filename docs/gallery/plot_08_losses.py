@@ -26,6 +26,7 @@ for size in sizes:
         errors[name].append(100 * (1 - model.score(X[4000:], y[4000:])))
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+figure.suptitle("Test errors over training rows: counted, and trained")
 for name, colour in zip(errors, ["#999999", "#0072b2", "#d55e00"], strict=True):
     ax.plot(sizes, errors[name], marker="o", color=colour, label=f"naive Bayes, {name}")
 ax.set(xscale="log", xlabel="training rows", ylabel="test error [%]")

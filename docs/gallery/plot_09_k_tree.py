@@ -25,6 +25,7 @@ models = {
 errors = [100 * (1 - model.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])) for model in models.values()]
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.6), width_ratios=(1, 1.6), layout="constrained")
+figure.suptitle("A rule of three features: errors, and the network that found it")
 bars = axes[0].bar(list(models), errors, color=["#999999", "#56b4e9", "#0072b2"])
 axes[0].bar_label(bars, fmt="%.1f %%", padding=3)
 axes[0].axhline(50, color="black", linewidth=0.8, linestyle="--")

@@ -35,6 +35,7 @@ scores = {
 }
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+figure.suptitle("Four tables: errors and log losses of three learners")
 places = np.arange(len(tables))
 for k, (name, colour) in enumerate(zip(models, ["#0072b2", "#999999", "#d55e00"], strict=True)):
     errors = [100 * (1 - scores[table, name]["test_accuracy"].mean()) for table in tables]

@@ -19,7 +19,9 @@ model = TANClassifier(candidates="order-free", structure_learning_rate=0.03, **o
 
 child = next(i for i, row in enumerate(model.structure_.parents) if row[0] >= 0)
 table = TableDisplay.from_estimator(model, child)
+table.figure_.suptitle("A conditional table as a heat map")
 
 # %%
 
 training = TrainingDisplay.from_estimator(model)
+training.figure_.suptitle("A training, epoch by epoch")

@@ -2,37 +2,38 @@
 Few bits
 ========
 
-Tables of a few bits add up as integers. Training for bits rounds in every step; rounding afterwards is free, and
-as good from some bits on.
+Tables of a few bits add up as integers. Training for bits rounds in every step, and pays where bits are very few;
+rounding afterwards is free, and as good from some bits on.
 """
 
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_digits
+from sklearn.datasets import make_classification
 
-from tanlearn import Hybrid, TableEncoder, TANClassifier
+from tanlearn import TANClassifier
 
-X, y = load_digits(return_X_y=True)
-options = {"encoder": TableEncoder(discrete_features=False), "loss": Hybrid(), "n_epochs": 25, "random_state": 0}
-plain = TANClassifier(**options, calibrate=False).fit(X[:1200], y[:1200])
-formats = [(3, -2), (3, -1), (3, 0), (3, 1), (3, 3)]
-bits = [sum(split) for split in formats]
+X, y = make_classification(8000, n_features=16, n_informative=10, n_classes=6, class_sep=1.5, random_state=1)
+X_train, X_test, y_train, y_test = X[:4000], X[4000:], y[:4000], y[4000:]
+options = {"calibrate": False, "random_state": 0}
+plain = TANClassifier(**options).fit(X_train, y_train)
+bits = [1, 2, 3, 4, 6]
 trained, rounded, sizes = [], [], []
-for split in formats:
-    model = TANClassifier(**options, calibrate=False, bits=split).fit(X[:1200], y[:1200])
-    trained.append(100 * (1 - model.score(X[1200:], y[1200:])))
-    rounded.append(100 * (1 - plain.with_bits(split).score(X[1200:], y[1200:])))
+for number in bits:  # the rows choose which of them are of the fraction
+    model = TANClassifier(**options, bits=number).fit(X_train, y_train)
+    trained.append(100 * (1 - model.score(X_test, y_test)))
+    rounded.append(100 * (1 - plain.with_bits(number, X_train, y_train).score(X_test, y_test)))
     sizes.append(model.size_bits_ / 8 / 1000)
 
 # %%
 # Sizes of the tables stand above the curve:
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+figure.suptitle("Test errors over the bits of a number")
 ax.plot(bits, rounded, marker="o", color="#d55e00", label="rounded after training")
 ax.plot(bits, trained, marker="o", color="#0072b2", label="trained for bits")
-floats = 100 * (1 - plain.score(X[1200:], y[1200:]))
+floats = 100 * (1 - plain.score(X_test, y_test))
 ax.axhline(floats, color="black", linewidth=0.8, linestyle="--", label="floating point")
 for x, error, size in zip(bits, trained, sizes, strict=True):
-    ax.annotate(f"{size:.1f} kB", (x, error), (0, 9), textcoords="offset points", ha="center", fontsize="small")
+    ax.annotate(f"{size:.1f} kB", (x, error), (0, -15), textcoords="offset points", ha="center", fontsize="small")
 ax.set(xlabel="bits of a number", ylabel="test error [%]", ylim=0)
 ax.legend()
 ax.grid(alpha=0.3)

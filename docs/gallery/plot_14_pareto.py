@@ -16,6 +16,7 @@ estimator = TANClassifier(encoder=TableEncoder(discrete_features=False), n_epoch
 front = pareto_search(estimator, X, y, bits=(None, 2, 4), size_weight=(0.0, 1e-3, 1e-2), random_state=0)
 
 display = ParetoDisplay.from_estimator(front)
+display.figure_.suptitle("Errors of classifiers over the size of their tables")
 
 # %%
 # The best classifier whose tables fit 4 kB:

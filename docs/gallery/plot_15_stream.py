@@ -25,6 +25,7 @@ for number, rows in enumerate(portions):
         model.partial_fit(X[rows], y[rows], classes=np.arange(4))
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+figure.suptitle("Errors on portions that come next, over rows learnt")
 learnt = np.cumsum([len(rows) for rows in portions])[:-1]
 for name, colour in zip(models, ["#999999", "#0072b2"], strict=True):
     smooth = np.convolve(errors[name], np.ones(5) / 5, mode="valid")

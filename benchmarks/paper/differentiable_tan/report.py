@@ -20,7 +20,9 @@ def write_report(lines, folder):
     sections = [_introduction(lines, runs)]
     for name, found in runs.items():
         sections += [f"## {name}\n\n{table(name, found)}", settings_table(found)]
-    sections.append("## Figures\n\n" + "\n".join(f"![{path.stem}](figures/{path.name})\n" for path in pictures))
+    sections.append(
+        "## Figures\n\n" + "\n".join(f"![{in_words(path.stem)}](figures/{path.name})\n" for path in pictures)
+    )
     write_sections(folder / "report.md", sections)
 
 
@@ -61,6 +63,14 @@ mnist is shrunk as the paper's was (see shared/mnist.py), but not split alike, a
 shared/data.py). Cells without a published figure are other numbers of candidates, or ours (order-free; OM and MM,
 ordered and greedy search for the margin; dropout: tables of a tree that is there, of order-free training, margin search
 or Chow and Liu, trained while families come and go; see StochasticGradient's parent_dropout)."""
+
+
+def in_words(picture):
+    """Return what a picture shows, for those who cannot see it."""
+    number, _, name = picture.removeprefix("figure").partition("-")
+    what = "test error of every run over the trade-off"
+    by = "by family" if name else "by orderings, candidates and draws"
+    return f"Figure {number}{name and f', {name}'}: {what}, {by}"
 
 
 def protocol(runs):

@@ -185,7 +185,7 @@ Washington D.C. Mall, which was not found."""
             structures_compared(found),
             parameters_compared(found),
         ]
-        sections.append(f"![Rates on {name}]({image})")
+        sections.append(f"![Rates on {name} over the number of missing features]({image})")
     write_sections(arguments.output / "missing_features.md", sections)
 
 

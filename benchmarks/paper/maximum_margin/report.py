@@ -71,7 +71,7 @@ def write_report(lines, folder):
     sections += [f"## {name}\n\n{rates_table(name, cells)}" for name, cells in whole.items()]
     if whole:
         draw_rates(whole, folder / RATES_FIGURE)
-        sections.append(f"![Rates]({RATES_FIGURE})")
+        sections.append(f"![Rates of all parameters and structures, set by set]({RATES_FIGURE})")
         sizes = size_rows(whole)
         if sizes:
             table = markdown_table(SIZES_HEADER, sizes, left=(0, -1))
@@ -80,7 +80,7 @@ def write_report(lines, folder):
     if convex:
         draw_convex(convex, folder / CONVEX_FIGURE)
         sections += [CONVEX, convex_table(convex), convex_against_frequencies(convex), convex_by_rows(convex)]
-        sections.append(f"![Convex relaxation]({CONVEX_FIGURE})")
+        sections.append(f"![Rates of the convex relaxation beside conjugate gradient]({CONVEX_FIGURE})")
     write_sections(folder / "report.md", sections)
 
 

@@ -104,7 +104,7 @@ def table_2(small):
         tests = (significance(columns[label], columns[other]) for other in COMPARED[i + 1 :])
         pairs = zip(tests, PUBLISHED_TESTS[i], strict=True)
         rows.append([label, *[""] * i, *(f"{arrow(ours)} ({arrow(published)})" for ours, published in pairs)])
-    return markdown_table(["", *COMPARED[1:]], rows)
+    return markdown_table(["learner", *COMPARED[1:]], rows)
 
 
 def significance(row, column):
@@ -300,7 +300,7 @@ The SVM has C = 3 and a radial basis function with sigma = 1, for scikit-learn g
 
 {table_synthetic(synthetic, found)}
 
-![Figure 1]({FIGURE_1_PATH})"""
+![Figure 1: rates of all learners over the training rows]({FIGURE_1_PATH})"""
 
 
 def _seconds(learners):

@@ -215,7 +215,7 @@ def budget_table(chosen, best, what, unit, multiples):
             cells.append(f"{choice.test:.2f} ({lowest.test:.2f})" if choice and lowest else "")
         if any(cells):
             rows.append([title, *cells])
-    return markdown_table(["", *(f"{multiple:g}" for multiple in multiples)], rows)
+    return markdown_table(["family", *(f"{multiple:g}" for multiple in multiples)], rows)
 
 
 def front(found, error):
@@ -240,7 +240,7 @@ def section(name, chosen, best):
         for kind, words in kinds
         if any(point.kind == kind for point in best)
     )
-    header = ["family", "", "kbit", "operations", "validation", "test"]
+    header = ["family", "chosen", "kbit", "operations", "validation", "test"]
     return f"""## {name}
 
 ### Memory (figure 3)
@@ -249,7 +249,7 @@ Budgets are {NAIVE_BAYES[name]:,} parameters, as naive Bayes has in the paper, t
 
 {budget_table(chosen, best, "bits", NAIVE_BAYES[name], MEMORY_BUDGETS)}
 
-![Errors over memory](figures/memory-{name}.png)
+![{name}: errors of all families over memory](figures/memory-{name}.png)
 
 ### Operations (figure 4)
 
@@ -266,7 +266,7 @@ number of bits (the paper's front is of all single models, by test error):
 
 By the lowest test errors, the front consists of {shares}.
 
-![Fronts](figures/front-{name}.png)"""
+![{name}: Pareto fronts of networks, Bayesian and neural](figures/front-{name}.png)"""
 
 
 def draw_memory(name, found, path):

@@ -181,7 +181,9 @@ are worth beside neural networks is [another page](fronts.md)."""
             budget, columns = figure_6(trained)
             image = f"figures/few-bits-{name}.png"
             draw_bits(name, columns, folder / image)
-            sections.append(bits_section(name, trained, budget, columns) + f"\n\n![Errors over bits]({image})")
+            sections.append(
+                bits_section(name, trained, budget, columns) + f"\n\n![Errors over bits on {name}]({image})"
+            )
         priced = of_most_epochs(found, figure_5)
         if priced:
             budget, prices = figure_5(priced)
@@ -189,7 +191,7 @@ are worth beside neural networks is [another page](fronts.md)."""
             points = size_points(prices)
             draw_sizes(name, points, folder / image)
             section = size_section(name, budget, priced[0]["epochs"], points)
-            sections.append(section + f"\n\n![Errors over sizes]({image})")
+            sections.append(section + f"\n\n![Errors over sizes on {name}]({image})")
         sections.append(more(name, trained))
     write_sections(folder / "report.md", sections)
 

@@ -219,11 +219,11 @@ def sections(lines, outcomes, judged, folder):
     unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
     verdicts = [one.row() for one in judge(outcomes, unlimited, judged)]
     yield f"## Verdicts on {judged}"
-    yield markdown_table(["asked", "of", "found", ""], verdicts, left=range(4))
+    yield markdown_table(["asked", "of", "found", "met"], verdicts, left=range(4))
     for (picture, title), learners in found.items():
         yield f"## Mean ranks: {title[0].lower()}{title[1:]}"
         yield ranking(outcomes, learners)
-        yield f"![Mean ranks]({picture}.png)"
+        yield f"![Mean ranks of learners, with bars over those not told apart]({picture}.png)"
         draw(folder / f"{picture}.png", learners, [LEARNERS[name].is_ours for name in learners], outcomes)
     if found:
         said = """In the pictures ours are blue. A bar stands beside learners in a row of which no two are told apart by
@@ -241,7 +241,7 @@ def sections(lines, outcomes, judged, folder):
     for (_, title), learners in found.items():
         yield f"## Time and size: {title[0].lower()}{title[1:]}, means over {len(outcomes.common(learners))} sets"
         yield costs(outcomes, learners)
-    header = ["set", "", "rows", *outcomes.learners]
+    header = ["set", "c/h", "rows", *outcomes.learners]
     for measure, title in FIGURES.items():
         rows = everything(
             outcomes, lambda name, one, measure=measure: outcomes.mean(name, one, measure), DIGITS[measure]
