@@ -101,10 +101,12 @@ def unpacked(word, n):
 
 
 def chosen(model):
-    """Return what held-out rows have chosen, in words: settings, and the number of iterations."""
+    """Return what held-out rows have chosen, in words: settings, and the number of iterations; of a k-tree, its way."""
     learner = getattr(model, "parameters_", None)
     n_iter = getattr(learner, "best_n_iter_", getattr(learner, "n_iter_", None))
     found = {**getattr(learner, "best_params_", {}), **({} if n_iter is None else {"n_iter": n_iter})}
+    if hasattr(model, "refit_"):
+        found |= {"loss": model.loss_} if model.refit_ is None else {"refit": model.refit_}
     return " ".join(", ".join(f"{name}={value!r}" for name, value in found.items()).split())
 
 

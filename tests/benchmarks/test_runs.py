@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.quality import runs
-from tanlearn import NaiveBayesClassifier
+from tanlearn import BackOffRidge, KTreeClassifier, NaiveBayesClassifier
 from tanlearn.baselines import LEARNERS
 
 MODELS = {name: LEARNERS[name].make(random_state=0) for name in ("NB ML", "TAN-CR ML")}
@@ -83,6 +83,10 @@ def test_what_was_chosen_is_said():
     said = runs.chosen(LEARNERS["NB HYB"].make(random_state=0).fit(X, y))
     assert re.fullmatch(r"learner=(LBFGS|StochasticGradient)\(.*SoftHybrid\(.*\)\), n_iter=\d+", said)
     assert re.fullmatch(r"n_iter=\d+", runs.chosen(LEARNERS["NB CG-CL"].make(random_state=0).fit(X, y)))
+    model = KTreeClassifier(n_epochs=2, random_state=0).fit(X, y)
+    assert re.fullmatch(r"loss=(ConditionalNLL|Margin)\(.*\)|refit=BackOffRidge\(.*\)", runs.chosen(model))
+    model.refit_ = BackOffRidge(ridge=0.5)
+    assert runs.chosen(model) == "refit=BackOffRidge(ridge=0.5)"
 
 
 def test_runs_go_on_and_failures_stay(folder, capsys):
