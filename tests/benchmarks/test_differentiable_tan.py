@@ -1,12 +1,13 @@
 """The search and report of table 1 on a small table: resumption, both choices, pictures."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 
 from benchmarks.paper.differentiable_tan import __main__ as command
-from benchmarks.paper.differentiable_tan import plots, report, settings_table
+from benchmarks.paper.differentiable_tan import expected_best, plots, report, settings_table
 from benchmarks.paper.differentiable_tan.cells import CELLS as EVERY_CELL
 from benchmarks.paper.differentiable_tan.complete_runs import best_on_test, chosen_on_validation, complete_runs
 from benchmarks.paper.shared.data import load
@@ -172,6 +173,34 @@ def test_stages_of_a_search_are_one_row_and_the_protocol_of_the_paper_another():
         "| NB, narrow | init | maximum-likelihood 50 %, uniform 50 % | maximum-likelihood 33 %, uniform 67 % |" in table
     )
     assert settings_table.settings_table([]) == ""
+
+
+def test_expected_best_is_the_mean_over_all_choices():
+    errors = np.random.default_rng(0).normal(size=9).tolist()
+    for n in (1, 3, 9):
+        every = [min(chosen) for chosen in itertools.combinations(errors, n)]
+        assert expected_best.expected_best(errors, n) == pytest.approx(np.mean(every))
+
+
+def test_gain_of_more_runs_is_carried_on_to_the_papers_number():
+    def runs(cell, errors):
+        lines = [{**line(i, "test", error), "cell": cell, "settings": "published"} for i, error in enumerate(errors)]
+        return complete_runs(lines)
+
+    # With errors 1 %, 2 %, ... 100 % the lowest of n is (100 + 1) / (n + 1) % in the mean.
+    percents = [k / 100 for k in range(1, 101)]
+    text = expected_best.expected_section("letter", [*runs("NB HYB", percents), *runs("TAN All", percents[:99])])
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines()[-1:]]
+    gain = 101 / 11 - 1
+    assert rows == [
+        ["NB HYB", "9.18", "3.26", "1.00", f"{gain:.2f}", "1,000", f"{1 - gain:.2f}", "12.93"],
+    ]
+    text = expected_best.expected_section("usps", runs("Pseudo-TAN K=8", percents))
+    assert text.endswith(f"| Pseudo-TAN K=8 | 9.18 | 3.26 | 1.00 | {gain:.2f} |  |  |  |")
+    assert expected_best.expected_section("letter", runs("NB HYB", percents[:99])) == ""
+    cells = {cell.name: cell for cell in EVERY_CELL}
+    numbers = [expected_best.paper_runs(cells[name]) for name in ("TAN Random HYB", "TAN Subset K=8", "TAN All")]
+    assert numbers == [10_000, 5_000, 5_000]
 
 
 def test_report_says_how_far_a_search_is_from_the_papers():

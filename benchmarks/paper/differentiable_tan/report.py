@@ -7,6 +7,7 @@ from benchmarks.paper.shared.report_parts import made_with, markdown_table, para
 
 from .cells import BEST_HEURISTIC, CELLS, CLOSED_FORM, TEST_PART_ONLY
 from .complete_runs import best_on_test, chosen_on_validation, complete_runs
+from .expected_best import expected_section
 from .plots import draw_figures
 from .settings_table import settings_table
 
@@ -19,7 +20,7 @@ def write_report(lines, folder):
     pictures = draw_figures(runs, folder / "figures")
     sections = [_introduction(lines, runs)]
     for name, found in runs.items():
-        sections += [f"## {name}\n\n{table(name, found)}", settings_table(found)]
+        sections += [f"## {name}\n\n{table(name, found)}", expected_section(name, found), settings_table(found)]
     sections.append(
         "## Figures\n\n" + "\n".join(f"![{in_words(path.stem)}](figures/{path.name})\n" for path in pictures)
     )
