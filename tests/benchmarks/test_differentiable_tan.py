@@ -279,3 +279,18 @@ def test_bicubic_halving_keeps_what_is_linear():
     expected = 3.0 * (2 * line + 0.5) - 2.0 * (2 * column + 0.5) + 5.0  # a pixel lies amid four
     inside = slice(2, -2)
     np.testing.assert_allclose(half[inside, inside], expected[inside, inside], rtol=1e-12)
+
+
+def test_k_trees_are_cells_of_ours_that_the_papers_settings_do_not_draw(run):
+    lines = run("--budget", "2", "--cells", "K-tree")
+    assert sorted((line["part"], line["run"]) for line in lines.values()) == [
+        ("test", 0),
+        ("test", 1),
+        ("validation", 0),
+        ("validation", 1),
+    ]
+    assert all(0 <= line["error"] < 1 and not line["failure"] for line in lines.values())
+    (cell,) = (cell for cell in EVERY_CELL if cell.name == "K-tree")
+    widths = [cell.draw("narrow", "letter", 0, k)["width"] for k in range(20)]
+    assert 10**0.5 <= min(widths) < max(widths) <= 10**1.5
+    assert run("--budget", "2", "--cells", "K-tree", "--settings", "published") == lines

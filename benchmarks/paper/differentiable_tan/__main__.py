@@ -12,6 +12,7 @@ larger --budget adds runs to those that are there.
 """
 
 import json
+from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -47,6 +48,8 @@ def plan(problems, cells, settings, budget, epochs, seed):
             for cell in cells:
                 if problem.name not in cell.sets or (cell.is_closed_form and run > 0):
                     continue
+                if not cell.is_closed_form and not cell.is_drawn(settings, problem.name):
+                    continue
                 start = {"cell": cell.name, "settings": CLOSED_FORM, "seed": 0, "epochs": 0, "run": run}
                 if not cell.is_closed_form:
                     n_epochs = epochs or cell.ranges(settings, problem.name)["n_epochs"]
@@ -79,10 +82,10 @@ def train(trainings, paths, n_jobs):
     """Train, and append a line for every training that ends."""
     lines = {name: read(path) for name, path in paths.items()}
     n_done = 0
-    for has_structure in (True, False):  # two kinds of estimator
-        group = [training for training in trainings if training.cell.has_structure == has_structure]
-        if not group:
-            continue
+    groups = defaultdict(list)
+    for training in trainings:
+        groups[type(training.cell.estimator)].append(training)
+    for group in groups.values():
         runs = [Run(i, i, training.parameters()) for i, training in enumerate(group)]
         parts = [training.part for training in group]
         with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as results:

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from benchmarks.paper.shared.data import stream
-from tanlearn import BayesNetClassifier, CandidateSets, Hybrid, StochasticGradient, Structure, TANClassifier
+from tanlearn import (
+    BayesNetClassifier,
+    CandidateSets,
+    ConditionalNLL,
+    Hybrid,
+    KTreeClassifier,
+    Margin,
+    StochasticGradient,
+    Structure,
+    TANClassifier,
+)
 from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
 from tanlearn.network.candidates import make_candidates
 
@@ -55,6 +65,24 @@ def _narrow(trade_off, gamma, eta, learning_rates, structure_learning_rate, init
     return {**kinds, "dropout": dropout}
 
 
+def _k_trees(losses, width, learning_rate, structure_learning_rates, n_candidates):
+    """Return ranges for k-trees, about the defaults: losses, wanted margins in nats, rates, and how much to choose."""
+    return {
+        "loss": losses,
+        "log10 width": width,
+        "log10 learning_rate": learning_rate,
+        "structure_learning_rate": structure_learning_rates,
+        "temperature": [(1.0, 0.1), (3.0, 0.3)],
+        "n_candidates": n_candidates,
+        "n_epochs": 100,
+    }
+
+
+_K_TREES = {
+    "letter": _k_trees(["likelihood", "margin"], (0.5, 1.5), (-2.5, -1.7), [3e-3, 1e-2, 3e-2], [8, 11, 15]),
+    "satimage": _k_trees(["margin"], (1.3, 2.0), (-2.7, -1.7), [1e-3, 3e-3, 1e-2], [8, 14, 20]),
+    "usps": _k_trees(["likelihood", "margin"], (1.3, 2.3), (-2.5, -1.7), [3e-3, 1e-2, 3e-2], [8, 14]),
+}
 #: Families whose structure is not learnt.
 FIXED = ("NB", "TAN Random", "Chow-Liu", "TAN Margin")
 #: By name; then by the paper's settings I and II ([DT] 4.2), or by data set and by what kind of structure is trained.
@@ -109,6 +137,8 @@ SETTINGS = {
         ),
     },
 }
+for _name, _ranges in _K_TREES.items():
+    SETTINGS["narrow"][_name]["k-tree"] = _ranges
 CLOSED_FORM = "closed form"
 #: Nothing is chosen by a validation error: there is no choice, or it is the paper's, by the test error.
 TEST_PART_ONLY = (CLOSED_FORM, "published")
@@ -120,7 +150,7 @@ class Cell:
 
     ``choose(problem, data, ordering, draw)`` returns its structure or candidates, ``setting`` is the paper's (None:
     maximum likelihood), ``family`` is the column of table 1 and the colour of figure 2, ``published`` its error in %;
-    with ``has_dropout`` the tables of the structure are trained with parent dropout.
+    with ``has_dropout`` the tables of the structure are trained with parent dropout. A k-tree chooses for itself.
     """
 
     name: str
@@ -138,8 +168,15 @@ class Cell:
         return self.setting is None
 
     @property
+    def has_trade_off(self):
+        """Whether its loss has a generative part."""
+        return not self.is_closed_form and self.family != "K-tree"
+
+    @property
     def estimator(self):
         """What a run's parameters are set on."""
+        if self.family == "K-tree":
+            return KTreeClassifier(calibrate=False)
         return BayesNetClassifier() if self.has_structure else TANClassifier(calibrate=False)
 
     @property
@@ -152,9 +189,17 @@ class Cell:
         """What the settings depend on besides the data set."""
         if self.family == "NB":
             return "NB"
+        if self.family == "K-tree":
+            return "k-tree"
         if self.has_dropout:
             return "dropout"
         return "fixed" if self.family in FIXED else "learnt"
+
+    def is_drawn(self, settings, name):
+        """Whether settings say how to draw runs on a set; those of the paper know no cells of ours of another kind."""
+        if settings == "published":
+            return self.kind not in ("dropout", "k-tree")
+        return self.kind in SETTINGS[settings].get(name, {})
 
     def ranges(self, settings, name):
         """Return what to draw settings from for a set."""
@@ -183,6 +228,15 @@ class Cell:
 
     def parameters(self, problem, data, drawn, n_epochs):
         """Return what to set on the estimator for a run on some data."""
+        if self.family == "K-tree":
+            same = ("learning_rate", "structure_learning_rate", "temperature", "n_candidates", "random_state")
+            margin = Margin(scale=1 / drawn["width"], kappa=1.0)
+            return {
+                "loss": margin if drawn["loss"] == "margin" else ConditionalNLL(),
+                "n_epochs": n_epochs,
+                "batch_size": problem.batch_size,
+                **{name: drawn[name] for name in same},
+            }
         choice = _choose(self, problem, data, drawn.get("ordering"), drawn.get("draw"))
         if self.is_closed_form:
             return {"structure": choice}
@@ -349,4 +403,6 @@ CELLS = (
     Cell("TAN Order-free HYB, dropout", "Dropout", _learnt_tree, SETS[:3], n_draws=5, has_dropout=True),
     Cell("TAN Order-free K=8", "TAN Order-free", partial(_sets, "order-free", 8), n_draws=5),
     Cell("TAN Order-free", "TAN Order-free", partial(_sets, "order-free", None), FEW_FEATURES),
+    # Two augmenting parents a feature, and no tree any more: beside the others, to see what that is worth.
+    Cell("K-tree", "K-tree", None, SETS[:3]),
 )

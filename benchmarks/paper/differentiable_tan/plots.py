@@ -15,7 +15,7 @@ COLOURS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0
 
 def draw_figures(runs, folder):
     """Draw figure 2 of every set and figure 3 of all; return the paths."""
-    families = list(dict.fromkeys(cell.family for cell in CELLS if not cell.is_closed_form))
+    families = list(dict.fromkeys(cell.family for cell in CELLS if cell.has_trade_off))
     pictures = [folder / f"figure2-{name}.png" for name in runs] + [folder / "figure3.png"]
     for path, (name, found) in zip(pictures, runs.items(), strict=False):
         with picture(path, 8, 5) as figure:

@@ -61,9 +61,10 @@ settings are trained on the training part alone: the paper chooses by the test e
 - *median test error*: of all runs. *seconds a training*: median, on the training part, beside other trainings.
 
 mnist is shrunk as the paper's was (see shared/mnist.py), but not split alike, and its cuts have not seen test rows (see
-shared/data.py). Cells without a published figure are other numbers of candidates, or ours (order-free; OM and MM,
-ordered and greedy search for the margin; dropout: tables of a tree that is there, of order-free training, margin search
-or Chow and Liu, trained while families come and go; see StochasticGradient's parent_dropout)."""
+shared/data.py). Cells without a published figure are other numbers of candidates, or ours (k-tree: two augmenting
+parents a feature, for which no paper has figures; order-free; OM and MM, ordered and greedy search for the margin;
+dropout: tables of a tree that is there, of order-free training, margin search or Chow and Liu, trained while families
+come and go; see StochasticGradient's parent_dropout)."""
 
 
 def in_words(picture):
