@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import itertools
 import re
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def test_examples_of_the_gallery_take_public_names_and_draw(path):
         module = importlib.import_module(node.module)
         assert {alias.name for alias in node.names} <= {*module.__all__}
     assert "plt." in source or "Display" in source
+    assert "figure.suptitle(" in source or "figure_.suptitle(" in source, "what those hear who cannot see the picture"
 
 
 def test_there_are_at_least_twelve_examples():
@@ -45,13 +47,35 @@ def test_every_public_name_has_a_page():
     assert public <= listed
 
 
-def test_pages_that_are_read_from_elsewhere_exist():
+def read_pages():
+    """Return which files of the repository are pages, as conf.py names them."""
     tree = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
     (pages,) = (
         ast.literal_eval(node.value)
         for node in tree.body
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PAGES"
     )
+    return pages
+
+
+def test_columns_and_pictures_have_words_for_those_who_hear_the_page():
+    paths = {ROOT / name for name in read_pages() if name.endswith(".md")} | {
+        path for path in DOCS.rglob("*.md") if not {"_build", "auto_examples"} & {*path.relative_to(DOCS).parts}
+    }
+    n_tables = 0
+    for path in paths:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if "![](" in line], path
+        for header, rule in itertools.pairwise(lines):
+            if re.fullmatch(r"\|( *:?-+:? *\|)+", rule):
+                n_tables += 1
+                assert all(cell.strip() for cell in header.split("|")[1:-1]), (path, header)
+                assert header.count("|") == rule.count("|"), (path, header)
+    assert n_tables > 50
+
+
+def test_pages_that_are_read_from_elsewhere_exist():
+    pages = read_pages()
     assert [name for name in pages if not (ROOT / name).exists()] == []
     stubs = [page for page in pages.values() if page and page != "index"]
     assert [page for page in stubs if not (DOCS / f"{page}.md").exists()] == []
