@@ -219,6 +219,13 @@ class Eliminator:
         if n_done < len(samples):
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())
+            if n_missing == len(codes):  # as in score_samples of tables that are not normalised
+                raise ValueError(
+                    f"all {n_missing} features have to be summed out, because a row misses them all, or because the "
+                    f"scores are not normalised and a probability of rows is asked for. They depend on each other "
+                    f"through two parents or more, so that this would take more than {_CAPACITY:,} numbers. Rank rows "
+                    f"by predict_joint_log_proba instead, or learn a structure with one augmenting parent."
+                )
             raise ValueError(
                 f"row {row} misses {n_missing} features that depend on each other through two parents or more, so that "
                 f"doing without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a "

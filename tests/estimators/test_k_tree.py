@@ -6,11 +6,13 @@ from sklearn.metrics import log_loss
 
 from tanlearn import (
     BackOffRidge,
+    BayesNetClassifier,
     CandidateSets,
     ConditionalNLL,
     Hybrid,
     KTreeClassifier,
     Margin,
+    Structure,
     Tables,
     TANClassifier,
     load,
@@ -234,3 +236,16 @@ def test_verbose_says_what_was_chosen(capsys):
     said = capsys.readouterr().out
     assert "chosen on held-out rows: " in said
     assert "epoch 10/10: loss" in said
+
+
+def test_sums_over_all_rows_that_would_take_too_much_are_refused_with_a_remedy():
+    """A grid of 30 x 30 features and rounded scores, which only a sum over all values of all features normalises."""
+    number = np.arange(900).reshape(30, 30)
+    above, before = np.full((2, 30, 30), -1)
+    above[1:], before[:, 1:] = number[:-1], number[:, :-1]
+    X = np.random.default_rng(0).integers(0, 2, (40, 900))
+    grid = Structure(np.stack([above.ravel(), before.ravel()], axis=1))
+    model = BayesNetClassifier(structure=grid).fit(X, np.arange(40) % 2).with_bits((3, 1))
+    assert np.isfinite(model.predict_joint_log_proba(X)).all()
+    with pytest.raises(ValueError, match=r"all 900 features .* Rank rows by predict_joint_log_proba"):
+        model.score_samples(X)
