@@ -325,7 +325,7 @@ def _in_two_steps(structure: str, parameters: str) -> Learner:
     """Return the entry of a structure and a way to learn its parameters."""
     what, described_by, _ = _STRUCTURES[structure]
     how, extended_by, _ = _PARAMETERS[parameters]
-    citation = described_by if extended_by is None else f"{described_by}; {extended_by}"
+    citation = "; ".join(dict.fromkeys(filter(None, (described_by, extended_by))))  # one paper may have both
     factory = partial(_two_steps, structure, parameters)
     cost = max(_COSTS.get(structure, 0), _COSTS.get(parameters, 0))
     return Learner(f"{structure} {parameters}", f"{what}, {how}", citation, factory, cost)

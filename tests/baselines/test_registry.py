@@ -25,6 +25,9 @@ def parity():
 def test_keys_are_the_names_and_every_entry_is_described():
     assert [learner.name for learner in LEARNERS.values()] == list(LEARNERS)
     assert all(learner.description and learner.citation for learner in LEARNERS.values())
+    for learner in LEARNERS.values():
+        papers = learner.citation.split("; ")
+        assert len(papers) == len({*papers}), learner  # a structure and its parameters may be of one paper
 
 
 @pytest.mark.parametrize("name", LEARNERS)

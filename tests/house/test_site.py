@@ -91,7 +91,7 @@ def test_ranks_of_the_readme_are_those_of_the_report():
         if line.startswith("| ")
     ][2:]
     assert len(rows) == 5
-    for learner, error, log_loss in rows:
+    for learner, _, error, log_loss in rows:
         assert [error, log_loss.removesuffix(" |")] == [found[learner][1], found[learner][4]]
 
 
