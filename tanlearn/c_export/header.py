@@ -92,12 +92,21 @@ static const char *const model_class_names[MODEL_N_CLASSES] = {
 enum {
 @numbers@};"""
 
+#: What reads flash on AVR: macros of avr-libc, or for types that it has none for, functions that copy.
 _AVR = {
     "READ_8": "pgm_read_byte",
     "READ_16": "pgm_read_word",
     "READ_32": "pgm_read_dword",
     "READ_FLOAT": "pgm_read_float",
 }
+_AVR_COPIED = {"READ_64": "uint64_t", "READ_DOUBLE": "double"}
+_COPY = """static inline @type@ model_@function@(const void *pointer)
+{
+    @type@ value;
+    memcpy_P(&value, pointer, sizeof(value));
+    return value;
+}
+"""
 _SPLIT = """#define MODEL_SPLIT /* arrays hold at most 32,767 bytes, */
 #ifdef __AVR_HAVE_ELPM__
 #define MODEL_FAR /* and pointers reach 64 KB */
@@ -216,7 +225,7 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
             for i, kind in enumerate(kinds)
         ),
         macros=", ".join(head.rename(f"MODEL_{reader}") for reader in body.readers),
-        avr="".join(head.rename(f"#define MODEL_{r}(pointer) {_AVR[r]}(pointer)\n") for r in body.readers if r in _AVR),
+        avr="".join(_avr_reader(head, reader) for reader in body.readers),
         split=head.rename(_SPLIT) if head.rename("#ifdef MODEL_SPLIT") in text else "",
         includes="#include <stdint.h>" + "\n#include <float.h>" * bool(floating) + _DOUBLE * ("DBL_MAX" in floating),
         readers="".join(head.rename(_READER, reader=reader) for reader in body.readers),
@@ -225,6 +234,15 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
         sum=sum_type(tables),
     )
     return f"{head}{text}{_TAIL}"
+
+
+def _avr_reader(head: CText, reader: str) -> str:
+    """Return what defines a reader on AVR, where constants lie in flash."""
+    copy, function = "", _AVR.get(reader)
+    if function is None:
+        copy = head.rename(_COPY, type=_AVR_COPIED[reader], function=reader.lower())
+        function = f"{head.name}_{reader.lower()}"
+    return copy + head.rename(f"#define MODEL_{reader}(pointer) {function}(pointer)\n")
 
 
 def _describe(kind: ColumnKind, name: str, named: bool) -> str:

@@ -130,6 +130,27 @@ def test_cells_beyond_64_kb_are_read_on_avr(tmp_path):
     assert flash > model.tables_.n_cells > 2**16 + 2**13
 
 
+def test_categories_of_64_bits_are_read_from_the_flash_of_avr(tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.array([2**40, -(2**50), 7])
+    X = values[rng.integers(0, 3, (60, 2))]
+    model = NaiveBayesClassifier(encoder=TableEncoder(discrete_features=True)).fit(X, X[:, 0] > 0).with_bits((3, 0))
+    model.export_c(tmp_path / "wide.h")
+    rows = np.vstack([X[:20], [[7, 8]]])  # a value that is none of its column's
+    labels = np.append(model.predict(X[:20]).astype(int), -1)
+    source = f"""#include "{tmp_path / "wide.h"}"
+typedef wide_value value; typedef int16_t score; enum {{ LENGTH = 2, N_SCORES = 1 }};
+static int16_t predict(const value *row) {{ return wide_predict(row); }}
+static void get_scores(const value *row, score *scores) {{ scores[0] = wide_predict(row); }}
+"""
+    classifier = classifiers.Classifier("wide", source, labels, labels[:, None].astype(np.int16), rows)
+    try:
+        outcome = simulators.run(build(source, AVR, "-Os", tmp_path), AVR, classifier)
+    except toolchain.Missing as missing:
+        pytest.skip(str(missing))
+    assert outcome.labels.tolist() == labels.tolist()
+
+
 def test_cycles_of_avr_are_those_of_its_timer(digits, tmp_path):
     timer = """typedef uint8_t value; typedef uint16_t score; enum { LENGTH = 1, N_SCORES = 1 };
 static volatile uint16_t spent;
