@@ -32,7 +32,14 @@ def first_rows(classifier, n):
     return replace(classifier, **found)
 
 
-_TYPES = {"uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t", "int32": "int32_t", "float32": "float"}
+_TYPES = {
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "uint32": "uint32_t",
+    "float32": "float",
+}
 _HEAD = """typedef {value} value;
 typedef {score} score;
 enum {{ LENGTH = {length}, N_SCORES = {n_scores} }};

@@ -137,7 +137,8 @@ def export_c(
     ----------
     model : classifier
         Fitted, with :class:`~tanlearn.IntegerTables`: a :class:`~tanlearn.TANClassifier`,
-        :class:`~tanlearn.BayesNetClassifier` or :class:`~tanlearn.NaiveBayesClassifier`.
+        :class:`~tanlearn.KTreeClassifier`, :class:`~tanlearn.BayesNetClassifier` or
+        :class:`~tanlearn.NaiveBayesClassifier`.
     path, name, packed, number_type, test_rows : as for :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c`
 
     Raises

@@ -41,8 +41,9 @@ def test_the_sketch_names_irises(tmp_path):
     command = [*CPP, "-std=gnu++11", "-x", "c++", "-include", "Arduino.h", INCLUDE]
     compile_c(command, tmp_path, *STRICT, str(SKETCH), "-o", "iris")
     lines = "".join(f"{' '.join(map(str, X[k]))}\n" for k in FLOWERS)
+    lines += "5.1 3.5 1.4\n5.1 ? 1.4 0.2\n\n"  # the last number, the second, and all of them are missing
     done = subprocess.run(["./iris"], cwd=tmp_path, input=lines, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["setosa", "versicolor", "virginica"]
+    assert done.stdout.splitlines() == ["setosa", "versicolor", "virginica", *3 * ["a value is missing"]]
 
 
 @pytest.mark.skipif(HOST is None, reason="there is no C compiler")

@@ -45,17 +45,20 @@ def numbers_of(path, array):
 def test_every_type_of_constant_has_its_way_to_be_read_on_avr(tmp_path, number_type):
     rng = np.random.default_rng(0)
     wide = rng.choice([2**40, -(2**50), 7], 60)
-    X = pd.DataFrame({"wide": wide, "short": rng.integers(0, 300, 60) % 9 * 300, "number": rng.normal(size=60).round(2)})
+    X = pd.DataFrame(
+        {"wide": wide, "short": rng.integers(0, 300, 60) % 9 * 300, "number": rng.normal(size=60).round(2)}
+    )
     y = X["number"] > X["number"].median()
     encoder = TableEncoder(discrete_features=[0, 1])
     model = NaiveBayesClassifier(encoder=encoder).fit(X, y).with_bits((3, 0))
     model.export_c(tmp_path / "m.h", number_type=number_type, test_rows=X)
-    asked = {*re.findall(r"\bM_READ_(?:\d+|FLOAT|DOUBLE)", (tmp_path / "m.h").read_text())}
+    header = (tmp_path / "m.h").read_text()
+    asked = {*re.findall(r"\bM_READ_(?:\d+|FLOAT|DOUBLE)", header)}
     assert "M_READ_64" in asked
     assert ("M_READ_DOUBLE" in asked) == (number_type == "double")
     for reader in asked:  # whatever is not defined for AVR would read memory in place of flash, without a word
-        assert re.search(rf"^#define {reader}\(pointer\) (pgm_read_|m_read_)", (tmp_path / "m.h").read_text(), re.M)
-    options = ["-D__AVR__", f"-I{Path(__file__).parent / 'stand_ins'}"]
+        assert re.search(rf"^#define {reader}\(pointer\) (pgm_read_|m_read_)", header, re.MULTILINE)
+    options = ["-D__AVR__", f"-I{Path(__file__).parent / 'stand_ins' / 'flash'}"]
     subprocess.run([HOST, *STRICT, *SANITIZERS, *options, "m_test.c", "-o", "m"], cwd=tmp_path, check=True)
     done = subprocess.run(["./m"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "60 rows of m agree\n", done.stderr

@@ -163,7 +163,8 @@ def write_report(lines, folder, more):
 Figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks". Test errors in %. Made
 by
 
-    python -m benchmarks.paper.resource_efficient run --budget 20
+    python -m benchmarks.paper.resource_efficient run bits size --budget 20
+    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4
     python -m benchmarks.paper.resource_efficient report
 
 with {made_with(lines)}.

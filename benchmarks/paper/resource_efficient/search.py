@@ -188,8 +188,10 @@ def section(name, searched, lines):
             f"""## Search: {name}
 
 Branch and bound for the widest margins, from rounded frequencies, beside the same structure trained for few bits and
-rounded. {f"With float32 tables: {floats}. " if floats else ""}The gap is what the bound leaves open of the mean hinge
-of training rows, in means over folds.""",
+rounded. {f"With float32 tables: {floats}. " if floats else ""}Nodes are boxes of tables that were looked into, the gap
+is what the bound leaves open of the mean hinge of training rows, both in means over folds. Where there are few nodes,
+what was found is rounding and descent from a relaxation rather than branching; where the gap is 0, every training row
+has its margin already, which says nothing of test rows.""",
             *texts,
         ]
     )

@@ -1,4 +1,6 @@
 // Names irises. Send lines of four numbers over the serial port, in cm: length and width of the sepal, then of the petal.
+#include <math.h>
+#include <stdlib.h>
 #include "iris.h"
 
 void setup() {
@@ -10,12 +12,16 @@ void loop() {
   if (Serial.available() == 0) {
     return;
   }
+  char line[64];
+  line[Serial.readBytesUntil('\n', line, sizeof(line) - 1)] = '\0';
   iris_value row[IRIS_N_FEATURES];
+  char *rest = line;
   for (iris_index i = 0; i < IRIS_N_FEATURES; ++i) {
-    row[i] = Serial.parseFloat();
-  }
-  while (Serial.available() > 0 && Serial.read() != '\n') {
-    // what is left of the line
+    char *const from = rest;
+    row[i] = (iris_value)strtod(from, &rest);
+    if (rest == from) {
+      row[i] = NAN;  // no number is left in the line: 0 would be a flower of its own
+    }
   }
   const int16_t found = iris_predict(row);
   if (found < 0) {

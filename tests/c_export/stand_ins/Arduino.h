@@ -15,8 +15,7 @@ struct SerialPort {
     void setTimeout(unsigned long) {}
 #ifdef __AVR__
     int available() { return *(volatile uint8_t *)0x3E; }
-    int read() { return *(volatile uint8_t *)0x3E; }
-    float parseFloat() { return (float)read(); }
+    size_t readBytesUntil(char, char *text, size_t) { return text[0] = (char)*(volatile uint8_t *)0x3E, 1u; }
     void println(const char *text) { *(volatile uint8_t *)0x3E = (uint8_t)text[0]; }
 #else
     int available()
@@ -28,11 +27,16 @@ struct SerialPort {
         ungetc(next, stdin);
         return 1;
     }
-    int read() { return getchar(); }
-    float parseFloat()
+    size_t readBytesUntil(char last, char *text, size_t length)
     {
-        float value = 0;
-        return scanf("%f", &value) == 1 ? value : 0;
+        size_t n = 0;
+        for (int next = getchar(); next != EOF && next != last; next = getchar()) {
+            text[n++] = (char)next;
+            if (n == length) {
+                break;
+            }
+        }
+        return n;
     }
     void println(const char *text) { puts(text); }
 #endif
