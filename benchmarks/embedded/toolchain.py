@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import command_line
 
 PACKAGES = {
-    "avr-gcc": ["gcc-avr", "binutils-avr", "avr-libc"],
+    "avr-gcc": ["gcc-avr", "binutils-avr", "avr-libc", "arduino-core-avr"],
     "arm-none-eabi-gcc": ["gcc-arm-none-eabi", "binutils-arm-none-eabi"],
     "simavr": ["simavr", "libsimavr2", "libsimavr-dev"],
 }

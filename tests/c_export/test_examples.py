@@ -1,6 +1,7 @@
 """The examples for Arduino and Zephyr compile, and answer, with stand-ins for the headers of those systems."""
 
 import importlib.util
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,29 @@ def test_the_sketch_compiles_for_avr(tmp_path):
     sizes = subprocess.run(["avr-size", "-A", "iris.elf"], cwd=tmp_path, capture_output=True, text=True, check=True)
     data = [int(line.split()[1]) for line in sizes.stdout.splitlines() if line.startswith((".data", ".bss"))]
     assert sum(data) < 64  # bytes of RAM: the tables are in flash, names of classes are not
+
+
+def test_the_sketch_is_linked_with_the_core_of_arduino(tmp_path):
+    compiler = shutil.which("avr-gcc")
+    core = Path(compiler or "/").parents[1] / "share" / "arduino" / "hardware" / "arduino" / "avr"
+    if compiler is None or not core.exists():
+        pytest.skip("there is no avr-gcc with Debian's arduino-core-avr beside it")
+    board = ["-mmcu=atmega328p", "-DF_CPU=16000000L", "-DARDUINO=10819", "-DARDUINO_AVR_UNO", "-DARDUINO_ARCH_AVR"]
+    places = [f"-I{core / 'cores' / 'arduino'}", f"-I{core / 'variants' / 'standard'}"]
+    # Debian's gcc 5 leaves the name out of C++11's <float.h>; Arduino's own gcc is newer.
+    options = [*board, *places, "-DDECIMAL_DIG=__DECIMAL_DIG__", "-Os", "-ffunction-sections", "-fdata-sections", "-w"]
+    plus = ["avr-g++", *options, "-std=gnu++11", "-fno-exceptions", "-fno-threadsafe-statics"]
+    compile_c([*plus, "-x", "c++", "-include", "Arduino.h"], tmp_path, "-c", str(SKETCH), "-o", "iris.o")
+    compile_c(plus, tmp_path, "-c", *map(str, (core / "cores" / "arduino").glob("*.cpp")))
+    plain = [str(path) for ending in ("c", "S") for path in (core / "cores" / "arduino").glob(f"*.{ending}")]
+    compile_c(["avr-gcc", *options], tmp_path, "-c", *plain)
+    compile_c(
+        plus, tmp_path, "-Wl,--gc-sections", *sorted(path.name for path in tmp_path.glob("*.o")), "-o", "iris.elf"
+    )
+    sizes = subprocess.run(["avr-size", "-A", "iris.elf"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    bytes_of = {line.split()[0]: int(line.split()[1]) for line in sizes.stdout.splitlines() if line.startswith(".")}
+    assert bytes_of[".text"] < 2**15  # of flash, and 2 KB of memory: the part of an Uno
+    assert bytes_of[".data"] + bytes_of[".bss"] < 2**11
 
 
 @pytest.mark.skipif(CPP is None, reason="there is no C++ compiler")
