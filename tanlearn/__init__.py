@@ -12,7 +12,7 @@ from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, wr
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
-from tanlearn.files.values import register
+from tanlearn.files.values import register, register_later
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.counts import CountState
@@ -91,6 +91,7 @@ __all__ = [
 ]
 
 register(globals()[name] for name in __all__)  # files of models may name these classes
+register_later("tanlearn.baselines")  # and those, which importing this package does not import
 
 
 def __dir__() -> list[str]:

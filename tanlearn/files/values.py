@@ -5,6 +5,7 @@ Reading runs no code but the constructors of registered classes, which only stor
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import reprlib
@@ -26,6 +27,7 @@ __all__ = [
     "check_array",
     "is_registered",
     "register",
+    "register_later",
     "restore_tables",
 ]
 
@@ -41,6 +43,8 @@ _UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
 #: The classes that a file may name.
 _CLASSES: dict[str, Any] = {}
+#: Modules that register more of them when they are imported, which is done when a file asks for one.
+_LATER: list[str] = []
 
 
 def register(values: Iterable[object]) -> None:
@@ -60,6 +64,23 @@ def register(values: Iterable[object]) -> None:
     for value in values:
         if isinstance(value, type) and hasattr(value, "get_params"):
             _CLASSES[value.__name__] = value
+
+
+def register_later(module: str) -> None:
+    """Name a module that registers classes when it is imported; it is, once a file names a class that is not known.
+
+    Parameters
+    ----------
+    module : str
+        Its dotted name. Files name classes only, and have no say in what is imported.
+
+    Examples
+    --------
+    >>> from tanlearn.files.values import register_later
+    >>> register_later("tanlearn.baselines")
+    """
+    if module not in _LATER:
+        _LATER.append(module)
 
 
 def is_registered(value: object) -> bool:
@@ -359,11 +380,14 @@ class Reader:
         ValueError
             If the class or a parameter is not known, or the parameter is out of range.
         """
+        if type(name) is str and name not in _CLASSES:
+            for module in _LATER:
+                importlib.import_module(module)
         known = _CLASSES.get(name) if type(name) is str else None
         if known is None:
             raise ExplainedError(
-                f"it names the class {name!r}, which is not known. Those of tanlearn.baselines are once that is "
-                f"imported: import tanlearn.baselines first. If it is newer than this version, upgrade tanlearn."
+                f"it names the class {name!r}, which is not known: no class of this version has the name. Upgrade "
+                f"tanlearn."
             )
         if type(parameters) is not dict:
             raise ValueError(f"{reprlib.repr(parameters)} stands where the parameters of {name} belong.")

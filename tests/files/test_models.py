@@ -6,6 +6,8 @@ import io
 import json
 import math
 import os
+import subprocess
+import sys
 import warnings
 from functools import partial
 from pathlib import Path
@@ -439,3 +441,17 @@ def test_link_stays_and_its_target_is_replaced(tmp_path):
     assert link.is_symlink()
     assert type(load(target)) is TANClassifier
     assert sorted(path.name for path in target.parent.iterdir()) == ["model.tan"]
+
+
+def test_a_new_process_loads_what_names_classes_of_baselines(tmp_path):
+    X, y = [["a", 1], ["b", 2], ["a", 2], ["b", 1]] * 5, ["left", "right", "left", "right"] * 5
+    models = [AODEClassifier().fit(X, y), BayesNetClassifier(structure=ChowLiu()).fit(X, y)]
+    for number, model in enumerate(models):
+        model.save(tmp_path / f"{number}.tan")
+    program = (
+        "import sys, tanlearn; assert 'tanlearn.baselines' not in sys.modules; "
+        "print([tanlearn.load(path).predict([['b', 1]])[0] for path in sys.argv[1:]])"
+    )
+    paths = [str(tmp_path / f"{number}.tan") for number in range(len(models))]
+    done = subprocess.run([sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['right', 'right']", done.stderr
