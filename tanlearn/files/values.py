@@ -386,8 +386,7 @@ class Reader:
         known = _CLASSES.get(name) if type(name) is str else None
         if known is None:
             raise ExplainedError(
-                f"it names the class {name!r}, which is not known: no class of this version has the name. Upgrade "
-                f"tanlearn."
+                f"it names the class {name!r}, which is not known: this version has no such class, upgrade tanlearn."
             )
         if type(parameters) is not dict:
             raise ValueError(f"{reprlib.repr(parameters)} stands where the parameters of {name} belong.")
