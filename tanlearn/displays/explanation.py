@@ -97,8 +97,8 @@ class ExplanationDisplay:
         Returns
         -------
         ExplanationDisplay
-            Its bars add up to the difference of the two classes' ``predict_log_proba``: shares of ``explain`` are
-            scaled by one factor, as calibration scales their sum.
+            Its bars are what ``explain`` says of ``target`` ``against`` the other class, and add up to the difference of
+            their ``predict_log_proba``.
 
         Raises
         ------
@@ -111,20 +111,17 @@ class ExplanationDisplay:
         """
         if not hasattr(estimator, "explain"):
             raise TypeError(f"{type(estimator).__name__} has no explain: its predictions are no sum over features.")
-        contributions, log_p = estimator.explain(X), estimator.predict_log_proba(X)[0]
-        if len(contributions) != 1:
-            raise ValueError(f"X must have one row, which is explained; got {len(contributions)}. Pass X[i : i + 1].")
-        classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p, kind="stable").tolist()
+        log_p = estimator.predict_log_proba(X)
+        if len(log_p) != 1:
+            raise ValueError(f"X must have one row, which is explained; got {len(log_p)}. Pass X[i : i + 1].")
+        classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p[0], kind="stable").tolist()
         one = ranked[0] if target is None else _number(estimator.classes_, target, "target")
         other = next(c for c in ranked if c != one)
         if against is not None:
             other = _number(estimator.classes_, against, "against")
         if one == other:
             raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
-        shares = contributions[0, :, one] - contributions[0, :, other]
-        total = float(shares.sum())
-        if total != 0:
-            shares = shares * (log_p[one] - log_p[other]) / total
+        shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]
         names, values = feature_names(estimator), _values(X)
         labels = [f"{name} = {_told(value)}" for name, value in zip(names, values, strict=True)]
         return cls(shares, labels, target=classes[one], against=classes[other]).plot(ax, most=most)

@@ -9,6 +9,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.validation import number_classes
 from tanlearn.files.description import feature_names
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.queries import log_odds
 
 __all__ = ["ExplanationMixin", "compared"]
@@ -30,7 +31,7 @@ class ExplanationMixin:
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log-odds against this class instead of log-probabilities.
+            Return log-odds against this class instead of log-probabilities; they add up to those of ``predict_proba``.
 
         Returns
         -------
@@ -77,7 +78,9 @@ class ExplanationMixin:
         return pandas.concat([pandas.DataFrame(frame), pandas.DataFrame(columns)], axis=1)
 
 
-def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> FloatArray:
+def compared(
+    contributions: FloatArray, against: Any, classes: AnyArray, calibration: Calibration | None = None
+) -> FloatArray:
     """Return what features add to log-odds against a class, or to log-probabilities if there is none.
 
     Parameters
@@ -88,6 +91,9 @@ def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> Floa
         One of the classes.
     classes : ndarray of shape (n_classes,)
         Sorted.
+    calibration : Calibration, optional
+        What makes probabilities of the sums: the shares of a row and class in log-odds are scaled by one factor, so
+        that they add up to the log-odds of these.
 
     Returns
     -------
@@ -101,4 +107,11 @@ def compared(contributions: FloatArray, against: Any, classes: AnyArray) -> Floa
     if against is None:
         return contributions
     other = int(number_classes([against], 1, classes)[0])
-    return np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
+    odds = np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
+    if calibration is None or calibration == Calibration():
+        return odds
+    log_p = calibration.log_posterior(contributions.sum(axis=1))
+    total = odds.sum(axis=1)
+    is_finite = np.isfinite(total) & (total != 0)  # an impossible class stays infinitely far, and equals stay equal
+    wanted = np.subtract(log_p, log_p[:, [other]], out=np.zeros_like(total), where=is_finite)
+    return odds * np.divide(wanted, total, out=np.ones_like(total), where=is_finite)[:, np.newaxis]

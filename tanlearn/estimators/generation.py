@@ -139,10 +139,11 @@ class GenerativeMixin(ExplanationMixin):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             The share of every feature in log p(class, features), or in the log-odds of every class against the given
-            one; the last is that of the class prior. They add up, over the features, to
-            ``predict_joint_log_proba``, or to the log-odds. A feature's share is the log-probability of its value
-            given its parents and the class, for complete rows. With missing values it is that given the class and what
-            is observed of the features before it (``structure_.order``); a missing feature has none.
+            one; the last is that of the class prior. Over the features they add up to ``predict_joint_log_proba``, or
+            to the difference of ``predict_log_proba``: where ``calibration_`` scales that, it scales shares in log-odds
+            by the same factor. A feature's share is the log-probability of its value given its parents and the class,
+            for complete rows. With missing values it is that given the class and what is observed of the features
+            before it (``structure_.order``); a missing feature has none.
 
         Raises
         ------
@@ -161,7 +162,7 @@ class GenerativeMixin(ExplanationMixin):
         """
         codes = encode_rows(self, X)
         contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
-        return compared(contributions, against, self.classes_)
+        return compared(contributions, against, self.classes_, self.calibration_)
 
     def describe(self) -> dict[str, Any]:
         """Return all of the model as a dictionary for JSON, to be read without tanlearn.

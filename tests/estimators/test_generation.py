@@ -4,8 +4,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.datasets import load_iris
 
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TableEncoder, TANClassifier
+from tanlearn import (
+    BayesNetClassifier,
+    Calibration,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    Structure,
+    TableEncoder,
+    TANClassifier,
+)
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 
 RNG = np.random.default_rng(0)
@@ -95,10 +104,32 @@ def test_explanations_add_up(model, missing):
     assert contributions.shape == (300, 4, 2)
     np.testing.assert_allclose(contributions.sum(axis=1), joint, atol=1e-10)
     assert (contributions[:, :3][gappy.isna().to_numpy()] == 0).all()
-    odds = model.explain(gappy, against="no")
-    np.testing.assert_allclose(odds.sum(axis=1), joint - joint[:, :1], atol=1e-10)
+    odds, log_p = model.explain(gappy, against="no"), model.predict_log_proba(gappy)
+    np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, :1], atol=1e-10)
     with pytest.raises(ValueError, match="y holds 'maybe' in row 0, which is not among the classes"):
         model.explain(gappy, against="maybe")
+
+
+@pytest.mark.parametrize("calibration", [Calibration(3.0), Calibration(2.0, power=0.5, pivot=4.0)])
+def test_explained_odds_are_those_of_the_calibrated_probabilities(calibration):
+    rows, y = load_iris(return_X_y=True)
+    model = NaiveBayesClassifier().fit(rows, y)
+    plain = model.explain(rows, against=1)
+    model.calibration_ = calibration
+    odds, log_p = model.explain(rows, against=1), model.predict_log_proba(rows)
+    np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, [1]], rtol=1e-9, atol=1e-9)
+    assert (odds[..., 1] == 0).all()
+    for c in (0, 2):  # a factor a row and class
+        factor = (log_p[:, c] - log_p[:, 1]) / plain[..., c].sum(axis=1)
+        np.testing.assert_allclose(odds[..., c], plain[..., c] * factor[:, np.newaxis], rtol=1e-9)
+    np.testing.assert_allclose(model.explain(rows).sum(axis=1), model.predict_joint_log_proba(rows), rtol=1e-12)
+
+
+def test_explained_odds_of_what_is_impossible_or_equal_are_no_nan():
+    model = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0)).fit([["a"], ["b"]] * 4, ["x", "y"] * 4)
+    model.calibration_ = Calibration(2.0)
+    odds = model.explain([["a"], ["b"], [None]], against="x")[..., 1]
+    assert odds[:, 0].tolist() == [-np.inf, np.inf, 0]
 
 
 def test_decoding_gives_values_with_the_same_codes():
