@@ -97,8 +97,8 @@ class ExplanationDisplay:
         Returns
         -------
         ExplanationDisplay
-            Its bars are what ``explain`` says of ``target`` ``against`` the other class, and add up to the difference of
-            their ``predict_log_proba``.
+            Its bars are what ``explain`` says of ``target`` ``against`` the other class, and add up to the difference
+            of their ``predict_log_proba``.
 
         Raises
         ------

@@ -14,6 +14,7 @@ from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
+from tanlearn.estimators.reading import ReadingMixin
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
@@ -40,7 +41,7 @@ MAX_ITER = 100
 FEWEST, MOST = 8, 14
 
 
-class KTreeClassifier(GradientClassifier):
+class KTreeClassifier(ReadingMixin, GradientClassifier):
     """Gradient k-trees: up to two augmenting parents a feature, learnt together with the parameters (in no paper).
 
     As :class:`~tanlearn.TANClassifier`, every mini-batch draws a structure and sends the gradient of the loss to its

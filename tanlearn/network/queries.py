@@ -241,7 +241,7 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     ------
     ValueError
         As :func:`tanlearn.network.inference.log_joint`, for rows that miss features; and for any such row, if the
-        tables are rounded to a few bits.
+        tables are not normalised: rounded to a few bits, or of a k-tree.
 
     Examples
     --------
@@ -273,9 +273,9 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         lacks_parent[:, i] = ~known & ~is_hidden[i] & ~backs_off
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
-            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and rounded tables explain "
-            f"complete rows only: without normalised probabilities no feature's share is its own. Impute it, or "
-            f"explain the model before it is rounded."
+            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and tables that are not normalised "
+            f"(rounded ones, and those of k-trees) explain complete rows only: no feature's share is its own there. "
+            f"Impute it, or explain a network that is neither."
         )
     if not lacks_parent.any():
         return contributions

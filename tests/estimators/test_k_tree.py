@@ -1,5 +1,7 @@
 """Gradient k-trees as users meet them."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -249,3 +251,20 @@ def test_sums_over_all_rows_that_would_take_too_much_are_refused_with_a_remedy()
     assert np.isfinite(model.predict_joint_log_proba(X)).all()
     with pytest.raises(ValueError, match=r"all 900 features .* Rank rows by predict_joint_log_proba"):
         model.score_samples(X)
+
+
+def test_k_trees_are_read_as_networks_are():
+    X, y = parity(noise=0.1)
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 20, "calibrate": True}).fit(X, y)
+    odds, log_p = model.explain(X, against=0), model.predict_log_proba(X)
+    assert odds.shape == (len(X), 7, 2)
+    np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, :1], atol=1e-9)
+    np.testing.assert_allclose(model.explain(X).sum(axis=1), model.predict_joint_log_proba(X), atol=1e-9)
+    frame = model.explain_frame(X[:2], against=0)
+    assert frame["feature"].tolist() == [*(f"x{i}" for i in range(6)), "(classes)"] * 2
+    edges = {(f"x{j}", f"x{i}") for i, row in enumerate(model.structure_.parents) for j in row if j >= 0}
+    assert set(model.to_networkx().edges) == edges | {("class", f"x{i}") for i in range(6)}
+    assert json.loads(json.dumps(model.describe()))["normalized"] is False
+    with pytest.raises(ValueError, match=r"row 0 misses a feature.*those of k-trees\) explain complete rows only"):
+        model.explain(holed(X))
+    assert not hasattr(model, "sample")  # nothing is drawn of scores
