@@ -73,6 +73,7 @@ class GradientClassifier(EmbeddedMixin, Classifier):
             image_shape=self.image_shape,
             rng=rng,
             information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
+            n_states=data.n_states,
             n_parents=self._n_parents,
         )
 

@@ -60,7 +60,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         - ``"information"``: the ``n_candidates`` features that tell most about it where the class is known, of those
           before it in the ordering, or if there is none, of all: draws are arborescences then;
         - ``"order-free"``: any other feature; each draw is a maximum-weight arborescence, so the structure is
-          a tree without an ordering fixed beforehand;
+          a tree without an ordering fixed beforehand (here and above, features of one value are left out);
         - ``"unconstrained"``: any other feature, each choice by itself. The result may have cycles: it is a
           scorer (pseudo-TAN, section 4.5), no Bayesian network, and cannot sum out missing features;
         - a list with the candidate parents of every feature, or a :class:`~tanlearn.CandidateSets`. If they could

@@ -73,6 +73,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         - a list with the candidate parents of every feature, or a :class:`~tanlearn.CandidateSets`.
 
         Without an ordering, features choose one after the other, those first that gain most, of what closes no cycle.
+        ``"information"`` and ``"order-free"`` leave features of one value out.
     n_candidates : int, optional
         At most so many candidate parents a feature; all pairs of these are candidates, too. By default half the
         features, but from 8 to 14, for ``"information"``, and 8 for ``"subset"`` and ``"heuristic"``.

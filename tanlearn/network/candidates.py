@@ -236,6 +236,7 @@ def make_candidates(
     image_shape: tuple[int, int] | None,
     rng: np.random.Generator,
     information: Callable[[], FloatArray] | None = None,
+    n_states: IntArray | None = None,
     n_parents: int = 1,
 ) -> CandidateSets:
     """Make the candidate sets that a user asks for by name.
@@ -260,6 +261,9 @@ def make_candidates(
         Where randomness comes from.
     information : callable, optional
         Returns I(X_i; X_j | C) of all pairs, shape (n_features, n_features); needed by ``"information"`` only.
+    n_states : ndarray of shape (n_features,), optional
+        Numbers of values. Features of one value, as of wide tables that discretisation found no cut in, are left out by
+        ``"order-free"`` and ``"information"``: as parents they tell nothing, and as children there is nothing to tell.
     n_parents : {1, 2}, default=1
         As in :meth:`CandidateSets.from_lists`; ``"unconstrained"`` structures have one.
 
@@ -305,13 +309,15 @@ def make_candidates(
     lists: Sequence[Sequence[int]]
     if candidates == "heuristic":
         lists = _nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET)
-    elif candidates in ("unconstrained", "order-free"):
+    elif candidates == "unconstrained":
         lists = _subsets(_others(n_features), n_candidates, rng)
+    elif candidates == "order-free":
+        lists = _subsets(_varied(_others(n_features), n_states), n_candidates, rng)
     elif candidates == "information":
         if information is None:
             raise ValueError("candidates='information' needs rows to count: pass what returns I(X_i; X_j | C).")
         among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
-        lists = _most_informed(information(), among, n_candidates or DEFAULT_SUBSET)
+        lists = _most_informed(information(), _varied(among, n_states), n_candidates or DEFAULT_SUBSET)
     else:
         order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
         lists = _subsets(_before(order), None if candidates == "all" else n_candidates or DEFAULT_SUBSET, rng)
@@ -326,6 +332,13 @@ def _others(n_features: int) -> list[IntArray]:
 def _before(order: IntArray) -> list[IntArray]:
     """Return for every feature those before it in an order."""
     return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
+
+
+def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[IntArray]:
+    """Return the lists without features of one value, and nothing for these."""
+    if n_states is None:
+        return lists
+    return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]
 
 
 def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:

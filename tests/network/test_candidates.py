@@ -188,3 +188,14 @@ def test_unknown_pixel_order_is_refused():
         pixel_ordering("D", (3, 3))
     with pytest.raises(ValueError, match="permutation"):
         check_ordering([0.0, 1.0], 2)
+
+
+@pytest.mark.parametrize("kind", ["order-free", "information"])
+def test_features_of_one_value_are_nobodys_candidates(kind):
+    n_states = np.array([3, 1, 2, 1, 4])
+    rest = {"n_candidates": None, "ordering": None, "image_shape": None, "rng": np.random.default_rng(0)}
+    shared = np.ones((5, 5))
+    sets = make_candidates(kind, 5, **rest, information=lambda: shared, n_states=n_states)
+    assert lists(sets) == [[-1, 2, 4], [-1], [-1, 0, 4], [-1], [-1, 0, 2]]
+    everybody = make_candidates(kind, 5, **rest, information=lambda: shared)
+    assert everybody.n_tables == 25
