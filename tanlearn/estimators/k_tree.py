@@ -52,9 +52,10 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
 
     The sums are scores of classes and not normalised: that is worth two points on letter. So the model tells classes,
     and does not draw or complete rows. Where rows miss something in training, terms that need it are left out;
-    in prediction it is summed out. Where too many missing features depend on each other for that, as in rows that miss
-    two fifths of many, a ValueError says so, in ``fit`` too where held-out rows miss them: take
-    :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.BayesForestClassifier` for such tables.
+    in prediction it is summed out. Where so many missing features depend on each other that this would take more than 4
+    million numbers, as in rows that miss half of many, some of them are summed out of each table by itself, as if the
+    tables knew nothing of each other. Where most values are missing, :class:`~tanlearn.TANClassifier` and
+    :class:`~tanlearn.BayesForestClassifier` are faster.
 
     Where no loss is named, held-out rows choose between two; and on complete tables of up to 3,000,000 numbers (rows
     times features times classes) between these and :class:`~tanlearn.BackOffRidge` for the structure found.

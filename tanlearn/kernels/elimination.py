@@ -91,16 +91,18 @@ def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-unty
 
 @kernel
 def eliminate(  # type: ignore[no-untyped-def]
-    codes, samples, cells, network, is_normalized, missing, max_width, capacity, scores
+    codes, samples, cells, network, is_normalized, missing, max_width, capacity, parts, scores
 ):
     """Write the log joint of samples that miss features; return how many could be done before one was too large.
 
-    Where tables are normalised, a missing feature without observed ones below costs nothing.
+    Where tables are normalised, a missing feature without observed ones below costs nothing. With ``parts``, a feature
+    whose factors would be too large together is taken for as many features as it has factors, each of which knows
+    nothing of the others: that is no longer the log joint, and takes no room.
     """
     work = _workspace(network, scores.shape[1], max_width, capacity)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
-        if not _eliminate(cells, network, False, n_factors, work, scores[k]):
+        if not _eliminate(cells, network, False, parts, n_factors, work, scores[k]):
             return k
     return samples.shape[0]
 
@@ -119,7 +121,7 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, row)
-        if not _eliminate(cells, network, False, n_factors, work, row):
+        if not _eliminate(cells, network, False, False, n_factors, work, row):
             return k
         _spread(cells, network, d_scores[k], work, d_cells)
         _close(codes, samples[k], network, d_scores[k], work, d_cells)
@@ -140,7 +142,7 @@ def most_probable(  # type: ignore[no-untyped-def]
     for k in range(samples.shape[0]):
         n = samples[k]
         n_factors = _open(codes, n, cells, network, False, missing, work, row)
-        if not _eliminate(cells, network, True, n_factors, work, row):
+        if not _eliminate(cells, network, True, False, n_factors, work, row):
             return k
         if y[n] < 0:
             y[n] = np.argmax(row)
@@ -161,7 +163,7 @@ def sample_completions(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, False, missing, work, row)
-        if not _eliminate(cells, network, False, n_factors, work, row):
+        if not _eliminate(cells, network, False, False, n_factors, work, row):
             return k
         for i in range(drawn.shape[0]):
             drawn[i, k] = codes[i, samples[k]]
@@ -255,7 +257,7 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 
 @kernel
-def _eliminate(cells, network, is_maximum, n_factors, work, row):  # type: ignore[no-untyped-def]
+def _eliminate(cells, network, is_maximum, parts, n_factors, work, row):  # type: ignore[no-untyped-def]
     """Sum all missing features out, or take the maximum; return whether there was room for it."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
@@ -264,14 +266,15 @@ def _eliminate(cells, network, is_maximum, n_factors, work, row):  # type: ignor
         if work.state[v] != ELIMINATED:
             continue
         n_left = _unite(v, network, work)
-        if n_left < 0:
-            return False
         n_rows = 1
         for k in range(n_left):
             if used + n_rows * n_classes <= work.space.shape[0]:  # or the product might overflow
                 n_rows *= network.n_states[work.union[k]]
-        if used + n_rows * n_classes > work.space.shape[0]:
-            return False
+        if n_left < 0 or used + n_rows * n_classes > work.space.shape[0]:
+            used = _take_apart(v, cells, network, used, work, row) if parts else -1
+            if used < 0:
+                return False
+            continue
         work.left[v] = used
         for r in range(n_rows):
             _choose(r, n_left, network, work)
@@ -295,6 +298,67 @@ def _eliminate(cells, network, is_maximum, n_factors, work, row):  # type: ignor
             n_factors += 1
             used += n_rows * n_classes
     return True
+
+
+@kernel
+def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-def]
+    """Sum a feature out of each of its factors by itself; return where free space begins now, or -1 if there is none.
+
+    Every factor but the feature's own distribution sees all values equally often: so a single factor is exact, and
+    what is left of normalised tables is normalised.
+    """
+    n_classes = row.shape[0]
+    n_values = network.n_states[v]
+    first = network.belief[v]
+    for c in range(n_classes):
+        row[c] += _log_sum(work.space, first + c, n_classes, n_values)
+    f = work.head[v]
+    while f >= 0:
+        following = work.following[f]
+        n_left = work.width[f] - 1
+        n_rows = 1
+        for k in range(n_left):
+            work.union[k] = work.scope[f, k + 1]
+            work.slot[f, k + 1] = k
+            n_rows *= network.n_states[work.union[k]]
+        if used + n_rows * n_classes > work.space.shape[0]:
+            return -1
+        source = work.space if work.in_space[f] else cells
+        for r in range(n_rows):
+            _choose(r, n_left, network, work)
+            cell = _cell(f, 0, work)
+            for c in range(n_classes):
+                total = _log_sum(source, cell + c, work.stride[f, 0], n_values)
+                work.space[used + r * n_classes + c] = total - log(float(n_values))
+        stride = n_classes
+        for k in range(n_left - 1, -1, -1):
+            work.scope[f, k] = work.union[k]
+            work.stride[f, k] = stride
+            stride *= network.n_states[work.union[k]]
+        work.width[f] = n_left
+        work.start[f] = used
+        work.in_space[f] = True
+        if n_left == 1:
+            _add(work.space, used, n_classes, n_rows, n_classes, work.space[network.belief[work.scope[f, 0]] :])
+        else:
+            _file(f, work)
+        used += n_rows * n_classes
+        f = following
+    return used
+
+
+@kernel
+def _log_sum(source, first, stride, n_values):  # type: ignore[no-untyped-def]
+    """Return the log of the sum of exponentials of numbers that lie a stride apart."""
+    largest = -np.inf
+    for s in range(n_values):
+        largest = max(largest, source[first + s * stride])
+    if largest == -np.inf:
+        return largest
+    total = 0.0
+    for s in range(n_values):
+        total += exp(source[first + s * stride] - largest)
+    return largest + log(total)
 
 
 @kernel

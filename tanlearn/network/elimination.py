@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._threads import in_blocks, in_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import elimination as kernels
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
@@ -81,7 +81,15 @@ class Eliminator:
             belief=np.append(0, np.cumsum(layout.n_states)) * layout.n_classes,
         )
 
-    def log_joint(self, codes: Codes, samples: IntArray, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+    def log_joint(
+        self,
+        codes: Codes,
+        samples: IntArray,
+        cells: FloatArray,
+        *,
+        is_exact: bool = True,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
         """Return the log joint of some samples.
 
         Parameters
@@ -92,6 +100,11 @@ class Eliminator:
             Which of them.
         cells : ndarray of shape (n_cells,)
             Log-probabilities of the layout.
+        is_exact : bool, default=True
+            False takes a missing feature apart whose factors would be too large together: in each of them it is a
+            feature of its own, all of whose values are as probable. What comes out is no log joint any more. (Of a
+            k-tree on letter with half of the values lost and 150,000 numbers, one row in 29 is taken apart, and 35.4 in
+            place of 35.1 % of all rows are wrong.)
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
 
@@ -102,13 +115,13 @@ class Eliminator:
         Raises
         ------
         ValueError
-            If the factors of a sample would be too large.
+            If the factors of a sample would be too large, or taken apart still are.
         """
         scores = np.empty((len(samples), self._layout.n_classes))
         tables = cells, self._network, self._is_normalized
 
         def score(first: int, last: int) -> None:
-            self._run(kernels.eliminate, codes, samples[first:last], tables, scores[first:last])
+            self._run(kernels.eliminate, codes, samples[first:last], tables, not is_exact, scores[first:last])
 
         in_blocks(score, len(samples), _BLOCK, n_jobs)
         return scores
@@ -211,11 +224,11 @@ class Eliminator:
         return drawn
 
     def _run(
-        self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *arrays: AnyArray
+        self, kernel: Callable[..., int], codes: Codes, samples: IntArray, tables: tuple[Any, ...], *rest: Any
     ) -> None:
         """Run a kernel; raise if a sample was too large for it."""
         missing = missing_code(codes.dtype)
-        n_done = kernel(codes, samples, *tables, missing, self._max_width, self.capacity, *arrays)
+        n_done = kernel(codes, samples, *tables, missing, self._max_width, self.capacity, *rest)
         if n_done < len(samples):
             row = int(samples[n_done])
             n_missing = int((codes[:, row] == missing).sum())

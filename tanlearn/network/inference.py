@@ -36,7 +36,9 @@ def log_joint(
     """Return log p(class, observed features) of every row.
 
     Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
-    elimination where features have two augmenting parents or more. Only rows that miss something pay for it.
+    elimination where features have two augmenting parents or more. Where these tie so many missing features together
+    that this would take more than 4 million numbers, some are taken apart, which is no longer exact. Only rows that
+    miss something pay for it.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def log_joint(
     Raises
     ------
     ValueError
-        If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
+        If features are missing and the structure has a cycle, or a row misses all, and these depend on each other in so
         many ways that summing them out would take more than 4 million numbers; or, on a device, if a feature has two
         augmenting parents, or more than two in complete rows.
     ImportError, RuntimeError
@@ -101,7 +103,9 @@ def log_joint(
         scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, n_jobs=n_jobs)
     elif several.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
-        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, n_jobs=n_jobs)
+        is_nothing = (codes[:, rows] == missing).all(axis=0)  # of what is not normalised, this asks for the total
+        for part, is_exact in ((rows[is_nothing], True), (rows[~is_nothing], False)):
+            scores[part] = eliminator.log_joint(codes, part, tables.cells, is_exact=is_exact, n_jobs=n_jobs)
     else:
         scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
     return scores

@@ -63,3 +63,46 @@ def contributions(sample, order, cells, parents, n_states, n_classes):
         after = log_joint(seen, cells, parents, n_states, n_classes)
         rows[i] = [b - a for a, b in zip(before, after, strict=True)]
     return [*rows, list(cells[:n_classes])]
+
+
+def log_joint_in_parts(sample, cells, parents, n_states, n_classes, order, limit):
+    """As log_joint, feature by feature in an order; one that would leave more than a limit of features is taken apart.
+
+    That is: it becomes as many features as it has factors of several, in each of which it has any value equally often.
+    """
+    selected = range(len(parents))
+    offset = naive.offsets(selected, parents, n_states, n_classes)
+    factors = []
+    for i in selected:
+        free = [j for j in sorted({i, *(j for j in parents[i] if j >= 0)}) if sample[j] < 0]
+        table = {}
+        for values in itertools.product(*(range(n_states[j]) for j in free)):
+            x = list(sample)
+            for j, value in zip(free, values, strict=True):
+                x[j] = value
+            cell = offset[i] + naive.family_index(x, i, parents[i], n_states) * n_classes
+            table[values] = [math.exp(cells[cell + c]) for c in range(n_classes)]
+        factors.append((free, table))
+    for v in order:
+        own = [factor for factor in factors if v in factor[0]]
+        if not own:
+            continue
+        factors = [factor for factor in factors if v not in factor[0]]
+        groups = [own]
+        if len({j for free, _ in own for j in free} - {v}) > limit:
+            alone = [factor for factor in own if factor[0] == [v]]
+            groups = [alone, *([factor] for factor in own if factor[0] != [v])]
+        for number, group in enumerate(groups):
+            left = sorted({j for free, _ in group for j in free} - {v})
+            table = {}
+            for values in itertools.product(*(range(n_states[j]) for j in left)):
+                x = dict(zip(left, values, strict=True))
+                table[values] = [0.0] * n_classes
+                for value in range(n_states[v]):
+                    x[v] = value
+                    for c in range(n_classes):
+                        found = [table_[tuple(x[j] for j in free)][c] for free, table_ in group]
+                        table[values][c] += math.prod(found) / (n_states[v] if number > 0 else 1)
+            factors.append((left, table))
+    totals = [math.exp(cells[c]) * math.prod(table[()][c] for _, table in factors) for c in range(n_classes)]
+    return [math.log(total) if total > 0 else -math.inf for total in totals]
