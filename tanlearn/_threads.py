@@ -30,12 +30,19 @@ def number_of_threads(n_jobs: int | None) -> int:
         Threads also in worker processes of a pool, where joblib's own ``effective_n_jobs`` warns that there are no
         processes to be had.
 
+    Raises
+    ------
+    ValueError
+        If it is 0.
+
     Examples
     --------
     >>> from tanlearn._threads import number_of_threads
     >>> number_of_threads(None), number_of_threads(3)
     (1, 3)
     """
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     if n_jobs is None:
         n_jobs = get_active_backend()[1]
     if n_jobs == 1:

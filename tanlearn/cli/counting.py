@@ -231,7 +231,7 @@ class _Unknown:
     def tell(self) -> None:
         """Say how many there are, and which."""
         for name, number in self._numbers.items():
-            examples = listed([repr(one) for one in sorted(self._examples[name], key=repr)], 5)
+            examples = listed(sorted(map(repr, self._examples[name])), 5, are_quoted=True)
             note(f"{number:,} values of {name!r} are of unknown categories and count as missing: {examples}.")
 
 

@@ -1,6 +1,7 @@
 """``tanlearn explain``, ``describe`` and ``export-c``: what a model says, is, and costs in C."""
 
 import json
+import math
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +26,7 @@ from tanlearn.cli.tables import (
     Reading,
     labelled,
     listed,
+    quoted,
 )
 
 __all__ = ["describe", "explain", "export_c"]
@@ -198,14 +200,20 @@ def _print_story(story: dict[str, Any]) -> None:
         table.add_column(header)
     table.add_column("log-odds", justify="right")
     table.add_column(Text(f"for {story['prediction']}, against {story['against']}"))
-    most = max((abs(one["log_odds"]) for one in story["columns"]), default=0) or 1
-    rows = [(one["column"], one["value"], one["log_odds"]) for one in story["columns"]]
-    for name, value, share in [*rows, ("(how frequent the classes are)", "", story["prior"])]:
-        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))
+    rows = [(one["column"], one["value"], _rounded(one["log_odds"])) for one in story["columns"]]
+    rows.append(("(how frequent the classes are)", "", _rounded(story["prior"])))
+    most = max((abs(share) for *_, share in rows if math.isfinite(share)), default=0) or 1
+    for name, value, share in rows:
+        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # what is infinite is as long as any
         cell = "(missing)" if value is None else str(value)
         table.add_row(Text(str(name)), Text(cell), f"{share:+.2f}", Text(bar, style="green" if share > 0 else "red"))
-    table.add_row("sum", "", f"{story['total']:+.2f}", "")
+    table.add_row("sum", "", f"{_rounded(story['total']):+.2f}", "")
     console.print(table)
+
+
+def _rounded(share: float) -> float:
+    """Return a share as it is printed: what would be -0.00 is nothing, and has no bar."""
+    return round(share, 2) + 0.0
 
 
 def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
@@ -223,13 +231,13 @@ def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
 def _print_model(file: ModelFile) -> None:
     """Print a model for people."""
     classifier, console = file.classifier, Console()
-    labels = [str(label) for label in classifier.classes_.tolist()]
+    labels = [quoted(str(label)) for label in classifier.classes_.tolist()]
     console.print(Text(f"{file.path}: {type(classifier).__name__}"), style="bold", soft_wrap=True)
     tables, structure = getattr(classifier, "tables_", None), getattr(classifier, "structure_", None)
     if tables is not None:
         shares = np.exp(tables.log_prior)
         labels = [f"{label} {p:.1%}" for label, p in zip(labels, shares / shares.sum(), strict=True)]
-    console.print(Text(f"classes     {listed(labels, 10)}"), soft_wrap=True)
+    console.print(Text(f"classes     {listed(labels, 10, are_quoted=True)}"), soft_wrap=True)
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
     if (forest := getattr(classifier, "forest_", None)) is not None:
         combined = "averaged" if forest.is_average else "added"
@@ -245,7 +253,7 @@ def _print_model(file: ModelFile) -> None:
             told = f"cuts at {listed(values, 5)}" if values else "no cuts: says nothing"
         else:
             kind, told = "categorical", listed([str(one) for one in known.tolist()], 5)
-        parents = [] if structure is None else [file.names[j] for j in structure.parents[i].tolist() if j >= 0]
+        parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
         # The class is a parent of all; of an average of networks, so is everything else.
         depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
         table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(told), Text(depends))

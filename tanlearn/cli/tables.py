@@ -41,6 +41,7 @@ __all__ = [
     "note_missing",
     "note_numbers_as_texts",
     "note_suspects",
+    "quoted",
     "read_dataset",
 ]
 
@@ -418,8 +419,9 @@ def note_numbers_as_texts(column: Any) -> None:
     elif with_points.notna().sum() > len(texts) - len(others) and with_points.notna().mean() > 0.5:
         note(f"{column.name!r} counts as text, for commas as in {others[0]!r}. --decimal , reads them as fractions.")
     elif len(others) < len(texts) / 2:
+        examples = listed(list(map(repr, others)), 3, are_quoted=True)
         note(
-            f"{column.name!r} counts as text: beside numbers it holds {listed([repr(one) for one in others], 3)}. "
+            f"{column.name!r} counts as text: beside numbers it holds {examples}. "
             f"--missing {others[0]!r} would make that a missing value."
         )
 
@@ -452,7 +454,7 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
             note(f"{name!r} differs from row to row, as a number or name of the row does: leave it out with --drop.")
 
 
-def listed(names: Sequence[str], most: int = 30) -> str:
+def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
     """Return some names, and how many more there are.
 
     Parameters
@@ -461,10 +463,27 @@ def listed(names: Sequence[str], most: int = 30) -> str:
         The names.
     most : int
         How many are told.
+    are_quoted : bool, default=False
+        Whether they stand in quotes already, where they need any.
 
     Returns
     -------
     str
     """
     rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
+    return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a list: in quotes if it holds a comma, and would look like two.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+    """
+    return repr(name) if "," in name else name

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn.data.columns import from_array, temporal_error
+from tanlearn.data.columns import from_array, from_objects, temporal_error
 from tanlearn.data.table import Column, Table, where_any
 
 __all__ = ["read_array", "read_record_batch"]
@@ -92,6 +92,8 @@ def read_array(array: Any, place: str, *, is_declared: bool = True) -> Column:
         missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         plain = array if missing is None else array.fill_null(0 if types.is_integer(dtype) else False)
         return Column(plain.to_numpy(zero_copy_only=False), missing, None, place)
+    if types.is_decimal(dtype):  # as Python rounds them, which a cast of Arrow's does not
+        return from_objects(array.to_numpy(zero_copy_only=False), place)
     if types.is_null(dtype):
         return Column(np.full(len(array), None), np.ones(len(array), np.bool_), None, place)
     if types.is_temporal(dtype):

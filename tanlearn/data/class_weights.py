@@ -58,7 +58,14 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
         return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
     known = classes.tolist()
     for label, weight in option.items():
-        if label not in known or not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
+        if label not in known:
+            alike = [repr(one) for one in known if str(one) == str(label)]
+            remedy = f"Write {alike[0]}, which is another type" if alike else "Leave it out, or correct it"
+            raise ValueError(
+                f"class_weight must give positive weights to classes, got one for {label!r}, which is no class of y; "
+                f"the classes are {', '.join(map(repr, known))}. {remedy}."
+            )
+        if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
             raise ValueError(
                 f"class_weight must give positive weights to classes, got {weight!r} for {label!r}; the classes are "
                 f"{', '.join(map(repr, known))}. To leave a class out, drop its rows."

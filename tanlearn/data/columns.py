@@ -9,6 +9,7 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections import defaultdict
+from decimal import Decimal
 from itertools import count
 from numbers import Real
 from typing import Any
@@ -34,8 +35,8 @@ def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
     """Read a table column by column.
 
     NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
-    objects become numbers if all their values are, and so does every column of a list by itself. Arrays of numbers are
-    not copied, whatever the order of their cells.
+    objects become numbers if all their values are, and so does every column of a list by itself; decimal numbers become
+    floating ones. Arrays of numbers are not copied, whatever the order of their cells.
 
     Parameters
     ----------
@@ -366,6 +367,9 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     if found is not None:
         return _from_dictionary(found, place)
     types = set(map(type, values))
+    if Decimal in types and place != "y":  # as databases and polars have them; classes stay as they are, or are refused
+        values = _without_decimals(values)
+        types = set(map(type, values))
     if types == {float} and values[0] == values[0]:  # an eighth of the time, where not all may be missing
         return _from_floats(values.astype(np.float64), place)
     may_miss = not types <= {bool, bytes, int}
@@ -392,6 +396,14 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     if numbers.dtype.kind == "f":
         return _from_floats(filled, place)
     return Column(filled, where_any(missing), None, place)
+
+
+def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return Python objects with floating numbers in place of decimal ones."""
+    floats = [float(value) if type(value) is Decimal and not value.is_snan() else value for value in values]
+    found = np.empty(len(values), dtype=object)
+    found[:] = floats
+    return found
 
 
 def _is_missing(value: Any) -> bool:

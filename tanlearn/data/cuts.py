@@ -138,7 +138,7 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns, codes, self.n_jobs
         )
         for i in np.flatnonzero(~done):  # of no number: an error, unless nothing is there
-            columns[i].numbers()
+            columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
         return codes.T
 

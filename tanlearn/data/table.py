@@ -64,8 +64,13 @@ class Column:
         missing = None if self.missing is None else where_any(self.missing[rows])
         return replace(self, values=self.values[rows], missing=missing)
 
-    def numbers(self) -> NDArray[Any]:
+    def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
         """Return the column as numbers, NaN where missing; without missing values in its own type.
+
+        Parameters
+        ----------
+        were_numbers : bool, default=False
+            Whether the column held numbers in ``fit``, so that the remedy is to have them again.
 
         Returns
         -------
@@ -83,6 +88,11 @@ class Column:
             if self.categories is None or not self.is_declared:
                 first = self.values[0 if self.missing is None else self.missing.argmin()]
                 kind = type(first if self.categories is None else self.categories[first]).__name__
+            if were_numbers:
+                raise TypeError(
+                    f"{self.place} holds {kind}, but held numbers in fit. Convert it to numbers, for example with "
+                    f"pandas.to_numeric; None or NaN stands for a value that is not known."
+                )
             raise TypeError(
                 f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, or "
                 f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."

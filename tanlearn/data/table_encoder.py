@@ -362,11 +362,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
         if continuous and type(self.discretizer_) in CUT_DISCRETIZERS:
             for i in continuous:  # of no number: an error, unless nothing is there
-                columns[i].numbers()
+                columns[i].numbers(were_numbers=True)
                 codes[i] = missing_code(codes.dtype)
         elif continuous:
             # Whatever set_output asks of transformers: of this one, codes are wanted.
-            found = np.asarray(self.discretizer_.transform(_side_by_side(columns, continuous))).T
+            values = _side_by_side(columns, continuous, were_numbers=True)
+            found = np.asarray(self.discretizer_.transform(values)).T
             missing = found == missing_code(found.dtype)
             codes[continuous] = np.where(missing, codes.dtype.type(missing_code(codes.dtype)), found)
         return codes
@@ -472,6 +473,6 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return typical
 
 
-def _side_by_side(columns: Table, chosen: list[int]) -> AnyArray:
+def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
     """Return some columns of numbers as a table, in Fortran order."""
-    return np.stack([columns[i].numbers() for i in chosen]).T
+    return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T

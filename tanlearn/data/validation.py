@@ -20,6 +20,7 @@ from tanlearn.data.table import Column, Table
 __all__ = [
     "LARGEST_TOTAL",
     "check_total",
+    "number_class",
     "number_classes",
     "present_rows",
     "read_classes",
@@ -154,6 +155,40 @@ def number_classes(
     return codes if rows is None else codes[rows]
 
 
+def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
+    """Return the number of a known class that a parameter names.
+
+    Parameters
+    ----------
+    value : object
+        The class.
+    classes : ndarray of shape (n_classes,)
+        The known ones.
+    name : str
+        What messages call the parameter.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is no class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.validation import number_class
+    >>> number_class("yes", np.array(["no", "yes"]), "against")
+    1
+    """
+    number = {label: code for code, label in enumerate(classes.tolist())}
+    with contextlib.suppress(KeyError, TypeError):  # a TypeError of what has no hash
+        return number[value]
+    raise ValueError(f"{name} must be one of the classes: {', '.join(map(repr, number))}; got {shorten(value)}.")
+
+
 def read_target(y: Any, n_samples: int | None = None) -> Column:
     """Read the classes as a column, of which strings and categories are numbered.
 
@@ -189,7 +224,8 @@ def read_target(y: Any, n_samples: int | None = None) -> Column:
         # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
         y = plain(y)
         dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
-        column = from_array(column_or_1d(y, dtype=dtype, warn=True), "y")
+        labels = column_or_1d(y, dtype=dtype, warn=True)
+        column = from_array(labels, "y")
     if n_samples is not None:
         _check_length("y", len(column.values), n_samples)
     if column.missing is not None:
@@ -198,6 +234,8 @@ def read_target(y: Any, n_samples: int | None = None) -> Column:
             f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
             f"of its own."
         )
+    if not isinstance(y, Column) and labels.dtype.kind == "O" and column.categories is None:
+        _refuse_truths_among_numbers(labels)
     return column
 
 
@@ -355,6 +393,17 @@ def present_rows(
     if weights is None or rows is None:
         return columns, codes, classes, weights, np.arange(n_samples)
     return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)
+
+
+def _refuse_truths_among_numbers(labels: NDArray[np.object_]) -> None:
+    """Raise if some classes are booleans, and others numbers that scikit-learn would not compare with them."""
+    is_truth = np.fromiter((isinstance(label, (bool, np.bool_)) for label in labels), np.bool_, len(labels))
+    if is_truth.any() and not is_truth.all():
+        truth, number = int(is_truth.argmax()), int(is_truth.argmin())
+        raise TypeError(
+            f"y mixes booleans and numbers: {labels[truth]} in row {truth}, {labels[number]} in row {number}. Classes "
+            f"must be all booleans or all numbers: cast them to bool or to int."
+        )
 
 
 def _check_length(name: str, length: int, n_samples: int) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tanlearn._plots import axes_or_new
-from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._typing import FloatArray
+from tanlearn.data.validation import number_class
 from tanlearn.files.description import feature_names
 
 __all__ = ["ExplanationDisplay"]
@@ -115,10 +116,10 @@ class ExplanationDisplay:
         if len(log_p) != 1:
             raise ValueError(f"X must have one row, which is explained; got {len(log_p)}. Pass X[i : i + 1].")
         classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p[0], kind="stable").tolist()
-        one = ranked[0] if target is None else _number(estimator.classes_, target, "target")
+        one = ranked[0] if target is None else number_class(target, estimator.classes_, "target")
         other = next(c for c in ranked if c != one)
         if against is not None:
-            other = _number(estimator.classes_, against, "against")
+            other = number_class(against, estimator.classes_, "against")
         if one == other:
             raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
         shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]
@@ -196,14 +197,6 @@ class ExplanationDisplay:
         ax.tick_params(axis="y", length=0)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _number(classes: AnyArray, name: Any, what: str) -> int:
-    """Return the place of a class."""
-    places = np.flatnonzero(classes == name)
-    if not places.size:
-        raise ValueError(f"{what} must be one of the classes {classes.tolist()}, got {name!r}.")
-    return int(places[0])
 
 
 def _values(X: Any) -> list[Any]:

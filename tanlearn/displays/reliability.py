@@ -8,6 +8,7 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.data.validation import number_classes
 from tanlearn.network.inference import log_posterior
 
 __all__ = ["ReliabilityDisplay"]
@@ -102,12 +103,12 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            If there is no row, or X and y are of different rows.
+            If there is no row, X and y are of different rows, or y holds a class that the classifier does not know.
         ImportError
             If Matplotlib is not installed.
         """
         p = estimator.predict_proba(X)
-        is_right = estimator.classes_[p.argmax(axis=1)] == np.asarray(y)
+        is_right = p.argmax(axis=1) == number_classes(y, len(p), estimator.classes_)
         before = None
         if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
             before = np.exp(log_posterior(estimator.predict_joint_log_proba(X)).max(axis=1))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError
 
 from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
@@ -48,6 +48,13 @@ class StructureLearner(Protocol):
         ...
 
 
+#: Where learners are, for who passes a name or a class in place of one.
+_LEARNERS = {
+    "structure": "tanlearn.baselines, such as ChowLiu()",
+    "parameters": "tanlearn, such as MaximumLikelihood()",
+}
+
+
 class _FamiliesMixin(PartialFitMixin):
     """``fit_batches`` of structures and their families."""
 
@@ -56,6 +63,21 @@ class _FamiliesMixin(PartialFitMixin):
     parameters_: Any
     random_state: Any
     tables_: Tables
+
+    def _validate_params(self) -> None:
+        """Refuse wrong parameters, and with a remedy names and classes in place of learners."""
+        for name, learners in _LEARNERS.items():
+            given = getattr(self, name, None)
+            if isinstance(given, str):
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be an object, and no name of one. Got "
+                    f"{given!r} instead. Pass a learner of {learners}."
+                )
+            if isinstance(given, type):
+                raise TypeError(
+                    f"{name} must be an object, got the class {given.__name__}. Pass {given.__name__}() instead."
+                )
+        super()._validate_params()  # type: ignore[misc]
 
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Find the structure from counts of pairs, unless it is known, then count its families."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import number_classes
+from tanlearn.data.validation import number_class
 from tanlearn.files.description import feature_names
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.queries import log_odds
@@ -106,7 +106,7 @@ def compared(
     """
     if against is None:
         return contributions
-    other = int(number_classes([against], 1, classes)[0])
+    other = number_class(against, classes, "against")
     odds = np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
     if calibration is None or calibration == Calibration():
         return odds

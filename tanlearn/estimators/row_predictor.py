@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.columns import read_columns
+from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 from tanlearn.kernels.scores import score_row
 from tanlearn.network.back_off import BackOffTables
@@ -83,13 +85,14 @@ class RowPredictor:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._encoder, self._structure, self._tables, self._classes)
 
-    def predict(self, row: Sequence[Any]) -> Any:
+    def predict(self, row: Sequence[Any] | Mapping[str, Any]) -> Any:
         """Return the class of a row of raw values.
 
         Parameters
         ----------
-        row : sequence of shape (n_features,)
-            A tuple or list, in the order of the columns in ``fit``; None and NaN mean missing.
+        row : sequence of shape (n_features,), mapping or pandas Series
+            A tuple or list, in the order of the columns in ``fit``; or, if these had names, a mapping or a Series of
+            values by name, which takes longer. None and NaN mean missing.
 
         Returns
         -------
@@ -99,10 +102,13 @@ class RowPredictor:
         Raises
         ------
         ValueError
-            If the row has another length, a number is infinite, or a category is unseen and the encoder refuses that.
+            If the row has another length or other names, a number is infinite, or a category is unseen and the encoder
+            refuses that.
         TypeError
-            If a value is of another kind than in ``fit``.
+            If a value is of another kind than in ``fit``, the row is a string, or has names where ``fit`` had none.
         """
+        if type(row) is not tuple and type(row) is not list:
+            row = self._in_order(row)
         if len(row) != len(self._encoders):
             raise ValueError(
                 f"the row holds {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
@@ -115,6 +121,30 @@ class RowPredictor:
             except (KeyError, TypeError, ValueError):  # what is unseen, or wrong
                 pass
         return self._class_of(self._encode(row))
+
+    def _in_order(self, row: Any) -> Sequence[Any]:
+        """Return what is no tuple or list as a sequence in the order of the columns."""
+        remedy = "pass a tuple, in the order of the columns in fit"
+        if isinstance(row, str | bytes):
+            raise TypeError(f"a row must be a sequence of values, got {shorten(row)}: {remedy}.")
+        is_series = "pandas" in sys.modules and isinstance(row, sys.modules["pandas"].Series)
+        if not is_series and not isinstance(row, Mapping):
+            values: Sequence[Any] = row
+            return values
+        if not hasattr(self._encoder, "feature_names_in_"):
+            kind = type(row).__name__
+            raise TypeError(f"the row is a {kind}, but columns had no names in fit to find its values by: {remedy}.")
+        known, given = self._encoder.feature_names_in_.tolist(), Counter(row.keys())
+        for name in known:
+            if given[name] != 1:
+                raise ValueError(
+                    f"the row has {given[name]} values for column {name!r} of fit, and needs one (None stands for a "
+                    f"missing value). Its names are {', '.join(map(repr, row.keys()))}. Correct them, or {remedy}."
+                )
+        if len(given) > len(known):
+            unknown = next(name for name in given if name not in known)
+            raise ValueError(f"the row has a value for {unknown!r}, which was no column in fit. Leave it out.")
+        return [row[name] for name in known]
 
     def _encode(self, row: Sequence[Any]) -> IntArray:
         """Return the codes of a row as ``predict`` finds them; but no list can declare categories of another kind."""

@@ -54,6 +54,32 @@ def test_words_json_and_files_say_the_same(run, model, shop):
     assert f"for {by_file.stdout.split()[0]}, against" in by_file.stdout
 
 
+def test_bars_are_of_one_scale_and_nothing_has_none(capsys):
+    from tanlearn.cli.inspecting import _print_story
+
+    shares = {"most": 1.0, "none": 0.0, "almost": -0.004, "against": -0.5, "impossible": -np.inf}
+    columns = [{"column": name, "value": 1, "log_odds": share} for name, share in shares.items()]
+    told = {"prediction": "yes", "probabilities": {"yes": 0.6, "no": 0.4}, "against": "no", "columns": columns}
+    _print_story({**told, "prior": 2.0, "total": -0.001})
+    lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert lines["most"][2:] == ["+1.00", "+" * 10]
+    assert lines["none"][2:] == lines["almost"][2:] == ["+0.00"]
+    assert lines["against"][2:] == ["-0.50", "-" * 5]
+    assert lines["impossible"][2:] == ["-inf", "-" * 20]
+    assert lines["(how"][-2:] == ["+2.00", "+" * 20]
+    assert lines["sum"] == ["sum", "+0.00"]
+
+
+def test_names_with_commas_are_told_in_quotes(run, tmp_path):
+    table, path = tmp_path / "t.csv", tmp_path / "m.tan"
+    table.write_text('"name of, thing",age,y\n' + '"a, b",1,"x, y"\n"c",2,z\n' * 20)
+    assert run("fit", table, "-t", "z", "-o", path).stderr.endswith("The columns are: 'name of, thing', age, y.\n")
+    assert run("fit", table, "-t", "y", "-l", "nb ml", "-o", path).exit_code == 0
+    assert "not given, and so summed out: 'name of, thing'." in run("explain", path, "age=1").stderr
+    assert "It was: 'a, b', c." in run("explain", path, "name of, thing=d", "age=1").stderr
+    assert "classes     'x, y' 50.0%, z 50.0%" in run("describe", path).stdout
+
+
 def test_what_is_not_given_or_unknown_is_told(run, model):
     done = run("explain", model, "town=Paris", "age=30")
     assert done.exit_code == 0

@@ -1,6 +1,7 @@
 """Reading columns: masks, lists, numbers of several types, and reasons that name the row."""
 
 import fractions
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,20 @@ def test_python_numbers_become_the_type_that_holds_all_of_them(values, kind):
     (column,) = read_columns([[value] for value in values])
     assert column.values.dtype.kind == kind
     assert column.values.tolist() == values
+
+
+def test_decimal_numbers_are_read_as_floating_ones():
+    values = [Decimal("1.5"), None, Decimal("NaN"), Decimal(3), 2]
+    for X in ([[value] for value in values], pd.DataFrame({"x": values}), pl.DataFrame({"x": [Decimal("1.5"), None]})):
+        (column,) = read_columns(X)
+        assert column.values.dtype == float
+        expected = [1.5, np.nan, np.nan, 3, 2][: len(column.values)]
+        np.testing.assert_array_equal(column.numbers(), expected)
+    for value, reason in ((Decimal("1e400"), "contains infinity"), (Decimal("sNaN"), "holds float .* and Decimal")):
+        with pytest.raises((TypeError, ValueError), match=reason):
+            read_columns([[1.5], [value]])
+    with pytest.raises(TypeError, match=r"y holds Decimal .* Cast the classes to str"):
+        read_labels([Decimal(1), Decimal(2)])
 
 
 @pytest.mark.parametrize("values", [[2**63, -1], [10**30, 0.5], [10**5000, 1], [fractions.Fraction(1, 3), 1]])

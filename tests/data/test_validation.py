@@ -8,7 +8,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from tanlearn import TableEncoder
 from tanlearn.data.columns import read_columns
-from tanlearn.data.validation import number_classes, read_classes, read_labels, read_weights
+from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_weights
 
 # Classes -------------------------------------------------------------------------------------------------------
 
@@ -25,6 +25,9 @@ CLASSES = {
     "infinity": ([0, 1, np.inf], ValueError, "y contains infinity: inf in row 2"),
     "continuous": ([0.5, 1.2, 3.1], ValueError, "Unknown label type: continuous"),
     "two columns": ([[0, 1], [1, 0], [0, 0]], ValueError, "1d array"),
+    "truths and numbers": ([True, 0, 1], TypeError, "y mixes booleans and numbers: True in row 0, 0 in row 1.*cast"),
+    "truths and a gap": ([True, None, False], ValueError, "y is missing in row 1"),
+    "NumPy's truths": (np.array([0, np.True_, 0], object), TypeError, "True in row 1, 0 in row 0"),
     "mixed types": ([0, "a", 1], TypeError, r"y holds int .* and str .* Cast the classes to str\.$"),
 }
 
@@ -169,3 +172,12 @@ def test_classes_are_numbered_as_columns_too(labels):
         assert number_classes(given, 4, few, rows).tolist() == [code for code in expected if code < len(few)]
         with pytest.raises(ValueError, match=f"^y holds {classes[-1]!r} in row 1, which is not among"):
             number_classes(given, 4, few)
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_one_class_has_its_number(labels):
+    classes = np.unique(pd.Series(labels).to_numpy())
+    assert [number_class(label, classes, "against") for label in classes] == list(range(len(classes)))
+    for wrong in ("maybe", [1], None, np.nan):
+        with pytest.raises(ValueError, match=r"^against must be one of the classes: .*, .*; got .*\.$"):
+            number_class(wrong, classes, "against")

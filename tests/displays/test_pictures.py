@@ -310,6 +310,8 @@ def test_reliability_of_a_model_is_with_and_without_calibration(ax):
     joint = np.exp(model.predict_joint_log_proba(X[1::2]))
     np.testing.assert_allclose(display.before, joint.max(axis=1) / joint.sum(axis=1), rtol=1e-6)
     assert display.error_before_ >= 0
+    with pytest.raises(ValueError, match=r"y holds 3 in row .*, which is not among the classes: 0, 1, 2"):
+        ReliabilityDisplay.from_estimator(model, X, y + 1, ax=ax)
 
 
 def test_fronts_and_importances(ax):

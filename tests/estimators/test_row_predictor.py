@@ -56,7 +56,12 @@ def test_what_was_not_there_in_fit_counts_as_in_predict():
     X, y = table()
     model = NaiveBayesClassifier().fit(X, y)
     predictor = model.row_predictor()
-    for row in [("new", 2, True, 0.5), (None, 9, None, None), ("a", pd.NA, np.True_, np.float32(1)), ("b", 1.0, 1, 2)]:
+    for row in [
+        ("new", 2, True, 0.5),
+        (None, 9, None, None),
+        ("a", pd.NA, np.True_, np.float32(1)),
+        ("b", Decimal(1), 1, 2),
+    ]:
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns))[0]
     for row in [("a", 1, True, np.ma.masked), (np.ma.masked, 1, True, 2.5), ("a", 1, True, 1e300), ("a", 1, True, -3)]:
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns, dtype=object))[0]
@@ -115,19 +120,63 @@ def test_a_discretizer_of_the_user_encodes():
     [
         (("a", 1, True), ValueError, r"holds 3 value\(s\), but there were 4 columns in fit"),
         (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
-        (("a", 1, True, "long"), TypeError, "X column 3 holds str, but only numbers can be discretised"),
+        (("a", 1, True, "long"), TypeError, "X column 3 holds str, but held numbers in fit. Convert it"),
         ((7, 1, True, 0.5), TypeError, "X column 0 holds 7 in row 0, of numbers, but held strings such as 'a'"),
         (([], 1, True, 0.5), TypeError, "X column 0 holds list"),
         (("a", 1, True, 2**70), ValueError, "X column 3 holds 1180591620717411303424 in row 0"),
         (("a", 1, True, 10**400), ValueError, "X column 3 holds"),
         (("a", 1, True, np.longdouble("inf")), ValueError, "X column 3 contains infinity"),
-        (("a", Decimal(1), True, 0.5), TypeError, "X column 1 holds Decimal"),
+        (("a", Decimal("inf"), True, 0.5), ValueError, "X column 1 contains infinity"),
         (("a", 1 + 0j, True, 0.5), TypeError, "X column 1 holds complex"),
     ],
 )
 def test_wrong_rows_are_refused(row, error, message):
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
     with pytest.raises(error, match=message):
+        predictor.predict(row)
+
+
+def test_rows_with_names_are_put_in_order():
+    X, y = table()
+    model = NaiveBayesClassifier().fit(X, y)
+    predictor, moved = model.row_predictor(), X[X.columns[::-1]]
+    expected = model.predict(X).tolist()
+    assert [predictor.predict(row) for row in moved.to_dict("records")] == expected
+    assert [predictor.predict(row) for _, row in moved.iterrows()] == expected
+
+
+ROW = {"word": "a", "code": 1, "flag": True, "size": 0.5}
+
+
+@pytest.mark.parametrize("make", [dict, pd.Series])
+def test_rows_with_other_names_are_refused(make):
+    X, y = table()
+    predictor = NaiveBayesClassifier().fit(X, y).row_predictor()
+    for row, message in (
+        (
+            {name: ROW[name] for name in ("word", "code", "flag")},
+            "has 0 values for column 'size' of fit, and needs one .None stands for",
+        ),
+        ({**ROW, "sise": 1}, "has a value for 'sise', which was no column in fit"),
+        (dict(enumerate(ROW.values())), r"0 values for column 'word' of fit.* names are 0, 1, 2, 3\. "),
+    ):
+        with pytest.raises(ValueError, match=message):
+            predictor.predict(make(row))
+    nameless = NaiveBayesClassifier().fit(X.to_numpy(), y).row_predictor()
+    with pytest.raises(TypeError, match=r"no names in fit to find its values by: pass a tuple"):
+        nameless.predict(make(ROW))
+
+
+def test_a_name_that_occurs_twice_is_refused():
+    predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
+    with pytest.raises(ValueError, match="has 2 values for column 'size' of fit, and needs one"):
+        predictor.predict(pd.Series([*ROW.values(), 2], index=[*ROW, "size"]))
+
+
+@pytest.mark.parametrize("row", ["au", b"au"])
+def test_a_string_is_no_row(row):
+    predictor = NaiveBayesClassifier().fit([["a", "u"], ["b", "v"]], [0, 1]).row_predictor()
+    with pytest.raises(TypeError, match=r"a row must be a sequence of values, got b?'au': pass a tuple"):
         predictor.predict(row)
 
 
