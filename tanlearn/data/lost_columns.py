@@ -1,17 +1,23 @@
-"""Columns from which nothing can be learnt once they are discretised, though their values differ."""
+"""Columns that lose more than they should when they are discretised: all that they say, or differences of integers."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
-from tanlearn.data.discretize import MDLPDiscretizer
+import numpy as np
 
-__all__ = ["LARGEST_SHARE", "warn_of_lost_columns"]
+from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.table import Column
+
+__all__ = ["LARGEST_SHARE", "warn_of_lost_columns", "warn_of_rounded_columns"]
 
 #: A column has something to lose if no value takes more than this share of it.
 LARGEST_SHARE = 0.9
 _N_NAMED = 10
+#: Up to here, every integer is a floating number.
+_LARGEST_EXACT = 2**53
 
 
 def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, total: float) -> None:
@@ -40,7 +46,7 @@ def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, tota
     """
     if not lost:
         return
-    shown = ", ".join(lost[:_N_NAMED]) + (f", and {len(lost) - _N_NAMED:,} more" if len(lost) > _N_NAMED else "")
+    shown = _told(lost)
     is_by_class = isinstance(discretizer, MDLPDiscretizer)
     light = ""
     if is_by_class and round(total) < n_samples:
@@ -58,3 +64,43 @@ def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, tota
         UserWarning,
         stacklevel=2,
     )
+
+
+def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
+    """Warn, once, of integers that are cut as floating numbers and beyond what these tell apart.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+        Those that are discretised.
+
+    Warns
+    -----
+    UserWarning
+        If there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.columns import read_columns
+    >>> from tanlearn.data.lost_columns import warn_of_rounded_columns
+    >>> warn_of_rounded_columns(read_columns(np.array([[2**53], [-5]])))
+    """
+    rounded = [
+        column.place
+        for column in columns
+        if column.values.dtype in (np.int64, np.uint64)
+        and not -_LARGEST_EXACT <= column.values.min(initial=0) <= column.values.max(initial=0) <= _LARGEST_EXACT
+    ]
+    if rounded:
+        warnings.warn(
+            f"integers beyond 2^53 are cut as floating numbers, which do not tell neighbours apart: {_told(rounded)}. "
+            f"Subtract the smallest from times and counters; cast identifiers to str, or leave them out.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _told(places: list[str]) -> str:
+    """Return what to call some columns, the first ones by name."""
+    return ", ".join(places[:_N_NAMED]) + (f", and {len(places) - _N_NAMED:,} more" if len(places) > _N_NAMED else "")

@@ -19,7 +19,7 @@ from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns
+from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table import Panel, Table
@@ -314,6 +314,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if continuous:
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             discretizer = clone(unfitted)
+            warn_of_rounded_columns(columns[i] for i in continuous)
             if type(discretizer) in CUT_DISCRETIZERS:
                 discretizer.fit_columns(columns, continuous, y, sample_weight)
             else:

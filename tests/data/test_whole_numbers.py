@@ -219,3 +219,17 @@ def test_a_discretizer_of_the_users_own_is_named():
 
     with pytest.warns(UserWarning, match=r"X column 0\. Lazy found no cut"):
         TableEncoder(discretizer=Lazy()).fit(np.arange(40)[:, np.newaxis], np.arange(40) > 20)
+
+
+@pytest.mark.parametrize("shift", [2**55, -(2**55), 2**53])
+@pytest.mark.parametrize("make", [np.array, lambda rows: pd.DataFrame(rows, columns=["x0", "x1"])])
+def test_integers_that_floating_numbers_do_not_tell_apart_are_warned_of(make, shift):
+    rows = np.arange(60)[:, np.newaxis] + np.array([0, shift])
+    y = np.arange(60) >= 30
+    with pytest.warns(
+        UserWarning, match=r"integers beyond 2\^53 are cut as floating .*column .*1.*Subtract the smallest"
+    ):
+        NaiveBayesClassifier().fit(make(rows), y)
+    assert NaiveBayesClassifier().fit(make(rows - [0, shift]), y).score(make(rows - [0, shift]), y) == 1.0
+    texts = pd.DataFrame({"x1": (rows[:, 1] // 20).astype(str)})
+    NaiveBayesClassifier().fit(texts, y)  # categories are what they are
