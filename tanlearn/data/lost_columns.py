@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.table import Column
 
@@ -89,7 +87,8 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
     rounded = [
         column.place
         for column in columns
-        if column.values.dtype in (np.int64, np.uint64)
+        if column.values.dtype.kind in "iu"
+        and column.values.dtype.itemsize == 8
         and not -_LARGEST_EXACT <= column.values.min(initial=0) <= column.values.max(initial=0) <= _LARGEST_EXACT
     ]
     if rounded:

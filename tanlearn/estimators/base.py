@@ -226,7 +226,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         if tables is not None and not tables.is_normalized:
             codes = codes_dtype(int(tables.layout.n_states.max()))
             nothing = np.full((len(tables), 1), missing_code(codes), codes)
-            evidence -= log_evidence(log_joint(tables, self.structure_, nothing, device=self.device))
+            evidence -= log_evidence(log_joint(tables, self.structure_, nothing, is_exact=True, device=self.device))
         return evidence
 
     def predict_log_proba(self, X: Any) -> FloatArray:

@@ -74,8 +74,9 @@ class _FamiliesMixin(PartialFitMixin):
                     f"{given!r} instead. Pass a learner of {learners}."
                 )
             if isinstance(given, type):
-                raise TypeError(
-                    f"{name} must be an object, got the class {given.__name__}. Pass {given.__name__}() instead."
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be an object, got the class "
+                    f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
                 )
         super()._validate_params()  # type: ignore[misc]
 

@@ -93,7 +93,7 @@ def compared(
         Sorted.
     calibration : Calibration, optional
         What makes probabilities of the sums: the shares of a row and class in log-odds are scaled by one factor, so
-        that they add up to the log-odds of these.
+        that they add up to the log-odds of these; where these are infinite, or 0 up to rounding, by the temperature.
 
     Returns
     -------
@@ -110,8 +110,13 @@ def compared(
     odds = np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
     if calibration is None or calibration == Calibration():
         return odds
+    if calibration.power == 1:
+        return odds / calibration.temperature
     log_p = calibration.log_posterior(contributions.sum(axis=1))
-    total = odds.sum(axis=1)
-    is_finite = np.isfinite(total) & (total != 0)  # an impossible class stays infinitely far, and equals stay equal
-    wanted = np.subtract(log_p, log_p[:, [other]], out=np.zeros_like(total), where=is_finite)
-    return odds * np.divide(wanted, total, out=np.ones_like(total), where=is_finite)[:, np.newaxis]
+    with np.errstate(invalid="ignore"):  # impossible in one class by one feature, and in the other by another
+        total = odds.sum(axis=1)
+    # Of classes that are as good as equal, and of impossible ones, the ratio would be noise, or none.
+    is_sound = np.isfinite(total) & (np.abs(total) > 1e-9 * np.abs(odds).sum(axis=1))
+    wanted = np.subtract(log_p, log_p[:, [other]], out=np.zeros_like(total), where=is_sound)
+    factor = np.full_like(total, 1 / calibration.temperature)
+    return odds * np.divide(wanted, total, out=factor, where=is_sound)[:, np.newaxis]

@@ -132,6 +132,9 @@ class RowPredictor:
             values: Sequence[Any] = row
             return values
         if not hasattr(self._encoder, "feature_names_in_"):
+            if is_series and row.index.tolist() == list(range(len(row))):
+                numbered: Sequence[Any] = row.tolist()  # as rows of an array, or of a frame without names
+                return numbered
             kind = type(row).__name__
             raise TypeError(f"the row is a {kind}, but columns had no names in fit to find its values by: {remedy}.")
         known, given = self._encoder.feature_names_in_.tolist(), Counter(row.keys())

@@ -91,18 +91,19 @@ def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-unty
 
 @kernel
 def eliminate(  # type: ignore[no-untyped-def]
-    codes, samples, cells, network, is_normalized, missing, max_width, capacity, parts, scores
+    codes, samples, cells, network, is_normalized, missing, max_width, capacity, reserve, scores
 ):
     """Write the log joint of samples that miss features; return how many could be done before one was too large.
 
-    Where tables are normalised, a missing feature without observed ones below costs nothing. With ``parts``, a feature
-    whose factors would be too large together is taken for as many features as it has factors, each of which knows
-    nothing of the others: that is no longer the log joint, and takes no room.
+    Where tables are normalised, a missing feature without observed ones below costs nothing. With a ``reserve``, a
+    feature whose factors would be too large together is taken for as many features as it has factors, each of which
+    knows nothing of the others: that is no longer the log joint. It takes room for a value of each table at most, which
+    are the numbers of the reserve; what is made on the way is overwritten.
     """
-    work = _workspace(network, scores.shape[1], max_width, capacity)
+    work = _workspace(network, scores.shape[1], max_width, capacity + reserve)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
-        if not _eliminate(cells, network, False, parts, n_factors, work, scores[k]):
+        if not _eliminate(cells, network, False, reserve, n_factors, work, scores[k]):
             return k
     return samples.shape[0]
 
@@ -121,7 +122,7 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, row)
-        if not _eliminate(cells, network, False, False, n_factors, work, row):
+        if not _eliminate(cells, network, False, 0, n_factors, work, row):
             return k
         _spread(cells, network, d_scores[k], work, d_cells)
         _close(codes, samples[k], network, d_scores[k], work, d_cells)
@@ -142,7 +143,7 @@ def most_probable(  # type: ignore[no-untyped-def]
     for k in range(samples.shape[0]):
         n = samples[k]
         n_factors = _open(codes, n, cells, network, False, missing, work, row)
-        if not _eliminate(cells, network, True, False, n_factors, work, row):
+        if not _eliminate(cells, network, True, 0, n_factors, work, row):
             return k
         if y[n] < 0:
             y[n] = np.argmax(row)
@@ -163,7 +164,7 @@ def sample_completions(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = _open(codes, samples[k], cells, network, False, missing, work, row)
-        if not _eliminate(cells, network, False, False, n_factors, work, row):
+        if not _eliminate(cells, network, False, 0, n_factors, work, row):
             return k
         for i in range(drawn.shape[0]):
             drawn[i, k] = codes[i, samples[k]]
@@ -257,10 +258,12 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 
 @kernel
-def _eliminate(cells, network, is_maximum, parts, n_factors, work, row):  # type: ignore[no-untyped-def]
+def _eliminate(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
     """Sum all missing features out, or take the maximum; return whether there was room for it."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
+    room = work.space.shape[0] - reserve
+    used_apart = room
     for position in range(network.order.shape[0]):
         v = network.order[position]
         if work.state[v] != ELIMINATED:
@@ -268,12 +271,12 @@ def _eliminate(cells, network, is_maximum, parts, n_factors, work, row):  # type
         n_left = _unite(v, network, work)
         n_rows = 1
         for k in range(n_left):
-            if used + n_rows * n_classes <= work.space.shape[0]:  # or the product might overflow
+            if used + n_rows * n_classes <= room:  # or the product might overflow
                 n_rows *= network.n_states[work.union[k]]
-        if n_left < 0 or used + n_rows * n_classes > work.space.shape[0]:
-            used = _take_apart(v, cells, network, used, work, row) if parts else -1
-            if used < 0:
+        if n_left < 0 or used + n_rows * n_classes > room:
+            if reserve == 0:
                 return False
+            used_apart = _take_apart(v, cells, network, used_apart, work, row)
             continue
         work.left[v] = used
         for r in range(n_rows):
@@ -302,10 +305,11 @@ def _eliminate(cells, network, is_maximum, parts, n_factors, work, row):  # type
 
 @kernel
 def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-def]
-    """Sum a feature out of each of its factors by itself; return where free space begins now, or -1 if there is none.
+    """Sum a feature out of each of its factors by itself; return where the reserve is free from now on.
 
-    Every factor but the feature's own distribution sees all values equally often: so a single factor is exact, and
-    what is left of normalised tables is normalised.
+    Every factor sees all values equally often, but those of no other feature, which are taken together: so what is left
+    of normalised tables is normalised. What a factor leaves goes to the reserve if it was a table, and else to where
+    the factor is: row r stands before all that is read for the rows behind it.
     """
     n_classes = row.shape[0]
     n_values = network.n_states[v]
@@ -321,28 +325,26 @@ def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-
             work.union[k] = work.scope[f, k + 1]
             work.slot[f, k + 1] = k
             n_rows *= network.n_states[work.union[k]]
-        if used + n_rows * n_classes > work.space.shape[0]:
-            return -1
-        source = work.space if work.in_space[f] else cells
+        source, target = (work.space, work.start[f]) if work.in_space[f] else (cells, used)
+        used += 0 if work.in_space[f] else n_rows * n_classes
         for r in range(n_rows):
             _choose(r, n_left, network, work)
             cell = _cell(f, 0, work)
             for c in range(n_classes):
                 total = _log_sum(source, cell + c, work.stride[f, 0], n_values)
-                work.space[used + r * n_classes + c] = total - log(float(n_values))
+                work.space[target + r * n_classes + c] = total - log(float(n_values))
         stride = n_classes
         for k in range(n_left - 1, -1, -1):
             work.scope[f, k] = work.union[k]
             work.stride[f, k] = stride
             stride *= network.n_states[work.union[k]]
         work.width[f] = n_left
-        work.start[f] = used
+        work.start[f] = target
         work.in_space[f] = True
         if n_left == 1:
-            _add(work.space, used, n_classes, n_rows, n_classes, work.space[network.belief[work.scope[f, 0]] :])
+            _add(work.space, target, n_classes, n_rows, n_classes, work.space[network.belief[work.scope[f, 0]] :])
         else:
             _file(f, work)
-        used += n_rows * n_classes
         f = following
     return used
 

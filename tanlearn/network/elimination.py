@@ -71,6 +71,7 @@ class Eliminator:
         self._layout = layout
         self._is_normalized = is_normalized
         order, self._max_width, self.capacity = _plan(structure, layout)
+        self._reserve = _reserve(structure, layout)
         self._network = kernels.Network(
             parents=structure.parents,
             n_states=layout.n_states,
@@ -115,13 +116,13 @@ class Eliminator:
         Raises
         ------
         ValueError
-            If the factors of a sample would be too large, or taken apart still are.
+            If ``is_exact``, and the factors of a sample would be too large.
         """
         scores = np.empty((len(samples), self._layout.n_classes))
-        tables = cells, self._network, self._is_normalized
+        tables, reserve = (cells, self._network, self._is_normalized), 0 if is_exact else self._reserve
 
         def score(first: int, last: int) -> None:
-            self._run(kernels.eliminate, codes, samples[first:last], tables, not is_exact, scores[first:last])
+            self._run(kernels.eliminate, codes, samples[first:last], tables, reserve, scores[first:last])
 
         in_blocks(score, len(samples), _BLOCK, n_jobs)
         return scores
@@ -244,6 +245,15 @@ class Eliminator:
                 f"doing without them would take more than {_CAPACITY:,} numbers. Impute some of them, or learn a "
                 f"structure with one augmenting parent."
             )
+
+
+def _reserve(structure: Structure, layout: TableLayout) -> int:
+    """Return the numbers that all tables leave of which a feature is summed out, at most; at least 1."""
+    states, total = layout.n_states.tolist(), 1
+    for i, row in enumerate(structure.parents.tolist()):
+        family = [states[j] for j in (i, *row) if j >= 0]
+        total += math.prod(family) // min(family) * layout.n_classes
+    return total
 
 
 def _plan(structure: Structure, layout: TableLayout) -> tuple[IntArray, int, int]:

@@ -31,7 +31,13 @@ _LOWEST_LOG = -690.0
 
 
 def log_joint(
-    tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu"
+    tables: Tables,
+    structure: Structure,
+    codes: Codes,
+    *,
+    is_exact: bool = False,
+    n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> FloatArray:
     """Return log p(class, observed features) of every row.
 
@@ -48,6 +54,8 @@ def log_joint(
         The parents that the tables belong to.
     codes : ndarray of shape (n_features, n_samples)
         Feature-major codes.
+    is_exact : bool, default=False
+        Whether to refuse rows of which some missing features would have to be taken apart.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
     device : {"cpu", "cuda"}, default="cpu"
@@ -60,9 +68,9 @@ def log_joint(
     Raises
     ------
     ValueError
-        If features are missing and the structure has a cycle, or a row misses all, and these depend on each other in so
-        many ways that summing them out would take more than 4 million numbers; or, on a device, if a feature has two
-        augmenting parents, or more than two in complete rows.
+        If features are missing and the structure has a cycle; with ``is_exact``, if the missing ones of a row depend on
+        each other in so many ways that summing them out would take more than 4 million numbers; or, on a device, if a
+        feature has two augmenting parents, or more than two in complete rows.
     ImportError, RuntimeError
         If the device is not there.
 
@@ -103,9 +111,7 @@ def log_joint(
         scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, n_jobs=n_jobs)
     elif several.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
-        is_nothing = (codes[:, rows] == missing).all(axis=0)  # of what is not normalised, this asks for the total
-        for part, is_exact in ((rows[is_nothing], True), (rows[~is_nothing], False)):
-            scores[part] = eliminator.log_joint(codes, part, tables.cells, is_exact=is_exact, n_jobs=n_jobs)
+        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, is_exact=is_exact, n_jobs=n_jobs)
     else:
         scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
     return scores

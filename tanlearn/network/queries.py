@@ -108,7 +108,7 @@ def _sample_rounded(
     dtype = codes_dtype(int(layout.n_states.max()))
     codes: Codes = np.full((len(tables), n_samples), missing_code(dtype), dtype)
     if y is None:
-        log_classes = log_joint(tables, structure, codes[:, :1]).T
+        log_classes = log_joint(tables, structure, codes[:, :1], is_exact=True).T
         classes = _draw(log_classes, np.zeros(n_samples, np.intp), rng)
     else:
         classes = _read_classes(y, n_samples, layout.n_classes)
@@ -279,7 +279,9 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         )
     if not lacks_parent.any():
         return contributions
-    log_joint(tables, structure, codes, n_jobs=n_jobs)  # refuses what cannot be summed out, with the number of the row
+    log_joint(
+        tables, structure, codes, is_exact=True, n_jobs=n_jobs
+    )  # refuses what cannot be summed out, with the number of the row
     rank = np.argsort(structure.order)
     samples, features = np.nonzero(lacks_parent)
     for start in range(0, len(samples), _PREFIXES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,9 @@ class StructureState:
     >>> state.probabilities()
     [{-1: 1.0}, {-1: 0.5, 0: 0.5}]
     """
+
+    #: Whether features may have two parents, which are told as tuples then.
+    has_pairs: ClassVar[bool] = False
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, slack: int = 0, dtype: Any = np.float32) -> None:
         self.candidates = candidates
@@ -180,9 +183,9 @@ class StructureState:
         """
         values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
         candidates = self.candidates
-        parents: list[Any] = [tuple(j for j in row if j >= 0) for row in candidates.parents.tolist()]
-        if candidates.has_one_parent:
-            parents = candidates.parents[:, 0].tolist()
+        parents: list[Any] = candidates.parents[:, 0].tolist()
+        if self.has_pairs:  # also where no candidate has two parents, as of two features
+            parents = [tuple(j for j in row if j >= 0) for row in candidates.parents.tolist()]
         edges = candidates.group.tolist()
         return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
 

@@ -7,6 +7,8 @@ before training, and pairs of values that hardly any row has start where their m
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
@@ -66,6 +68,8 @@ class TermState(StructureState):
     >>> state.most_probable()[1].is_normalized
     False
     """
+
+    has_pairs: ClassVar[bool] = True
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, fixed_point: FixedPoint | None = None) -> None:
         super().__init__(data, candidates, padded(data.n_classes) + LANES)

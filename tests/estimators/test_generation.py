@@ -16,6 +16,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.estimators.explained import compared
 
 RNG = np.random.default_rng(0)
 
@@ -130,6 +131,18 @@ def test_explained_odds_of_what_is_impossible_or_equal_are_no_nan():
     model.calibration_ = Calibration(2.0)
     odds = model.explain([["a"], ["b"], [None]], against="x")[..., 1]
     assert odds[:, 0].tolist() == [-np.inf, np.inf, 0]
+    model.fit([["a", "d"], ["b", "c"]] * 4, ["x", "y"] * 4)
+    for power in (1.0, 0.5):  # as good as equal, and impossible in both
+        model.calibration_ = Calibration(2.0, power=power)
+        odds = model.explain([["a", "c"], [None, None]], against="x")[..., 1]
+        assert odds.tolist() == [[-np.inf, np.inf, 0], [0, 0, 0]]
+
+
+def test_odds_of_classes_that_are_as_good_as_equal_are_no_noise():
+    contributions = np.log(np.array([[[0.2, 0.4], [0.4, 0.2 * (1 + 4e-16)], [0.5, 0.5]]]))
+    for power in (1.0, 0.5):
+        odds = compared(contributions, 0, np.array([0, 1]), Calibration(8.0, power=power))[0, :, 1]
+        np.testing.assert_allclose(odds, np.log([2, 0.5, 1]) / 8, atol=1e-12)
 
 
 def test_decoding_gives_values_with_the_same_codes():

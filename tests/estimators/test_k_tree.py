@@ -268,3 +268,35 @@ def test_k_trees_are_read_as_networks_are():
     with pytest.raises(ValueError, match=r"row 0 misses a feature.*those of k-trees\) explain complete rows only"):
         model.explain(holed(X))
     assert not hasattr(model, "sample")  # nothing is drawn of scores
+
+
+@pytest.mark.parametrize("n_varied", [0, 1, 2, 3])
+@pytest.mark.parametrize("candidates", ["information", "order-free", "subset"])
+def test_trees_without_pairs_to_choose_are_saved(tmp_path, candidates, n_varied):
+    X, y = parity(200)
+    X[:, n_varied:] = 1
+    model = KTreeClassifier(**{**PLAIN, "candidates": candidates}).fit(X, y)
+    assert all(type(key) is tuple for choices in model.structure_probabilities_ for key in choices)
+    model.save(tmp_path / "m.tan")
+    again = load(tmp_path / "m.tan")
+    assert again.structure_probabilities_ == model.structure_probabilities_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_rows_that_miss_whatever_they_like_are_predicted(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (400, 12))
+    X[:, 6:] = np.where(rng.random((400, 6)) < 0.3, X[:, :6], (X[:, :6] + X[:, [1, 2, 3, 4, 5, 0]]) % 3)
+    y = (X[:, 0] + X[:, 1]) % 3
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 20}).fit(X, y)
+    gappy = holed(X, 0.6)
+    gappy[0] = np.nan
+    exact = model.predict_proba(gappy)
+    for capacity in (50, 500, 5000):
+        monkeypatch.setattr("tanlearn.network.elimination._CAPACITY", capacity)
+        found = model.predict_proba(gappy)
+        assert np.isfinite(found).all()
+        assert (found.argmax(axis=1) == exact.argmax(axis=1)).mean() > 0.8
+    monkeypatch.setattr("tanlearn.network.elimination._CAPACITY", 5)
+    with pytest.raises(ValueError, match=r"all 12 features .* Rank rows by predict_joint_log_proba"):
+        model.score_samples(X[:2])

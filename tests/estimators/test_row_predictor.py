@@ -216,3 +216,9 @@ def test_who_has_no_rows_to_predict_says_so():
     for ensemble in (AODEClassifier(), AnDEClassifier()):
         with pytest.raises(TypeError, match=f"{type(ensemble).__name__} is more than one network"):
             ensemble.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()
+
+
+def test_a_series_without_names_is_in_order():
+    X = np.array([[0.0, 1.0], [1.0, 0.0]] * 4)
+    predictor = NaiveBayesClassifier().fit(X, ["a", "b"] * 4).row_predictor()
+    assert predictor.predict(pd.Series(X[0])) == predictor.predict(pd.DataFrame(X).iloc[0]) == predictor.predict(X[0])

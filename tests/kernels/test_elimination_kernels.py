@@ -39,7 +39,7 @@ def test_log_joint_is_the_sum_over_all_completions(parents, order, is_normalized
     X, codes = patterns(rng)
     scores = np.empty((32, N_CLASSES))
     tables = cells, network(parents, order)
-    assert kernels.eliminate(codes, np.arange(32), *tables, is_normalized, MISSING, 5, 300, False, scores) == 32
+    assert kernels.eliminate(codes, np.arange(32), *tables, is_normalized, MISSING, 5, 300, 0, scores) == 32
     expected = [naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X]
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
 
@@ -85,7 +85,7 @@ def test_impossible_samples_have_no_expected_completions():
     codes = np.array([[0, MISSING, 0, 1, 0]], dtype=np.uint8).T.copy()  # feature 2 is never 0
     tables = cells, network(TREE, [4, 3, 2, 1, 0])
     scores, d_cells = np.empty((1, N_CLASSES)), np.zeros(len(cells))
-    assert kernels.eliminate(codes, np.array([0]), *tables, True, MISSING, 5, 300, False, scores) == 1
+    assert kernels.eliminate(codes, np.array([0]), *tables, True, MISSING, 5, 300, 0, scores) == 1
     assert np.isneginf(scores).all()
     one = np.ones((1, N_CLASSES))
     assert kernels.eliminate_adjoint(codes, np.array([0]), *tables, True, MISSING, 5, 300, one, d_cells) == 1
@@ -112,7 +112,7 @@ def test_what_would_be_too_large_is_taken_apart(parents, order, limit):
     cells = normalized_cells(parents, rng) + rng.normal(size=offsets(parents)[-1])
     X, codes = patterns(rng)
     scores, tables = np.empty((32, N_CLASSES)), (cells, network(parents, order))
-    assert kernels.eliminate(codes, np.arange(32), *tables, False, MISSING, limit, 300, True, scores) == 32
+    assert kernels.eliminate(codes, np.arange(32), *tables, False, MISSING, limit, 300, 300, scores) == 32
     found = [naive.log_joint_in_parts(sample, cells, parents, N_STATES, N_CLASSES, order, limit) for sample in X]
     np.testing.assert_allclose(scores, found, rtol=1e-12, atol=1e-12)
     exact = np.array([naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES) for sample in X])
@@ -121,11 +121,22 @@ def test_what_would_be_too_large_is_taken_apart(parents, order, limit):
     assert is_exact.all() == (order[0] != 0)  # which four others depend on
 
 
-def test_taking_apart_needs_room_too():
-    cells = normalized_cells(WIDE_LOOP, np.random.default_rng(4))
-    codes = np.array([[0] * 5, [MISSING] * 5], dtype=np.uint8).T.copy()
-    scores, tables = np.empty((2, N_CLASSES)), (cells, network(WIDE_LOOP, [0, 1, 2, 3, 4]))
-    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, 5, 8, True, scores) == 1
+@pytest.mark.parametrize("capacity", [1, 9, 25, 60])
+@pytest.mark.parametrize(("parents", "order"), CASES)
+def test_taking_apart_takes_no_more_than_the_reserve(parents, order, capacity):
+    rng = np.random.default_rng(4)
+    cells = normalized_cells(parents, rng)
+    widths = [[N_STATES[j] for j in (i, *row) if j >= 0] for i, row in enumerate(parents)]
+    reserve = int(sum(np.prod(width) // min(width) * N_CLASSES for width in widths))
+    _, codes = patterns(rng)
+    scores, tables = np.full((32, N_CLASSES), np.nan), (cells, network(parents, order))
+    room = MISSING, 5, capacity, reserve
+    assert kernels.eliminate(codes, np.arange(32), *tables, False, *room, scores) == 32
+    assert not np.isnan(scores).any()
+    if capacity == 60:  # of a prior and five tables, this many numbers hold what any order leaves
+        exact = np.empty((32, N_CLASSES))
+        assert kernels.eliminate(codes, np.arange(32), *tables, False, MISSING, 5, 300, 0, exact) == 32
+        assert np.isclose(scores, exact).all(axis=1).mean() > 0.9
 
 
 @pytest.mark.parametrize(("max_width", "capacity"), [(3, 300), (5, 20)])
@@ -135,5 +146,5 @@ def test_samples_that_would_take_too_much_are_told(max_width, capacity):
     tables = cells, network(WIDE_LOOP, [0, 1, 2, 3, 4])
     scores, d_cells = np.empty((2, N_CLASSES)), np.zeros(len(cells))
     room = max_width, capacity
-    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *room, False, scores) == 1
+    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *room, 0, scores) == 1
     assert kernels.eliminate_adjoint(codes, np.arange(2), *tables, False, MISSING, *room, scores, d_cells) == 1

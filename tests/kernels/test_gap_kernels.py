@@ -179,7 +179,7 @@ def test_a_value_that_trails_by_far_may_win(low):
         codes = np.array([MISSING, MISSING, *(pattern >> k & 1 for k in range(4))], np.uint8)
         column, first = codes[:, np.newaxis].copy(), np.array([0])
         expected, d_row, d_expected = np.empty((1, 2)), rng.normal(size=2), np.zeros(len(cells))
-        slow.eliminate(column, first, cells, network, True, MISSING, 2, 4, expected)
+        slow.eliminate(column, first, cells, network, True, MISSING, 2, 4, 0, expected)
         slow.eliminate_adjoint(column, first, cells, network, True, MISSING, 2, 4, d_row[np.newaxis], d_expected)
         found, touched = score(codes, forest, cells, work, True, 2)
         np.testing.assert_allclose(found, expected[0], rtol=1e-12)

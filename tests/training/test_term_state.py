@@ -112,4 +112,4 @@ def test_weights_count_relative_to_their_mean():
 def test_a_structure_without_choice_has_its_own_terms_only():
     data = problem()
     state = TermState(data, CandidateSets.of_structure(Structure.naive_bayes(3)))
-    assert state.probabilities() == [{-1: 1.0}] * 3
+    assert state.probabilities() == [{(): 1.0}] * 3

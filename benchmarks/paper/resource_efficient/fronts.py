@@ -243,7 +243,7 @@ def within(trainings, *budget):
         for (_, fold), own in columns.items():
             choice, final = _choose(own)
             if final and fits(final, *budget):
-                choices.setdefault(fold, []).append((choice.error if choice else nan, final))
+                choices.setdefault(fold, []).append((choice.error, final))
         if choices and len(choices) == trainings[0].n_folds:
             chosen = [min(own, key=lambda one: one[0]) for own in choices.values()]
             finals = [final for _, final in chosen]
@@ -284,8 +284,8 @@ def front(found, error):
 def effort(lines, searched, others, nets):
     """Return what the figures of a set were made with, and what is missing there, in words."""
     done = []
-    if lines:
-        runs = 1 + max(line["run"] for line in lines if line["learner"] in (NB, TAN))
+    runs = 1 + max((line["run"] for line in lines if line["learner"] in (NB, TAN)), default=-1)
+    if runs:
         done.append(f"{runs} runs of {lines[0]['epochs']} epochs of every network of few bits")
     limits = sorted({f"{line['limit']:g}" for line in searched}, key=float)
     if limits:

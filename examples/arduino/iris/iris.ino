@@ -1,6 +1,8 @@
 // Names irises. Send lines of four numbers over the serial port, in cm: length and width of the sepal, then of the petal.
+// A line has up to 63 characters.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "iris.h"
 
 void setup() {
@@ -17,7 +19,7 @@ void loop() {
   iris_value row[IRIS_N_FEATURES];
   char *rest = line;
   for (iris_index i = 0; i < IRIS_N_FEATURES; ++i) {
-    char *const from = rest;
+    char *const from = rest + strspn(rest, " ,;\t");
     row[i] = (iris_value)strtod(from, &rest);
     if (rest == from) {
       row[i] = NAN;  // no number is left in the line: 0 would be a flower of its own
