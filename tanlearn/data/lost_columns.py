@@ -84,13 +84,12 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
     >>> from tanlearn.data.lost_columns import warn_of_rounded_columns
     >>> warn_of_rounded_columns(read_columns(np.array([[2**53], [-5]])))
     """
-    rounded = [
-        column.place
-        for column in columns
-        if column.values.dtype.kind in "iu"
-        and column.values.dtype.itemsize == 8
-        and not -_LARGEST_EXACT <= column.values.min(initial=0) <= column.values.max(initial=0) <= _LARGEST_EXACT
-    ]
+    rounded = []
+    for column in columns:
+        if column.values.dtype.kind in "iu" and column.values.dtype.itemsize == 8:
+            values = column.values if column.missing is None else column.values[~column.missing]
+            if not -_LARGEST_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _LARGEST_EXACT:
+                rounded.append(column.place)
     if rounded:
         warnings.warn(
             f"integers beyond 2^53 are cut as floating numbers, which do not tell neighbours apart: {_told(rounded)}. "

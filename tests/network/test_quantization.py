@@ -270,7 +270,8 @@ def test_with_bits_rounds_a_copy_and_chooses_the_split_with_the_fewest_errors():
 def test_training_for_one_bit_beats_rounding():
     X, y = load_digits(return_X_y=True)
     X, y, X_test, y_test = X[:1200], y[:1200], X[1200:], y[1200:]
-    options = {"candidates": "order-free", "n_epochs": 15, "random_state": 0}
+    # The same loss for both: without one, that of floats would be chosen. Seeds 0 to 5 gain 28 to 41 points.
+    options = {"candidates": "order-free", "loss": Hybrid(), "n_epochs": 15, "random_state": 0}
     rounded = TANClassifier(**options).fit(X, y).with_bits((4, -3)).score(X_test, y_test)
     trained = TANClassifier(bits=(4, -3), **options).fit(X, y)
     assert trained.tables_.fixed_point == FixedPoint(4, -3)
