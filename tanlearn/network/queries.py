@@ -279,18 +279,17 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         )
     if not lacks_parent.any():
         return contributions
-    log_joint(
-        tables, structure, codes, is_exact=True, n_jobs=n_jobs
-    )  # refuses what cannot be summed out, with the number of the row
+    # Refuses what cannot be summed out, with the number of the row.
+    log_joint(tables, structure, codes, is_exact=True, n_jobs=n_jobs)
     rank = np.argsort(structure.order)
     samples, features = np.nonzero(lacks_parent)
     for start in range(0, len(samples), _PREFIXES):
         rows, last = samples[start : start + _PREFIXES], features[start : start + _PREFIXES]
         seen = np.ascontiguousarray(codes[:, rows])
         seen[rank[:, np.newaxis] > rank[last]] = missing
-        after = log_joint(tables, structure, seen, n_jobs=n_jobs)
+        after = log_joint(tables, structure, seen, is_exact=True, n_jobs=n_jobs)
         seen[last, np.arange(len(last))] = missing
-        before = log_joint(tables, structure, seen, n_jobs=n_jobs)
+        before = log_joint(tables, structure, seen, is_exact=True, n_jobs=n_jobs)
         contributions[rows, last] = np.subtract(after, before, out=np.zeros_like(after), where=before > -np.inf)
     return contributions
 
