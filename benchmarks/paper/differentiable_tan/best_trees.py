@@ -1,0 +1,41 @@
+"""The tree that validation rows choose of all cells, beside the lowest error the paper has for one."""
+
+from collections import Counter
+
+from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+
+from .cells import BEST_HEURISTIC, CELLS
+from .complete_runs import best_on_test, chosen_on_validation
+
+#: A k-tree has two augmenting parents a feature, the edges of a pseudo-TAN may form cycles.
+NO_TREES = {cell.name for cell in CELLS if cell.family in ("K-tree", "Pseudo-TAN")}
+SAID = """All runs of ours that learn trees, naive Bayes among them, as one search: the cell is chosen as settings
+are, by the lowest validation error, of every fold by itself. *published* is the lowest test error of table 1 for a
+tree, which has seen the test part. *alone*: what the cell that is chosen most often has by itself, see below."""
+HEADER = ["set", "published", "chosen on validation", "cells chosen (folds)", "alone", "best on test", "runs"]
+
+
+def best_trees_section(runs):
+    """Return a row for every set with runs of ours, or nothing."""
+    rows = []
+    for name, found in runs.items():
+        trees = [run for run in found if run.cell not in NO_TREES and run.validation is not None]
+        if not trees:
+            continue
+        cells = Counter(
+            min(trees, key=lambda run, fold=fold: run.folds[fold][0]).cell for fold in range(len(trees[0].folds))
+        ).most_common()
+        most = [run for run in trees if run.cell == cells[0][0]]
+        errors = [chosen_on_validation(trees), chosen_on_validation(most), best_on_test(trees).test]
+        pooled, alone, best = (f"{100 * error:.2f}" for error in errors)
+        chosen = ", ".join(f"{cell} ({n})" for cell, n in cells)
+        rows.append([name, _lowest_published(name), pooled, chosen, alone, best, f"{len(trees):,}"])
+    if not rows:
+        return ""
+    return f"## The best tree\n\n{paragraph(SAID)}\n\n{markdown_table(HEADER, rows)}"
+
+
+def _lowest_published(name):
+    """Return the lowest error of table 1 for a tree of a set, as text."""
+    figures = [cell.published[name] for cell in CELLS if name in cell.published and cell.name not in NO_TREES]
+    return f"{min([*figures, *filter(None, [BEST_HEURISTIC.get(name)])]):.2f}"
