@@ -81,6 +81,17 @@ def test_a_run_goes_on_and_is_reported(tmp_path):
     assert (tmp_path / "figures" / "missing-features-letter.png").stat().st_size > 10_000
 
 
+def test_sets_and_learners_of_a_run_may_be_named_and_the_report_says_who_has_fewer_draws(tmp_path):
+    places = ["--results", str(tmp_path)]
+    for learners, draws in ((["NB ML", "NB CG-MM"], "3"), (["SVM, means"], "1")):
+        command.main(["run", "--sets", "usps", "--learners", *learners, "--draws", draws, *places])
+    lines = [json.loads(line) for line in (tmp_path / "missing_features.jsonl").read_text().splitlines()]
+    assert {line["set"] for line in lines} == {"usps"}
+    assert Counter(line["learner"] for line in lines) == {"NB ML": 16, "NB CG-MM": 16, "SVM, means": 6}
+    assert command.draws(lines) == "3 draws (SVM, means: 1)"
+    assert command.draws(lines[:32]) == "3 draws"
+
+
 def test_neighbours_fill_what_scikit_learn_fills_and_the_most_frequent_codes():
     rng = np.random.default_rng(0)
     known, asked = rng.normal(size=(50, 4)), rng.normal(size=(20, 4))

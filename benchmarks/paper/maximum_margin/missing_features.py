@@ -1,6 +1,7 @@
 """Figures 3, 6 and 7 of maximum margin Bayesian network classifiers, and of order-based learning: missing features.
 
     python -m benchmarks.paper.maximum_margin.missing_features run      # goes on where it was stopped
+    python -m benchmarks.paper.maximum_margin.missing_features run --sets mnist --learners "SVM, nearest" --draws 5
     python -m benchmarks.paper.maximum_margin.missing_features report
 
 Classifiers learn from complete rows. Then features of every test row are deleted at random, for all classifiers the
@@ -42,6 +43,11 @@ NB = "NB"
 #: The support vector machine and neighbours are learnt from so many rows; they are asked for so many.
 SVM_ROWS, SVM_TEST_ROWS = 5000, 1000
 IMPUTED = ("SVM, means", "SVM, nearest", "NB CG-MM, nearest")
+SETS = {
+    "letter": lambda folder: Letter(folder),
+    "usps": lambda folder: usps(folder, 0),
+    "mnist": lambda folder: mnist(folder),
+}
 COLOURS = {
     "NB ML": "#999999",
     "TAN-CMI ML": "#0072b2",
@@ -135,10 +141,10 @@ def run(arguments):
     path = arguments.results / "missing_features.jsonl"
     lines = {key(line) for line in reopen(path)}
     with interruptible(path):
-        for problem in (Letter(arguments.data), usps(arguments.data, 0), mnist(arguments.data)):
+        for problem in (SETS[name](arguments.data) for name in arguments.sets):
             n_features = problem.part.data.n_features
             numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
-            for name in [*learners(n_features), *IMPUTED]:
+            for name in arguments.learners:
                 starts = [
                     {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
                     for n_missing in numbers
@@ -179,14 +185,23 @@ Washington D.C. Mall, which was not found."""
         found = [line for line in lines if line["set"] == name]
         image = f"figures/missing-features-{name}.png"
         draw_rates(name, found, arguments.output / image)
-        n_draws = max(line["draw"] for line in found) + 1
         sections += [
-            f"## {name}, {n_draws} draws\n\n{table(found)}",
+            f"## {name}, {draws(found)}\n\n{table(found)}",
             structures_compared(found),
             parameters_compared(found),
         ]
         sections.append(f"![Rates on {name} over the number of missing features]({image})")
     write_sections(arguments.output / "missing_features.md", sections)
+
+
+def draws(lines):
+    """Say how many draws there are, and which learners have fewer."""
+    numbers = {}
+    for line in lines:
+        numbers[line["learner"]] = max(numbers.get(line["learner"], 0), line["draw"] + 1)
+    most = max(numbers.values())
+    fewer = ", ".join(f"{name}: {n}" for name, n in numbers.items() if n < most)
+    return f"{most} draws" + (f" ({fewer})" if fewer else "")
 
 
 def values(lines, field):
@@ -274,6 +289,11 @@ def draw_rates(name, lines, path):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
+    every = [*learners(1), *IMPUTED]
+    running.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS], metavar="SET", help=", ".join(SETS))
+    running.add_argument(
+        "--learners", nargs="+", choices=every, default=every, metavar="LEARNER", help=", ".join(every)
+    )
     running.add_argument("--draws", type=int, default=100, help="of the missing features, as in the papers")
     arguments = parser.parse_args(argv)
     arguments.do(arguments)
