@@ -5,6 +5,7 @@ from statistics import median
 
 from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
 
+from .above_published import above_published_section
 from .best_trees import best_trees_section
 from .cells import BEST_HEURISTIC, CELLS, CLOSED_FORM, TEST_PART_ONLY
 from .complete_runs import best_on_test, chosen_on_validation, complete_runs
@@ -19,7 +20,7 @@ def write_report(lines, folder):
     """Write ``report.md`` and the figures of the trainings of every set into a folder."""
     runs = {name: complete_runs(found) for name, found in lines.items()}
     pictures = draw_figures(runs, folder / "figures")
-    sections = [_introduction(lines, runs), best_trees_section(runs)]
+    sections = [_introduction(lines, runs), best_trees_section(runs), above_published_section(runs)]
     for name, found in runs.items():
         sections += [f"## {name}\n\n{table(name, found)}", expected_section(name, found), settings_table(found)]
     sections.append(
