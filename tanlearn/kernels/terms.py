@@ -5,6 +5,8 @@
 * A row of the batch touches one row of every term that is drawn. Only these rows are stepped, each by its gradient over
   the root of a mean of squares, which is let decay for the steps since the row was last touched: a step costs the rows
   of the batch, and not the cells of the tables. There is no first moment, which would have to move untouched rows.
+* Where the margin is wide enough, a loss has no gradient. Such rows of the batch (two of three on satimage) would add
+  zeros to all sums: the second half of a step leaves them out.
 * Terms are not normalised. What a sample misses leaves out the terms that know it: it is sent to a row of zeros behind
   all tables, which is never stepped.
 * A candidate far behind the best has no share in the softmax and is not looked at, nor are its members for its sake.
@@ -81,7 +83,8 @@ class TermScratch(NamedTuple):
 
     batch_codes: Any  # (d, B)
     scores: Any  # (B, P)
-    d_scores: Any  # (B, P), zero beyond C
+    d_scores: Any  # (B, P), zero beyond C; after the first half of a step the rows that have a gradient come first
+    n_moving: Any  # (1,): how many these are; their codes stand in the same places
     sums: Any  # (B, P) and LANES more, flat: what a feature's terms add up to
     noise: Any  # (T,)
     perturbed: Any  # (T,)
@@ -169,9 +172,9 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def step_rows(r, s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Step the rows of a term that the batch touches; ``start`` says which."""
-    offset, start, rows, d_table = problem.families.offset, scratch.start, scratch.rows, scratch.d_table
+def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+    """Step the rows of a term that samples with a gradient touch; ``start`` says which."""
+    offset, rows, d_table = problem.families.offset, scratch.rows, scratch.d_table
     touched, collected, d_scores = parameters.touched, scratch.collected, scratch.d_scores
     table, v = parameters.theta[offset[r] :], parameters.v[offset[r] :]
     n_classes, nowhere, first_row = offset[0], offset[-1] - offset[r], problem.first_row[r]
@@ -208,10 +211,10 @@ def step_rows(r, s, problem, parameters, steps, scratch):  # type: ignore[no-unt
 @kernel
 def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
-    batch, n_classes = steps.order[s], problem.families.offset[0]
-    size = batch.shape[0]
+    batch, n_classes, codes = steps.order[s], problem.families.offset[0], scratch.batch_codes
+    size, n_moving = batch.shape[0], 0
     for i in range(problem.codes.shape[0]):
-        x, out = problem.codes[i], scratch.batch_codes[i]
+        x, out = problem.codes[i], codes[i]
         for k in range(size):
             out[k] = x[batch[k]]
     gumbel(steps.uniform[s], scratch.noise)
@@ -231,9 +234,17 @@ def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-
         row, d_row = scratch.scores[k][:n_classes], scratch.d_scores[k][:n_classes]
         value = row_loss(loss, row, problem.y[batch[k]], parameter[0], parameter[1], parameter[2], d_row)
         mean_loss += share * value
+        is_moving, moved = False, scratch.d_scores[n_moving]
         for c in range(n_classes):
             d_row[c] *= share
             d_prior[c] += d_row[c]
+            is_moving = is_moving or d_row[c] != 0
+            moved[c] = d_row[c]
+        if is_moving:
+            for i in range(codes.shape[0]):
+                codes[i, n_moving] = codes[i, k]
+            n_moving += 1
+    scratch.n_moving[0] = n_moving
     adam_step(
         parameters.theta[:n_classes],
         d_prior,
@@ -252,9 +263,12 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
     """Write the choice gradients, and step the terms that were drawn."""
     families, group, members = problem.families, problem.group, problem.members
     parents, n_states, offset = families.parents, families.n_states, families.offset
-    perturbed, is_used, d_choice, start = scratch.perturbed, scratch.is_used, scratch.d_choice, scratch.start
-    d_scores, theta = scratch.d_scores.ravel(), parameters.theta
-    n_classes = offset[0]
+    perturbed, is_used, d_choice, theta = scratch.perturbed, scratch.is_used, scratch.d_choice, parameters.theta
+    n_classes, n_moving, lanes = offset[0], scratch.n_moving[0], scratch.d_scores.shape[1]
+    if n_moving == 0:
+        d_choice[:] = 0.0
+        return
+    d_scores, start = scratch.d_scores.ravel()[: n_moving * lanes], scratch.start[:n_moving]
     for i in range(n_states.shape[0]):
         first, last, drawn = group[i], group[i + 1], scratch.selected[i]
         top = perturbed[first]
@@ -276,7 +290,7 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             term_starts(scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, nowhere, start)
             d_choice[r] = dot_rows(d_scores, theta[offset[r] :], start)
             if is_drawn:
-                step_rows(r, s, problem, parameters, steps, scratch)
+                step_rows(r, s, start, problem, parameters, steps, scratch)
         # What all choices have in common decides nothing. Pairs stand behind their members, so sums go backwards.
         d_choice[first] = 0.0
         for r in range(last - 1, first, -1):

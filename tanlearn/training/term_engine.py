@@ -78,6 +78,7 @@ class TermEngine(Engine):
             batch_codes=np.empty((n_features, size), data.codes.dtype),
             scores=np.zeros((size, lanes), real),
             d_scores=np.zeros((size, lanes), real),
+            n_moving=np.empty(1, np.intp),
             sums=np.zeros(size * lanes + LANES, real),
             noise=np.empty(n_terms, real),
             perturbed=np.empty(n_terms),

@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from oracles import losses
 from oracles import terms as naive
 
-from tanlearn import CandidateSets, ConditionalNLL, EncodedData, FixedPoint, Structure
+from tanlearn import CandidateSets, ConditionalNLL, EncodedData, FixedPoint, HingeMargin, Structure
 from tanlearn.kernels import terms, trees
 from tanlearn.training.state import Plan
 from tanlearn.training.term_engine import TermEngine
@@ -18,7 +19,7 @@ EARLIER = [[], [0], [0, 1], [0, 2]]
 ANY = [[1, 2], [0, 3], [0, 1, 3], [0, 2]]
 
 
-def make(lists=ANY, gaps=False, rounding=None, seed=0, n=40):
+def make(lists=ANY, gaps=False, rounding=None, seed=0, n=40, loss=None):
     """Return an engine with terms and logits at random, and the oracle of the same."""
     rng = np.random.default_rng(seed)
     X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
@@ -30,13 +31,15 @@ def make(lists=ANY, gaps=False, rounding=None, seed=0, n=40):
     sets = lists if isinstance(lists, CandidateSets) else CandidateSets.from_lists(lists, n_parents=2)
     state = TermState(data, sets, None if rounding is None else FixedPoint(*rounding))
     state.theta[:] = rng.normal(size=state.theta.shape)
-    engine = TermEngine(state, data, weight, ConditionalNLL(), SIZE)
+    engine = TermEngine(state, data, weight, ConditionalNLL() if loss is None else loss, SIZE)
     candidates = [
         [tuple(j for j in row if j >= 0) for row in sets.parents[first:last].tolist()]
         for first, last in itertools.pairwise(sets.group.tolist())
     ]
     form = None if rounding is None else (state.fixed_point.step, 2**state.fixed_point.n_bits - 1)
     oracle = naive.Training(X, y, weight.astype(float), candidates, state.theta[:N_CLASSES], dictionaries(state), form)
+    if loss is not None:
+        oracle.loss = partial(losses.hinge_margin, gamma=loss.gamma, eta=loss.eta)
     return engine, oracle
 
 
@@ -89,6 +92,29 @@ def test_an_epoch_is_that_of_the_oracle(lists, gaps, rounding):
     found = dictionaries(engine.state)
     for name, term in oracle.terms.items():
         np.testing.assert_allclose(list(found[name].values()), list(term.values()), atol=2e-4, err_msg=str(name))
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
+def test_rows_without_a_gradient_change_nothing(gaps):
+    """They are left out of the second half of a step, in which the oracle touches their rows and adds zeros."""
+    engine, oracle = make(gaps=gaps, loss=HingeMargin(gamma=0.5, eta=2.0))
+    mean, expected = follow(engine, oracle, 20)
+    assert 0 < engine._scratch.n_moving[0] < SIZE
+    assert mean == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(engine.state.phi, np.concatenate(oracle.phi), atol=2e-4)
+    found = dictionaries(engine.state)
+    for name, term in oracle.terms.items():
+        np.testing.assert_allclose(list(found[name].values()), list(term.values()), atol=2e-4, err_msg=str(name))
+
+
+def test_a_batch_without_any_gradient_moves_nothing():
+    engine, _ = make()
+    engine.problem.weight[:] = 0
+    before = engine.state.theta.copy()
+    assert engine.epoch(plan(engine, 3), (0.05, 0.03), 0.5) == 0
+    assert engine._scratch.n_moving[0] == 0
+    np.testing.assert_array_equal(engine.state.theta, before)
+    assert not engine.state.phi.any()
 
 
 def test_epochs_go_on_where_the_last_one_ended():
@@ -283,7 +309,7 @@ def test_rows_that_two_samples_share_are_stepped_once():
     scratch.d_scores[:, :N_CLASSES] = np.array([0.25, -0.5, 0.25]) / SIZE
     scratch.start[:] = 0
     before = engine.state.theta.copy()
-    terms.step_rows(0, 0, engine.problem, engine.parameters, steps, scratch)
+    terms.step_rows(0, 0, scratch.start, engine.problem, engine.parameters, steps, scratch)
     moved = engine.state.theta - before
     np.testing.assert_allclose(moved[N_CLASSES : 2 * N_CLASSES], [-0.5, 0.5, -0.5], atol=1e-5)
     assert not moved[2 * N_CLASSES :].any()

@@ -78,8 +78,9 @@ def draw_acyclic(weights, candidates):
 class Training:
     """A training in double precision; ``terms[feature, parents][values]`` are numbers of classes."""
 
-    def __init__(self, X, y, weight, candidates, prior, terms, rounding=None):
+    def __init__(self, X, y, weight, candidates, prior, terms, rounding=None, loss=conditional_nll):
         self.X, self.y, self.weight, self.candidates, self.rounding = X, y, weight, candidates, rounding
+        self.loss = loss
         self.prior, self.terms = np.array(prior, float), terms
         self.squares = {name: {row: np.zeros(len(prior)) for row in term} for name, term in terms.items()}
         self.touched = {name: dict.fromkeys(term, 0) for name, term in terms.items()}
@@ -103,9 +104,8 @@ class Training:
         d_choice = [np.zeros(len(row)) for row in self.candidates]
         for n in batch:
             share = self.weight[n] / len(batch)
-            value, gradient = conditional_nll(
-                scores(self.X[n], choices, self.prior, self.terms, self.rounding), self.y[n]
-            )
+            value, gradient = self.loss(scores(self.X[n], choices, self.prior, self.terms, self.rounding), self.y[n])
+            gradient = np.array(gradient)
             total, gradient = total + share * value, gradient * share
             d_prior += gradient
             for i, choice in enumerate(choices):
