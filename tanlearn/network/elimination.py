@@ -127,6 +127,41 @@ class Eliminator:
         in_blocks(score, len(samples), _BLOCK, n_jobs)
         return scores
 
+    def is_cheap(self, codes: Codes, samples: IntArray, most: int) -> bool:
+        """Tell whether there is room for all of some samples, and no more than so much to add up.
+
+        Parameters
+        ----------
+        codes, samples : as for :meth:`log_joint`
+        most : int
+            Values that eliminated features take together with those that they are tied to, over all samples. Log joint
+            and gradient take 1.1 to 1.6 microseconds for each.
+
+        Returns
+        -------
+        bool
+        """
+        network, room = self._network, _CAPACITY // self._layout.n_classes
+        states, families = network.n_states.tolist(), [{i, *row} for i, row in enumerate(network.parents.tolist())]
+        order, upward, missing = network.order.tolist(), network.downward[::-1].tolist(), missing_code(codes.dtype)
+        left = most
+        for n in samples.tolist():
+            hidden = set(np.flatnonzero(codes[:, n] == missing).tolist())
+            needed, scopes = set[int](), []
+            for i in upward:
+                if i not in hidden or i in needed or not self._is_normalized:
+                    needed |= families[i]
+                    scopes.append(families[i] & hidden)
+            before = left
+            for v in order:
+                if v in hidden and v in needed:
+                    union = {v}.union(*(scope for scope in scopes if v in scope))
+                    left -= math.prod(states[j] for j in union)
+                    scopes = [*(scope for scope in scopes if v not in scope), union - {v}]
+            if left < 0 or before - left > room:
+                return False
+        return True
+
     def log_joint_adjoint(
         self,
         codes: Codes,

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from tanlearn import (
@@ -72,10 +73,33 @@ def test_a_refit_learns_the_tables_anew():
     assert model.tables_.is_normalized
 
 
-def test_tables_with_gaps_are_not_learnt_anew():
+@pytest.mark.parametrize(("share", "n_rivals"), [(0.03, 8), (0.5, 2)])
+def test_tables_with_few_gaps_are_learnt_anew(share, n_rivals, monkeypatch):
+    monkeypatch.setattr("tanlearn.estimators.k_tree.MOST_SUMMED", 1_000)
     X, y = parity()
-    model = KTreeClassifier(n_epochs=5, random_state=0).fit(holed(X), y)
-    assert len(model.cv_results_["param_learner"]) == 2
+    model = KTreeClassifier(n_epochs=5, random_state=0).fit(holed(X, share), y)
+    assert len(model.cv_results_["param_learner"]) == n_rivals
+    assert np.isfinite(model.predict_proba(holed(X))).all()
+
+
+def test_gaps_that_are_dear_in_the_end_leave_what_gradient_has_learnt(monkeypatch):
+    """All rows may be tied by another structure than parts of them."""
+    X, y = parity()
+    X = holed(X, 0.03)
+    plain = KTreeClassifier(n_epochs=5, random_state=0)
+    learnt_anew = clone(plain).fit(X, y)
+    assert isinstance(learnt_anew.refit_, BackOffRidge)  # or nothing would be shown
+
+    def sums_out(structure, data, slack=1):
+        return data.n_samples < len(X)
+
+    monkeypatch.setattr("tanlearn.estimators.k_tree._sums_out", sums_out)
+    model = clone(plain).fit(X, y)
+    monkeypatch.setattr("tanlearn.estimators.k_tree.MOST_NUMBERS", 0)
+    by_gradient = clone(plain).fit(X, y)
+    assert model.refit_ is None
+    np.testing.assert_array_equal(model.predict_proba(X), by_gradient.predict_proba(X))
+    assert (model.predict_proba(X) != learnt_anew.predict_proba(X)).any()
 
 
 def test_large_tables_are_not_learnt_anew(monkeypatch):

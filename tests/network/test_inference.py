@@ -211,6 +211,19 @@ def test_factors_of_more_than_three_features_are_summed_out():
             np.testing.assert_allclose(scores[1], expected, rtol=1e-12)
 
 
+def test_what_summing_out_costs_is_known_beforehand():
+    """Feature 2 has no child, so it costs nothing; feature 1 has 3 values, times 2 where its parent is missing too."""
+    tables, structure, _ = model([-1, 0, 1])
+    eliminator = Eliminator(structure, tables.layout)
+    codes = np.array([[0, 0, 0], [0, 0, 255], [0, 255, 0], [255, 255, 0]], dtype=np.uint8).T
+    for samples, cost in ([0, 1], 0), ([2], 3), ([3], 3 * 2 + 2), ([0, 1, 2, 3], 11):
+        assert eliminator.is_cheap(codes, np.array(samples), cost)
+        assert not eliminator.is_cheap(codes, np.array(samples), cost - 1)
+    whole = Eliminator(structure, tables.layout, is_normalized=False)
+    assert whole.is_cheap(codes, np.array([1]), 4)
+    assert not whole.is_cheap(codes, np.array([1]), 3)
+
+
 def test_two_parents_that_tie_everything_together_are_refused():
     """A grid of 30 x 30 features: summing all out takes factors of 30 features."""
     structure = grid(30, 30)
@@ -222,6 +235,9 @@ def test_two_parents_that_tie_everything_together_are_refused():
     assert np.isfinite(log_joint(tables, structure, codes[:, 1:])).all()
     with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other .* 4,194,304 numbers"):
         log_joint(tables, structure, codes, is_exact=True)
+    eliminator = Eliminator(structure, tables.layout)
+    assert not eliminator.is_cheap(codes, np.array([0]), 2**1000)
+    assert eliminator.is_cheap(codes, np.array([1]), 2)
     scores = log_joint(tables, structure, codes)
     assert np.isfinite(scores).all()
     np.testing.assert_array_equal(scores[1:], log_joint(tables, structure, codes[:, 1:]))
