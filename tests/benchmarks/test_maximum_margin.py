@@ -229,7 +229,7 @@ def test_convex_relaxation_is_followed_over_rows():
     assert convex.convex_by_rows(cells.latest(lines[::2])) == ""
 
 
-def test_convex_relaxation_above_frequencies_needs_no_words():
+def test_convex_relaxation_is_set_beside_frequencies():
     name = "usps, 64 pixels, 100 rows"
 
     def said(*rates):
@@ -240,3 +240,10 @@ def test_convex_relaxation_above_frequencies_needs_no_words():
     assert said(0.7, 0.8, 0.9) == said(0.7, 0.8, None) == ""  # better, and never solved
     assert "here: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.75)
     assert "here: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.65)
+
+    rates = {("ML", 100): 0.7, ("CVX-MM", 100): 0.6, ("ML", 1600): 0.8, ("CVX-MM", 1600): 0.9}
+    lines = [
+        line("NB", learner, rate, name=f"usps, 64 pixels, {n} rows", n_train=n) for (learner, n), rate in rates.items()
+    ]
+    text = convex.convex_against_frequencies(cells.latest(lines)).replace("\n", " ")
+    assert text.strip().endswith("60.00 % on 100 rows (*ML* 70.00 %). It is above both, as there, on 1,600 rows.")

@@ -41,7 +41,7 @@ def convex_table(convex):
             solved = [100 * line["rate"] for line in lines if line["rate"] is not None]
             rows.append(
                 [
-                    f"{lines[0]['n_train']}",
+                    f"{lines[0]['n_train']:,}",
                     parameters,
                     f"{np.mean(solved):.2f} +- {np.std(solved):.2f}" if solved else "",
                     f"{mean(lines, 'seconds'):.2f}",
@@ -56,7 +56,7 @@ def convex_table(convex):
 
 def convex_against_frequencies(convex):
     """Say where CVX-MM is below frequencies, as it is nowhere in the paper; nothing, if it is nowhere."""
-    below = []
+    below, above = [], []
     for cells in convex.values():
         solved = {
             parameters: [100 * line["rate"] for line in lines if line["rate"] is not None]
@@ -65,14 +65,17 @@ def convex_against_frequencies(convex):
         rates = {parameters: fmean(found) for parameters, found in solved.items() if found}
         ours = rates.get("CVX-MM", np.inf)
         better = [f"*{name}* {rates[name]:.2f}" for name in ("ML", "ML, alpha=1") if rates.get(name, -np.inf) > ours]
+        n_train = next(iter(cells.values()))[0]["n_train"]
         if better:
-            n_train = next(iter(cells.values()))[0]["n_train"]
-            below.append(f"{ours:.2f} % on {n_train} rows ({' and '.join(better)} %)")
+            below.append(f"{ours:.2f} % on {n_train:,} rows ({' and '.join(better)} %)")
+        elif ours < np.inf:
+            above.append(f"{n_train:,}")
     if not below:
         return ""
+    rest = f" It is above both, as there, on {' and '.join(above)} rows." if above else ""
     return paragraph(
         f"""Against the paper, where CVX-MM is above ML on every set (usps: 90.90 and 87.10 %), its rate is below
-        frequencies' here: {"; ".join(below)}."""
+        frequencies' here: {"; ".join(below)}.{rest}"""
     )
 
 
@@ -93,10 +96,10 @@ def convex_by_rows(convex):
         for shifts in [[found[n][name] - found[n]["CVX-MM"] for n in rows]]
     )
     return paragraph(
-        f"""Points beside *ML, alpha=1*: {points} rows. So few rows are separated with a wide margin whatever the slack,
-        and the optimum looks at the hardest of them alone; the paper says so of its 8,000, and that no setting of the
-        solver did better than 90.90 % there. Points by which a smaller slack, or a higher floor under the
-        probabilities, change the rate: {variants}."""
+        f"""Points beside *ML, alpha=1*: {points} rows; the paper's, beside its ML: +3.8 on 8,000. Few rows are
+        separated with a wide margin whatever the slack, and the optimum looks at the hardest of them alone; the paper
+        says so of its 8,000, and that no setting of the solver did better than 90.90 % there. Points by which a smaller
+        slack, or a higher floor under the probabilities, change the rate: {variants}."""
     )
 
 

@@ -168,7 +168,7 @@ def report(arguments):
         f"""# Features missing in test rows
 
 Rates in %, means over draws of the missing features, and the median microseconds that the prediction of a row takes,
-imputation included. Made by
+imputation included, measured beside other work now and then. Made by
 
     python -m benchmarks.paper.maximum_margin.missing_features run
     python -m benchmarks.paper.maximum_margin.missing_features report
@@ -205,11 +205,11 @@ def draws(lines):
 
 
 def values(lines, field):
-    """Return the values of a field by learner and number of missing features."""
+    """Return the values of a field by learner, in the order of the legends, and number of missing features."""
     groups = {}
     for line in lines:
         groups.setdefault(line["learner"], {}).setdefault(line["n_missing"], []).append(line[field])
-    return {name: {n: found[n] for n in sorted(found)} for name, found in groups.items()}
+    return {name: dict(sorted(groups[name].items())) for name in COLOURS if name in groups}
 
 
 def table(lines):
