@@ -387,7 +387,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         Learner(
             "K-tree",
-            "gradient k-tree, up to two of the 8 most informative features as parents",
+            "gradient k-tree, up to two of the 8 to 14 most informative features as parents",
             _OURS + _GRADIENT,
             _k_tree,
             _GRADIENT_COST,

@@ -38,6 +38,9 @@ def lines_of(path):
 def test_sets_are_read_with_their_gaps_and_folds(folder):
     assert runs.sizes(folder) == {"few": 40, "gaps": 60}
     X, y, folds, encoder = runs.load("gaps", folder)
+    lost, *_ = runs.load("gaps, 5 % lost", folder)
+    assert np.isnan(lost).sum() > np.isnan(X).sum()
+    np.testing.assert_array_equal(lost[~np.isnan(lost)], X[~np.isnan(lost)])
     assert np.argwhere(np.isnan(X)).tolist() == [[4, 1]]
     assert np.sort(np.concatenate([test for _, test in folds])).tolist() == list(range(60))
     assert [np.bincount(y[test]).tolist() for _, test in folds] == [[6, 6]] * 5
