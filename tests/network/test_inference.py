@@ -216,12 +216,27 @@ def test_what_summing_out_costs_is_known_beforehand():
     tables, structure, _ = model([-1, 0, 1])
     eliminator = Eliminator(structure, tables.layout)
     codes = np.array([[0, 0, 0], [0, 0, 255], [0, 255, 0], [255, 255, 0]], dtype=np.uint8).T
-    for samples, cost in ([0, 1], 0), ([2], 3), ([3], 3 * 2 + 2), ([0, 1, 2, 3], 11):
+    # Three classes: 23 twentieths of a microsecond a value, rounded down.
+    for samples, cost in ([0, 1], 0), ([2], 3), ([3], (3 * 2 + 2) * 23 // 20), ([0, 1, 2, 3], 3 + 9):
         assert eliminator.is_cheap(codes, np.array(samples), cost)
         assert not eliminator.is_cheap(codes, np.array(samples), cost - 1)
     whole = Eliminator(structure, tables.layout, is_normalized=False)
     assert whole.is_cheap(codes, np.array([1]), 4)
     assert not whole.is_cheap(codes, np.array([1]), 3)
+
+
+@pytest.mark.parametrize("n_states", [1, 2])  # of one value many fit in the room, and are too many at once
+def test_what_there_is_no_room_for_is_not_cheap(n_states):
+    structure = grid(30, 30)
+    states = [n_states] * 899 + [2]
+    X = RNG.integers(0, states, (20, 900))
+    data = EncodedData.from_codes(X, np.arange(20) % 2, n_states=states)
+    eliminator = Eliminator(structure, TableLayout.of_parents(structure.parents, data.n_states, 2))
+    codes = data.codes.copy()
+    codes[:-1, 0] = 255
+    codes[100, 1] = 255
+    assert not eliminator.is_cheap(codes, np.array([0]), 2**1000)
+    assert eliminator.is_cheap(codes, np.array([1]), 100)
 
 
 def test_two_parents_that_tie_everything_together_are_refused():
@@ -235,9 +250,6 @@ def test_two_parents_that_tie_everything_together_are_refused():
     assert np.isfinite(log_joint(tables, structure, codes[:, 1:])).all()
     with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other .* 4,194,304 numbers"):
         log_joint(tables, structure, codes, is_exact=True)
-    eliminator = Eliminator(structure, tables.layout)
-    assert not eliminator.is_cheap(codes, np.array([0]), 2**1000)
-    assert eliminator.is_cheap(codes, np.array([1]), 2)
     scores = log_joint(tables, structure, codes)
     assert np.isfinite(scores).all()
     np.testing.assert_array_equal(scores[1:], log_joint(tables, structure, codes[:, 1:]))

@@ -196,9 +196,7 @@ Washington D.C. Mall, which was not found."""
 
 def draws(lines):
     """Say how many draws there are, and which learners have fewer."""
-    numbers = {}
-    for line in lines:
-        numbers[line["learner"]] = max(numbers.get(line["learner"], 0), line["draw"] + 1)
+    numbers = {name: min(len(set(found[n])) for n in found if n) for name, found in values(lines, "draw").items()}
     most = max(numbers.values())
     fewer = ", ".join(f"{name}: {n}" for name, n in numbers.items() if n < most)
     return f"{most} draws" + (f" ({fewer})" if fewer else "")
