@@ -196,7 +196,9 @@ Washington D.C. Mall, which was not found."""
 
 def draws(lines):
     """Say how many draws there are, and which learners have fewer."""
-    numbers = {name: min(len(set(found[n])) for n in found if n) for name, found in values(lines, "draw").items()}
+    found = values(lines, "draw")
+    # Complete rows come first and are one draw: the only one of a run that was stopped behind them.
+    numbers = {name: min((len(set(drawn[n])) for n in drawn if n), default=1) for name, drawn in found.items()}
     most = max(numbers.values())
     fewer = ", ".join(f"{name}: {n}" for name, n in numbers.items() if n < most)
     return f"{most} draws" + (f" ({fewer})" if fewer else "")
