@@ -10,8 +10,6 @@ SAID = """Best on test of either protocol, the paper's or ours, where it is abov
 enough runs of *published* settings, what as many runs as the paper's may find (as in the tables of the sets below).
 *2 se* are two standard errors of the published figure: other test rows change an error by so much."""
 HEADER = ["set", "cell", "published", "here", "above by", "2 se", "runs", "runs of the paper", "may find"]
-#: Rows that are tested, in all folds together.
-N_TEST = {"letter": 6_658, "satimage": 6_411, "usps": 3_660, "mnist": 23_333}
 
 
 def above_published_section(runs):
@@ -30,7 +28,8 @@ def above_published_section(runs):
             errors = [100 * run.test for run in same]
             if min(errors) < published + 0.005:
                 continue
-            n_paper, spread = paper_runs(cell), 200 * (published / 100 * (1 - published / 100) / N_TEST[name]) ** 0.5
+            n_paper, n_rows = paper_runs(cell), sum(rows for _, _, rows in same[0].folds)
+            spread = 2 * (published * (100 - published) / n_rows) ** 0.5
             row = [name, cell.name, f"{published:.2f}", f"{min(errors):.2f}", f"{min(errors) - published:.2f}"]
             row += [f"{spread:.2f}", f"{len(errors)}", f"{n_paper:,}" if n_paper else ""]
             papers = [100 * run.test for run in protocols[0]]
