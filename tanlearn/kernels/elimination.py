@@ -1,16 +1,16 @@
-"""Missing features summed out exactly, or filled in, one after the other, and the transpose of summing out.
+"""Missing features summed out exactly, one after the other, the transpose of that, and what it takes.
 
 The families of a sample that miss something are factors over what they miss. Eliminating a feature adds up the factors
 that hold it and sums their exponentials over its values, which leaves a factor over the others (bucket elimination,
 Dechter 1999). On a tree that is the upward pass; more augmenting parents make larger factors. The way back spreads the
-posterior of the last factor over those that it was made of, which gives the expected cells of a sample; or values are
-drawn on it. With maxima in place of sums it finds the most probable completion.
+posterior of the last factor over those that it was made of, which gives the expected cells of a sample. (On it values
+are filled in, too: ``completions.py``, which takes maxima in place of sums for the most probable ones.)
 
 All factors are logarithms. A missing feature may have a thousand children: as probabilities, products of so many would
 underflow, or a value that trails at first and wins in the end would have been lost on the way.
 """
 # Shapes: d features, P the most parents, C classes, M cells, F = 2 d factors, W the most features of a factor
-# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,); uniform (n, d); drawn (d, n, C)
+# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,); n_values (n,)
 # cells (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def _workspace(network, n_classes, max_width, capacity):  # type: ignore[no-untyped-def]
+def new_workspace(network, n_classes, max_width, capacity):  # type: ignore[no-untyped-def]
     """Return the scratch of a thread."""
     d = network.parents.shape[0]
     n_factors = 2 * d
@@ -100,10 +100,10 @@ def eliminate(  # type: ignore[no-untyped-def]
     knows nothing of the others: that is no longer the log joint. It takes room for a value of each table at most, which
     are the numbers of the reserve; what is made on the way is overwritten.
     """
-    work = _workspace(network, scores.shape[1], max_width, capacity + reserve)
+    work = new_workspace(network, scores.shape[1], max_width, capacity + reserve)
     for k in range(samples.shape[0]):
-        n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
-        if _eliminate(cells, network, False, reserve, n_factors, work, scores[k]) < 0:
+        n_factors = open_sample(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
+        if sum_out(cells, network, False, reserve, n_factors, work, scores[k]) < 0:
             return k
     return samples.shape[0]
 
@@ -118,11 +118,11 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
     barren features have none; nor has the gradient, where tables stay normalised.
     """
     n_classes = d_scores.shape[1]
-    work = _workspace(network, n_classes, max_width, capacity)
+    work = new_workspace(network, n_classes, max_width, capacity)
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
-        n_factors = _open(codes, samples[k], cells, network, is_normalized, missing, work, row)
-        used = _eliminate(cells, network, False, 0, n_factors, work, row)
+        n_factors = open_sample(codes, samples[k], cells, network, is_normalized, missing, work, row)
+        used = sum_out(cells, network, False, 0, n_factors, work, row)
         if used < 0:
             return k
         _spread(cells, network, d_scores[k], used, work, d_cells)
@@ -131,53 +131,44 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def most_probable(  # type: ignore[no-untyped-def]
-    codes, samples, cells, network, missing, max_width, capacity, y, completed
+def count_values(  # type: ignore[no-untyped-def]
+    codes, samples, network, n_classes, is_normalized, missing, max_width, capacity, n_values
 ):
-    """Write what samples miss, given their class, or where ``y`` is negative with the most probable class.
+    """Write how many values the eliminated features of each sample take, together with those that they are tied to.
 
-    Returns how many could be done before one was too large. Of equal classes and values it takes the first.
+    Returns how many samples could be counted before one was too large, as :func:`eliminate` does without a reserve.
     """
-    n_classes = network.offset[0]
-    work = _workspace(network, n_classes, max_width, capacity)
-    row = np.empty(n_classes)
+    work = new_workspace(network, n_classes, max_width, 0)
+    first = network.belief[network.order.shape[0]]
     for k in range(samples.shape[0]):
-        n = samples[k]
-        n_factors = _open(codes, n, cells, network, False, missing, work, row)
-        if _eliminate(cells, network, True, 0, n_factors, work, row) < 0:
-            return k
-        if y[n] < 0:
-            y[n] = np.argmax(row)
-        _trace_back(cells, network, y[n], work, completed[:, n])
+        _find_states(codes, samples[k], network, is_normalized, missing, work)
+        n_factors, used, n_values[k] = 0, first, 0
+        for i in range(network.parents.shape[0]):
+            if work.state[i] != BARREN:
+                _family(codes, i, samples[k], network, n_classes, n_factors, work)
+                if work.width[n_factors] > 1:
+                    _file(n_factors, work)
+                    n_factors += 1
+        for position in range(network.order.shape[0]):
+            v = network.order[position]
+            if work.state[v] != ELIMINATED:
+                continue
+            n_left = unite(v, network, work)
+            n_rows = _count_rows(n_left, n_classes, first + capacity - used, network, work)
+            if n_rows < 0:
+                return k
+            n_values[k] += n_rows * network.n_states[v]
+            if n_left > 1:
+                _leave(n_left, used, n_classes, n_factors, network, work)
+                n_factors += 1
+                used += n_rows * n_classes
     return samples.shape[0]
 
 
 @kernel
-def sample_completions(  # type: ignore[no-untyped-def]
-    codes, samples, cells, network, missing, max_width, capacity, uniform, drawn
-):
-    """Draw what samples miss, for every class from the posterior given that class, and copy what they have.
-
-    The classes share the uniform numbers. Returns how many samples could be done before one was too large.
-    """
-    n_classes = drawn.shape[2]
-    work = _workspace(network, n_classes, max_width, capacity)
-    row = np.empty(n_classes)
-    for k in range(samples.shape[0]):
-        n_factors = _open(codes, samples[k], cells, network, False, missing, work, row)
-        if _eliminate(cells, network, False, 0, n_factors, work, row) < 0:
-            return k
-        for i in range(drawn.shape[0]):
-            drawn[i, k] = codes[i, samples[k]]
-        _draw_back(cells, network, uniform[k], work, drawn[:, k])
-    return samples.shape[0]
-
-
-@kernel
-def _open(codes, n, cells, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
-    """Find out what has to be eliminated, and sort the families by what they miss; return the number of factors."""
+def _find_states(codes, n, network, is_normalized, missing, work):  # type: ignore[no-untyped-def]
+    """Find out what has to be eliminated, of which nothing is known yet."""
     d = network.parents.shape[0]
-    n_classes = row.shape[0]
     work.is_needed[:] = False
     for position in range(d):
         i = network.downward[d - 1 - position]
@@ -193,9 +184,16 @@ def _open(codes, n, cells, network, is_normalized, missing, work, row):  # type:
         for p in range(network.parents.shape[1]):
             if network.parents[i, p] >= 0:
                 work.is_needed[network.parents[i, p]] = True
+
+
+@kernel
+def open_sample(codes, n, cells, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
+    """Sort the families by what they miss; return the number of factors of more than one feature."""
+    n_classes = row.shape[0]
+    _find_states(codes, n, network, is_normalized, missing, work)
     row[:] = cells[:n_classes]
     n_factors = 0
-    for i in range(d):
+    for i in range(network.parents.shape[0]):
         if work.state[i] == BARREN:
             continue
         first = _family(codes, i, n, network, n_classes, n_factors, work)
@@ -259,7 +257,7 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 
 @kernel
-def _eliminate(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
+def sum_out(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
     """Sum all missing features out, or take the maximum; return how much of the space that took, or -1 for no room."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
@@ -269,12 +267,9 @@ def _eliminate(cells, network, is_maximum, reserve, n_factors, work, row):  # ty
         v = network.order[position]
         if work.state[v] != ELIMINATED:
             continue
-        n_left = _unite(v, network, work)
-        n_rows = 1
-        for k in range(n_left):
-            if used + n_rows * n_classes <= room:  # or the product might overflow
-                n_rows *= network.n_states[work.union[k]]
-        if n_left < 0 or used + n_rows * n_classes > room:
+        n_left = unite(v, network, work)
+        n_rows = _count_rows(n_left, n_classes, room - used, network, work)
+        if n_rows < 0:
             if reserve == 0:
                 return -1
             used_apart = _take_apart(v, cells, network, used_apart, work, row)
@@ -290,18 +285,34 @@ def _eliminate(cells, network, is_maximum, reserve, n_factors, work, row):  # ty
             u = work.union[0]
             _add(work.space, used, n_classes, n_rows, n_classes, work.space[network.belief[u] :])
         else:
-            stride = n_classes
-            for k in range(n_left - 1, -1, -1):
-                work.scope[n_factors, k] = work.union[k]
-                work.stride[n_factors, k] = stride
-                stride *= network.n_states[work.union[k]]
-            work.width[n_factors] = n_left
-            work.start[n_factors] = used
-            work.in_space[n_factors] = True
-            _file(n_factors, work)
+            _leave(n_left, used, n_classes, n_factors, network, work)
             n_factors += 1
             used += n_rows * n_classes
     return used
+
+
+@kernel
+def _count_rows(n_left, n_classes, room, network, work):  # type: ignore[no-untyped-def]
+    """Return how many values the features that are left have together, or -1 if there is no room for them."""
+    n_rows = 1
+    for k in range(n_left):
+        if n_rows * n_classes <= room:  # or the product might overflow
+            n_rows *= network.n_states[work.union[k]]
+    return n_rows if n_left >= 0 and n_rows * n_classes <= room else -1
+
+
+@kernel
+def _leave(n_left, start, n_classes, f, network, work):  # type: ignore[no-untyped-def]
+    """Make what is left factor f, whose cells start there in space, the last feature varying fastest."""
+    stride = n_classes
+    for k in range(n_left - 1, -1, -1):
+        work.scope[f, k] = work.union[k]
+        work.stride[f, k] = stride
+        stride *= network.n_states[work.union[k]]
+    work.width[f] = n_left
+    work.start[f] = start
+    work.in_space[f] = True
+    _file(f, work)
 
 
 @kernel
@@ -330,22 +341,14 @@ def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-
         used += 0 if work.in_space[f] else n_rows * n_classes
         for r in range(n_rows):
             _choose(r, n_left, network, work)
-            cell = _cell(f, 0, work)
+            cell = cell_of(f, 0, work)
             for c in range(n_classes):
                 total = _log_sum(source, cell + c, work.stride[f, 0], n_values)
                 work.space[target + r * n_classes + c] = total - log(float(n_values))
-        stride = n_classes
-        for k in range(n_left - 1, -1, -1):
-            work.scope[f, k] = work.union[k]
-            work.stride[f, k] = stride
-            stride *= network.n_states[work.union[k]]
-        work.width[f] = n_left
-        work.start[f] = target
-        work.in_space[f] = True
         if n_left == 1:
-            _add(work.space, target, n_classes, n_rows, n_classes, work.space[network.belief[work.scope[f, 0]] :])
+            _add(work.space, target, n_classes, n_rows, n_classes, work.space[network.belief[work.union[0]] :])
         else:
-            _file(f, work)
+            _leave(n_left, target, n_classes, f, network, work)
         f = following
     return used
 
@@ -371,14 +374,14 @@ def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no
     for c in range(n_classes):
         target[c] = -np.inf
     for s in range(network.n_states[v]):
-        _join(v, s, cells, network, work)
+        join(v, s, cells, network, work)
         for c in range(n_classes):
             target[c] = max(target[c], work.joint[c])
     if is_maximum:
         return
     work.total[:] = 0.0
     for s in range(network.n_states[v]):
-        _join(v, s, cells, network, work)
+        join(v, s, cells, network, work)
         for c in range(n_classes):
             if target[c] > -np.inf:
                 work.total[c] += exp(work.joint[c] - target[c])
@@ -388,7 +391,7 @@ def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no
 
 
 @kernel
-def _unite(v, network, work):  # type: ignore[no-untyped-def]
+def unite(v, network, work):  # type: ignore[no-untyped-def]
     """Write what the factors of a feature leave, in the order of elimination, and the positions of theirs in it.
 
     Returns the number of features, or -1 if they are too many.
@@ -430,7 +433,7 @@ def _choose(r, n_left, network, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _cell(f, s, work):  # type: ignore[no-untyped-def]
+def cell_of(f, s, work):  # type: ignore[no-untyped-def]
     """Return where a factor has the first feature's value s and the chosen ones of the others."""
     cell = work.start[f] + s * work.stride[f, 0]
     for k in range(1, work.width[f]):
@@ -439,7 +442,7 @@ def _cell(f, s, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
+def join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
     """Write the sum of all factors of a feature at its value s and the chosen ones of the others."""
     joint = work.joint
     n_classes = joint.shape[0]
@@ -447,7 +450,7 @@ def _join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
     joint[:] = work.space[first : first + n_classes]
     f = work.head[v]
     while f >= 0:
-        cell = _cell(f, s, work)
+        cell = cell_of(f, s, work)
         values = work.space[cell : cell + n_classes] if work.in_space[f] else cells[cell : cell + n_classes]
         for c in range(n_classes):
             joint[c] += values[c]
@@ -463,7 +466,7 @@ def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-unty
         v = network.order[position]
         if work.state[v] != ELIMINATED:
             continue
-        n_left = _unite(v, network, work)
+        n_left = unite(v, network, work)
         n_rows = 1
         for k in range(n_left):
             n_rows *= network.n_states[work.union[k]]
@@ -473,75 +476,20 @@ def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-unty
             _choose(r, n_left, network, work)
             _sum_values(v, cells, network, False, work, work.log_sum)
             for s in range(network.n_states[v]):
-                _join(v, s, cells, network, work)
+                join(v, s, cells, network, work)
                 for c in range(n_classes):
                     share = exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
                     work.joint[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
                     work.d_space[belief + s * n_classes + c] += work.joint[c]
                 f = work.head[v]
                 while f >= 0:
-                    cell = _cell(f, s, work)
+                    cell = cell_of(f, s, work)
                     for c in range(n_classes):
                         if work.in_space[f]:
                             work.d_space[cell + c] += work.joint[c]
                         else:
                             d_cells[cell + c] += work.joint[c] * d_row[c]
                     f = work.following[f]
-
-
-@kernel
-def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def]
-    """Write the best values given the class, those of the last feature to be eliminated first."""
-    for position in range(network.order.shape[0] - 1, -1, -1):
-        v = network.order[position]
-        if work.state[v] != ELIMINATED:
-            continue
-        n_left = _unite(v, network, work)
-        for k in range(n_left):
-            work.digit[k] = sample[work.union[k]]
-        best = -np.inf
-        sample[v] = 0
-        for s in range(network.n_states[v]):
-            _join(v, s, cells, network, work)
-            if work.joint[c] > best:
-                best = work.joint[c]
-                sample[v] = s
-
-
-@kernel
-def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped-def]
-    """Draw values given every class, those of the last feature to be eliminated first."""
-    for position in range(network.order.shape[0] - 1, -1, -1):
-        v = network.order[position]
-        if work.state[v] != ELIMINATED:
-            continue
-        n_left = _unite(v, network, work)
-        weights = work.d_space[network.belief[v] : network.belief[v] + network.n_states[v]]
-        for c in range(drawn.shape[1]):
-            for k in range(n_left):
-                work.digit[k] = drawn[work.union[k], c]
-            _weigh(v, c, cells, network, work, weights)
-            left = uniform[v] * weights.sum()
-            drawn[v, c] = 0
-            for s in range(weights.shape[0]):
-                if weights[s] > 0.0 and left >= 0.0:  # of what is impossible nothing is drawn
-                    drawn[v, c] = s
-                left -= weights[s]
-
-
-@kernel
-def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
-    """Write how probable a feature's values are, the best one 1, given a class and the chosen values of the others."""
-    for s in range(weights.shape[0]):
-        weights[s] = work.space[network.belief[v] + s * work.joint.shape[0] + c]
-        f = work.head[v]
-        while f >= 0:
-            cell = _cell(f, s, work) + c
-            weights[s] += work.space[cell] if work.in_space[f] else cells[cell]
-            f = work.following[f]
-    top = weights.max()
-    for s in range(weights.shape[0]):
-        weights[s] = exp(weights[s] - top) if top > -np.inf else 0.0
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn.kernels import completions
 from tanlearn.kernels import elimination as kernels
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
@@ -142,28 +143,15 @@ class Eliminator:
         -------
         bool
         """
-        network, n_classes = self._network, self._layout.n_classes
-        states, families = network.n_states.tolist(), [{i, *row} for i, row in enumerate(network.parents.tolist())]
-        order, upward, missing = network.order.tolist(), network.downward[::-1].tolist(), missing_code(codes.dtype)
-        room, width = _CAPACITY // n_classes, max(self._max_width, network.parents.shape[1] + 1)
+        n_classes, missing = self._layout.n_classes, missing_code(codes.dtype)
+        how = n_classes, self._is_normalized, missing, self._max_width, self.capacity
         left = most
-        for n in samples.tolist():
-            hidden = set(np.flatnonzero(codes[:, n] == missing).tolist())
-            needed, scopes = set[int](), []
-            for i in upward:
-                if i not in hidden or i in needed or not self._is_normalized:
-                    needed |= families[i]
-                    if scope := families[i] & hidden:
-                        scopes.append(scope)
-            n_values = 0
-            for v in order:
-                if v in hidden and v in needed:
-                    union = {v}.union(*(scope for scope in scopes if v in scope))
-                    n_values += math.prod(states[j] for j in union)
-                    scopes = [*(scope for scope in scopes if v not in scope), union - {v}]
-                    if len(union) - 1 > width or n_values > room:
-                        return False
-            left -= n_values * (20 + n_classes) // 20 + len(states) // 16
+        for first in range(0, len(samples), _BLOCK):
+            block = samples[first : first + _BLOCK]
+            n_values = np.empty(len(block), np.int64)
+            if kernels.count_values(codes, block, self._network, *how, n_values) < len(block):
+                return False
+            left -= int((n_values * (20 + n_classes) // 20 + codes.shape[0] // 16).sum())
             if left < 0:
                 return False
         return True
@@ -236,7 +224,7 @@ class Eliminator:
         completed = codes.copy()
 
         def fill(first: int, last: int) -> None:
-            self._run(kernels.most_probable, codes, samples[first:last], (cells, self._network), y, completed)
+            self._run(completions.most_probable, codes, samples[first:last], (cells, self._network), y, completed)
 
         in_blocks(fill, len(samples), _BLOCK, n_jobs)
         return completed
@@ -262,7 +250,7 @@ class Eliminator:
         """
         drawn = np.empty((codes.shape[0], len(samples), self._layout.n_classes), codes.dtype)
         uniform = rng.random((len(samples), codes.shape[0]))
-        self._run(kernels.sample_completions, codes, samples, (cells, self._network), uniform, drawn)
+        self._run(completions.sample_completions, codes, samples, (cells, self._network), uniform, drawn)
         return drawn
 
     def _run(

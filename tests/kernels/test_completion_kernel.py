@@ -5,13 +5,13 @@ import pytest
 from oracles import elimination as naive
 from support.small_networks import CASES, MISSING, N_CLASSES, N_STATES, TREE, WIDE_LOOP, network, offsets, patterns
 
-from tanlearn.kernels import elimination
+from tanlearn.kernels import completions
 
 
 def complete(codes, samples, cells, parents, order, y, room=(5, 300)):
     """Return how many samples were done, and the completions."""
     completed = codes.copy()
-    done = elimination.most_probable(codes, samples, cells, network(parents, order), MISSING, *room, y, completed)
+    done = completions.most_probable(codes, samples, cells, network(parents, order), MISSING, *room, y, completed)
     return done, completed
 
 
@@ -77,7 +77,7 @@ def test_drawn_completions_follow_the_posterior_of_every_class(parents, order):
     uniform[:, 0], uniform[:, 3] = (np.arange(n) + 0.5) / n, rng.permutation(n) / n + 0.5 / n
     drawn = np.empty((5, n, N_CLASSES), np.uint8)
     arrays = codes, np.arange(1, n + 1), cells, network(parents, order), MISSING, 5, 300, uniform, drawn
-    assert elimination.sample_completions(*arrays) == n
+    assert completions.sample_completions(*arrays) == n
     np.testing.assert_array_equal(drawn[[1, 2, 4]], np.array([2, 1, 0])[:, np.newaxis, np.newaxis] * np.ones((n, 2)))
     for c in range(N_CLASSES):
         expected = np.array(
@@ -99,7 +99,7 @@ def test_nothing_impossible_is_drawn_and_classes_that_cannot_be_get_the_first_va
     codes = np.full((5, 2), MISSING, np.uint8)
     uniform = np.array([[0.0] * 5, [1 - 2**-53] * 5])
     arrays = codes, np.arange(2), cells, network(TREE, [4, 3, 2, 1, 0]), MISSING, 5, 300, uniform, drawn
-    assert elimination.sample_completions(*arrays) == 2
+    assert completions.sample_completions(*arrays) == 2
     assert drawn[0].tolist() == [[1, 0], [1, 0]]
     assert drawn[1:, 0, 0].tolist() == [0] * 4
     assert drawn[1:, 1, 0].tolist() == (N_STATES[1:] - 1).tolist()
@@ -111,4 +111,4 @@ def test_drawing_tells_samples_that_would_take_too_much():
     cells, drawn = np.zeros(offsets(WIDE_LOOP)[-1]), np.empty((5, 2, N_CLASSES), np.uint8)
     net = network(WIDE_LOOP, [0, 1, 2, 3, 4])
     arrays = codes, np.arange(2), cells, net, MISSING, 3, 300, np.zeros((2, 5)), drawn
-    assert elimination.sample_completions(*arrays) == 1
+    assert completions.sample_completions(*arrays) == 1

@@ -105,6 +105,22 @@ def test_barren_families_get_no_indicators():
     np.testing.assert_allclose(weight, [2, 2, 0, 2, 0])  # features 2 and 4 have nothing observed below
 
 
+@pytest.mark.parametrize("is_normalized", [True, False])
+@pytest.mark.parametrize(("parents", "order"), CASES)
+def test_values_are_counted_without_being_summed(parents, order, is_normalized):
+    X, codes = patterns(np.random.default_rng(8))
+    n_values, net = np.empty(32, np.int64), network(parents, order)
+    assert kernels.count_values(codes, np.arange(32), net, N_CLASSES, is_normalized, MISSING, 5, 300, n_values) == 32
+    expected = [naive.n_values(sample, parents, N_STATES.tolist(), order, is_normalized) for sample in X]
+    assert n_values.tolist() == expected
+    for capacity in range(0, 90, 7):
+        scores, room = np.empty((1, N_CLASSES)), (is_normalized, MISSING, 5, capacity)
+        for n in range(32):
+            one, cells = np.array([n]), np.zeros(offsets(parents)[-1])
+            done = kernels.eliminate(codes, one, cells, net, *room, 0, scores)
+            assert kernels.count_values(codes, one, net, N_CLASSES, *room, n_values) == done
+
+
 @pytest.mark.parametrize(("order", "limit"), [([0, 1, 2, 3, 4], 3), ([2, 0, 4, 1, 3], 3), ([0, 3, 1, 2, 4], 3)])
 @pytest.mark.parametrize("parents", [WIDE_LOOP, [[-1, -1], [0, -1], [0, 1], [0, 2], [3, 0]]])
 def test_what_would_be_too_large_is_taken_apart(parents, order, limit):
@@ -148,3 +164,5 @@ def test_samples_that_would_take_too_much_are_told(max_width, capacity):
     room = max_width, capacity
     assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *room, 0, scores) == 1
     assert kernels.eliminate_adjoint(codes, np.arange(2), *tables, False, MISSING, *room, scores, d_cells) == 1
+    n_values = np.empty(2, np.int64)
+    assert kernels.count_values(codes, np.arange(2), tables[1], N_CLASSES, False, MISSING, *room, n_values) == 1

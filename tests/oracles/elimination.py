@@ -65,6 +65,22 @@ def contributions(sample, order, cells, parents, n_states, n_classes):
     return [*rows, list(cells[:n_classes])]
 
 
+def n_values(sample, parents, n_states, order, is_normalized):
+    """Return the values of every feature that is eliminated, times those of all that it is tied to then, added up."""
+    families = [{i, *(j for j in row if j >= 0)} for i, row in enumerate(parents)]
+    hidden = {i for i, value in enumerate(sample) if value < 0}
+    kept = set(range(len(sample)))
+    while is_normalized and (barren := {i for i in kept & hidden if not any(i in families[j] for j in kept - {i})}):
+        kept -= barren
+    scopes, total = [families[i] & hidden for i in kept], 0
+    for v in order:
+        if v in kept & hidden:
+            union = set().union(*(scope for scope in scopes if v in scope))
+            total += math.prod(n_states[j] for j in union)
+            scopes = [*(scope for scope in scopes if v not in scope), union - {v}]
+    return int(total)
+
+
 def log_joint_in_parts(sample, cells, parents, n_states, n_classes, order, limit):
     """As log_joint, feature by feature in an order; one that would leave more than a limit of features is taken apart.
 

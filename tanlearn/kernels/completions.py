@@ -1,0 +1,113 @@
+"""Missing features filled in, one after the other, once they are summed out: the most probable values, or drawn ones.
+
+Features come back in the reverse of the order in which they were eliminated: then all that a feature is tied to is
+known, and its factors say how probable its values are. Of sums that is the posterior, of maxima the best completion.
+"""
+# Shapes: d features, C classes
+# codes (d, n_all); samples (n,): the columns to do; sample (d,); uniform (n, d); drawn (d, n, C)
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.elimination import ELIMINATED, cell_of, join, new_workspace, open_sample, sum_out, unite
+from tanlearn.kernels.mathematics import exp
+
+
+@kernel
+def most_probable(  # type: ignore[no-untyped-def]
+    codes, samples, cells, network, missing, max_width, capacity, y, completed
+):
+    """Write what samples miss, given their class, or where ``y`` is negative with the most probable class.
+
+    Returns how many could be done before one was too large. Of equal classes and values it takes the first.
+    """
+    n_classes = network.offset[0]
+    work = new_workspace(network, n_classes, max_width, capacity)
+    row = np.empty(n_classes)
+    for k in range(samples.shape[0]):
+        n = samples[k]
+        n_factors = open_sample(codes, n, cells, network, False, missing, work, row)
+        if sum_out(cells, network, True, 0, n_factors, work, row) < 0:
+            return k
+        if y[n] < 0:
+            y[n] = np.argmax(row)
+        _trace_back(cells, network, y[n], work, completed[:, n])
+    return samples.shape[0]
+
+
+@kernel
+def sample_completions(  # type: ignore[no-untyped-def]
+    codes, samples, cells, network, missing, max_width, capacity, uniform, drawn
+):
+    """Draw what samples miss, for every class from the posterior given that class, and copy what they have.
+
+    The classes share the uniform numbers. Returns how many samples could be done before one was too large.
+    """
+    n_classes = drawn.shape[2]
+    work = new_workspace(network, n_classes, max_width, capacity)
+    row = np.empty(n_classes)
+    for k in range(samples.shape[0]):
+        n_factors = open_sample(codes, samples[k], cells, network, False, missing, work, row)
+        if sum_out(cells, network, False, 0, n_factors, work, row) < 0:
+            return k
+        for i in range(drawn.shape[0]):
+            drawn[i, k] = codes[i, samples[k]]
+        _draw_back(cells, network, uniform[k], work, drawn[:, k])
+    return samples.shape[0]
+
+
+@kernel
+def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def]
+    """Write the best values given the class, those of the last feature to be eliminated first."""
+    for position in range(network.order.shape[0] - 1, -1, -1):
+        v = network.order[position]
+        if work.state[v] != ELIMINATED:
+            continue
+        n_left = unite(v, network, work)
+        for k in range(n_left):
+            work.digit[k] = sample[work.union[k]]
+        best = -np.inf
+        sample[v] = 0
+        for s in range(network.n_states[v]):
+            join(v, s, cells, network, work)
+            if work.joint[c] > best:
+                best = work.joint[c]
+                sample[v] = s
+
+
+@kernel
+def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped-def]
+    """Draw values given every class, those of the last feature to be eliminated first."""
+    for position in range(network.order.shape[0] - 1, -1, -1):
+        v = network.order[position]
+        if work.state[v] != ELIMINATED:
+            continue
+        n_left = unite(v, network, work)
+        weights = work.d_space[network.belief[v] : network.belief[v] + network.n_states[v]]
+        for c in range(drawn.shape[1]):
+            for k in range(n_left):
+                work.digit[k] = drawn[work.union[k], c]
+            _weigh(v, c, cells, network, work, weights)
+            left = uniform[v] * weights.sum()
+            drawn[v, c] = 0
+            for s in range(weights.shape[0]):
+                if weights[s] > 0.0 and left >= 0.0:  # of what is impossible nothing is drawn
+                    drawn[v, c] = s
+                left -= weights[s]
+
+
+@kernel
+def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
+    """Write how probable a feature's values are, the best one 1, given a class and the chosen values of the others."""
+    for s in range(weights.shape[0]):
+        weights[s] = work.space[network.belief[v] + s * work.joint.shape[0] + c]
+        f = work.head[v]
+        while f >= 0:
+            cell = cell_of(f, s, work) + c
+            weights[s] += work.space[cell] if work.in_space[f] else cells[cell]
+            f = work.following[f]
+    top = weights.max()
+    for s in range(weights.shape[0]):
+        weights[s] = exp(weights[s] - top) if top > -np.inf else 0.0
