@@ -121,6 +121,37 @@ def test_values_are_counted_without_being_summed(parents, order, is_normalized):
             assert kernels.count_values(codes, one, net, N_CLASSES, *room, n_values) == done
 
 
+@pytest.mark.parametrize(("parents", "order"), CASES)
+def test_on_the_way_back_joins_tell_how_probable_values_are(parents, order):
+    """From the last feature eliminated to the first, given those that are back; all before them are summed out."""
+    rng = np.random.default_rng(9)
+    cells, net = rng.normal(size=offsets(parents)[-1]), network(parents, order)
+    codes, row = np.full((5, 1), MISSING, np.uint8), np.empty(N_CLASSES)
+    work = kernels.new_workspace(net, N_CLASSES, 5, 300)
+    n_factors = kernels.open_sample(codes, 0, cells, net, False, MISSING, work, row)
+    assert kernels.sum_out(cells, net, False, 0, n_factors, work, row) <= net.belief[-1] + 300
+    sample = [-1] * 5
+    for v in order[::-1]:
+        n_left = kernels.unite(v, net, work)
+        work.digit[:n_left] = [sample[j] for j in work.union[:n_left]]
+        found = []
+        for value in range(N_STATES[v]):
+            kernels.join(v, value, cells, net, work)
+            found.append(work.joint.copy())
+            factor = work.head[v]
+            if factor >= 0 and work.following[factor] < 0:  # besides it, there is what factors of v alone add up to
+                cell = kernels.cell_of(factor, value, work)
+                values = (work.space if work.in_space[factor] else cells)[cell : cell + N_CLASSES]
+                alone = work.space[net.belief[v] + value * N_CLASSES :][:N_CLASSES]
+                np.testing.assert_allclose(values + alone, work.joint, rtol=1e-12)
+        expected = []
+        for value in range(N_STATES[v]):
+            sample[v] = value
+            expected.append(naive.log_joint(sample, cells, parents, N_STATES, N_CLASSES))
+        np.testing.assert_allclose(np.array(found) - found[0], np.array(expected) - expected[0], rtol=1e-10, atol=1e-12)
+        sample[v] = int(rng.integers(N_STATES[v]))
+
+
 @pytest.mark.parametrize(("order", "limit"), [([0, 1, 2, 3, 4], 3), ([2, 0, 4, 1, 3], 3), ([0, 3, 1, 2, 4], 3)])
 @pytest.mark.parametrize("parents", [WIDE_LOOP, [[-1, -1], [0, -1], [0, 1], [0, 2], [3, 0]]])
 def test_what_would_be_too_large_is_taken_apart(parents, order, limit):
