@@ -3,8 +3,9 @@
 Features come back in the reverse of the order in which they were eliminated: then all that a feature is tied to is
 known, and its factors say how probable its values are. Of sums that is the posterior, of maxima the best completion.
 """
-# Shapes: d features, C classes
-# codes (d, n_all); samples (n,): the columns to do; sample (d,); uniform (n, d); drawn (d, n, C)
+# Shapes: d features, C classes, M cells
+# codes and completed (d, n_all); samples (n,): the columns to do; cells (M,); y (n_all,); row (C,); sample (d,)
+# uniform (n, d); drawn (d, n, C)
 
 from __future__ import annotations
 

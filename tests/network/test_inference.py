@@ -211,8 +211,9 @@ def test_factors_of_more_than_three_features_are_summed_out():
             np.testing.assert_allclose(scores[1], expected, rtol=1e-12)
 
 
-def test_what_summing_out_costs_is_known_beforehand():
+def test_what_summing_out_costs_is_known_beforehand(monkeypatch):
     """Feature 2 has no child, so it costs nothing; feature 1 has 3 values, times 2 where its parent is missing too."""
+    monkeypatch.setattr("tanlearn.network.elimination._BLOCK", 3)
     tables, structure, _ = model([-1, 0, 1])
     eliminator = Eliminator(structure, tables.layout)
     codes = np.array([[0, 0, 0], [0, 0, 255], [0, 255, 0], [255, 255, 0]], dtype=np.uint8).T
@@ -236,7 +237,9 @@ def test_what_there_is_no_room_for_is_not_cheap(n_states):
     codes[:-1, 0] = 255
     codes[100, 1] = 255
     assert not eliminator.is_cheap(codes, np.array([0]), 2**1000)
-    assert eliminator.is_cheap(codes, np.array([1]), 100)
+    cost = n_states * 22 // 20 + 900 // 16
+    assert eliminator.is_cheap(codes, np.array([1]), cost)
+    assert not eliminator.is_cheap(codes, np.array([1]), cost - 1)
 
 
 def test_two_parents_that_tie_everything_together_are_refused():
