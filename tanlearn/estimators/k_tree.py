@@ -394,11 +394,6 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         self.structure_probabilities_ = probabilities
 
 
-def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same of rows that are learnt from, and of held-out ones, which are looked at some ten times."""
-    return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)
-
-
 def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
     """Return whether what rows miss can be summed out of a structure step by step in the time that there is.
 
@@ -409,3 +404,8 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
         return True
     layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
     return Eliminator(structure, layout).is_cheap(data.codes, incomplete, slack * MOST_SUMMED)
+
+
+def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
+    """Return the same of rows that are learnt from and of held-out ones, which are looked at some ten times."""
+    return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)
