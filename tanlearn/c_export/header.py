@@ -26,8 +26,8 @@ from tanlearn.c_export.encoder import NUMBER_TYPES, ColumnKind, add_encoder, col
 from tanlearn.c_export.self_check import self_test
 from tanlearn.c_export.tables import add_tables, sum_type
 from tanlearn.c_export.text import CText, comment, spell_string
-from tanlearn.files.archive import Kind, write_file
 from tanlearn.files.description import feature_names
+from tanlearn.files.regular_files import Kind, write_file
 from tanlearn.network.quantization import IntegerTables
 
 __all__ = ["export_c"]

@@ -31,7 +31,8 @@ from tanlearn.data.batches import open_batches
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile
 from tanlearn.estimators.row_sources import BatchSource
-from tanlearn.files.archive import COUNTS, MODEL, SUMMARY, Kind, kind_of_file
+from tanlearn.files.archive import kind_of_file
+from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
 from tanlearn.files.summaries import load_summary, save_summary
 from tanlearn.network.family_counts import FamilyCounts
 

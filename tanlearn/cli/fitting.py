@@ -33,7 +33,8 @@ from tanlearn.cli.tables import (
 from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.table_files import TableFile, require_pandas
-from tanlearn.files.archive import COUNTS, MODEL, SUMMARY, Kind, kind_of_file
+from tanlearn.files.archive import kind_of_file
+from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
 
 __all__ = ["fit"]
 

@@ -11,13 +11,11 @@ import typer
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.table_files import require_pyarrow
-from tanlearn.files.archive import Kind, write_file
+from tanlearn.files.regular_files import Kind, special_kind, write_file
 
 __all__ = ["check_output", "classes_told", "size_told", "table_ending", "write_table"]
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
-#: Names of what is open already: of a file there, too, only the old content would be seen through them.
-_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _FILE = Kind("table", "Name another file", "Write it again")
 
 
@@ -41,10 +39,10 @@ def check_output(output: str, *inputs: str | None) -> None:
         raise ValueError(f"{output} is a folder. Name a file in it.")
     if not path.parent.is_dir():
         raise ValueError(f"{output}: there is no folder {path.parent}. Make it first, or correct the path.")
-    is_stream = path.absolute().as_posix().startswith(_STREAMS)
-    if is_stream or (path.exists() and not path.is_file()):
+    found = special_kind(path)
+    if found is not None:
         raise ValueError(
-            f"{output} is no regular file, which alone is written. Name another output; predict takes - for the "
+            f"{output} is {found}, and only regular files are written. Name another output; predict takes - for the "
             f"standard output."
         )
     if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):

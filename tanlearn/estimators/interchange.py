@@ -37,11 +37,12 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.composed import BayesNetClassifier
 from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.files.archive import Kind, fields, read_file, write_file
+from tanlearn.files.archive import fields
 from tanlearn.files.bif import format_bif, parse_bif
 from tanlearn.files.description import feature_names
 from tanlearn.files.discrete_network import LARGEST_NETWORK, ROUNDING, Definition, Network, Variable
 from tanlearn.files.encoders import encoder_columns, restore_encoder
+from tanlearn.files.regular_files import Kind, read_file, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
 from tanlearn.network.calibration import Calibration

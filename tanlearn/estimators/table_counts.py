@@ -20,8 +20,9 @@ from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels
 from tanlearn.estimators.counts_state import from_state, to_state
 from tanlearn.estimators.row_sources import BatchSource
-from tanlearn.files.archive import COUNTS, fields, pack, read_archive, write_file
+from tanlearn.files.archive import fields, pack, read_archive
 from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
+from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts

@@ -7,8 +7,6 @@ are there.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import io
 import json
@@ -16,34 +14,25 @@ import math
 import os
 import re
 import reprlib
-import secrets
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.files.regular_files import MODEL, Kind, read_file
 
 __all__ = [
-    "CHECKPOINT",
-    "COUNTS",
-    "MODEL",
-    "SUMMARY",
     "ExplainedError",
-    "Kind",
-    "explain_failure",
     "fields",
     "kind_of_file",
     "pack",
     "read_archive",
-    "read_file",
     "seal",
     "unpack",
-    "write_file",
 ]
 
 T = TypeVar("T")
@@ -54,43 +43,6 @@ _HEADER = re.compile(
     rb"\{'descr': '([<|](?:b1|[iu][1248]|f[248]|[US][1-9]\d{0,9}))', 'fortran_order': False, "
     rb"'shape': \((|\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), \} *\n"
 )
-_REMEDIES = {
-    errno.ENOSPC: "Free some space, or name a path elsewhere.",
-    errno.EDQUOT: "Free some space, or name a path elsewhere.",
-    errno.ENOENT: "Make the folder first, or correct the path.",
-    errno.EISDIR: "Name a file in it.",
-}
-
-
-class Kind(NamedTuple):
-    """What a file is, and what messages propose.
-
-    Parameters
-    ----------
-    name : str
-        What messages and manifests call it.
-    other : str
-        What to do about a file of another kind.
-    damaged : str
-        What to do about a damaged one.
-    """
-
-    name: str
-    other: str
-    damaged: str
-
-    @property
-    def format(self) -> str:
-        """What a manifest says that the file is."""
-        return f"tanlearn {self.name}"
-
-
-MODEL = Kind("model", "Name a file that tanlearn's save has written", "Use an intact copy, or save the model again")
-COUNTS = Kind("counts file", "Name a file that tanlearn counts has written", "Use an intact copy, or count again")
-SUMMARY = Kind(
-    "summary", "Name a file that tanlearn counts --summary has written", "Use an intact copy, or make it again"
-)
-CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
 
 
 class ExplainedError(ValueError):
@@ -295,7 +247,8 @@ def read_archive(
     Examples
     --------
     >>> import tempfile
-    >>> from tanlearn.files.archive import pack, read_archive, write_file
+    >>> from tanlearn.files.archive import pack, read_archive
+    >>> from tanlearn.files.regular_files import write_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_file(f"{folder}/note", pack({"text": "content"}, {}))
     ...     read_archive(f"{folder}/note", lambda description, arrays: description["text"])
@@ -333,7 +286,8 @@ def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
     Examples
     --------
     >>> import tempfile
-    >>> from tanlearn.files.archive import COUNTS, MODEL, kind_of_file, pack, write_file
+    >>> from tanlearn.files.archive import kind_of_file, pack
+    >>> from tanlearn.files.regular_files import COUNTS, MODEL, write_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_file(f"{folder}/all.counts", pack({}, {}, COUNTS))
     ...     kind_of_file(f"{folder}/all.counts", MODEL, COUNTS).name
@@ -351,118 +305,6 @@ def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
     if start[:4] != b"PK\3\4" or start[30 : 30 + len(_MANIFEST)] != _MANIFEST.encode():
         return None
     return next((kind for begin, kind in begins.items() if start[30 + len(_MANIFEST) :].startswith(begin)), None)
-
-
-def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
-    """Return the content of a file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    kind : Kind, default=MODEL
-        What messages call it.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    OSError
-        If it cannot be read, with the number that the system gave.
-    """
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):  # a pipe may never end
-            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no file")
-        return Path(path).read_bytes()
-    except OSError as error:
-        message = f"the {kind.name} cannot be read ({error.strerror or error}). {kind.other}"
-        raise OSError(error.errno, message, os.fspath(path)) from error
-
-
-@contextlib.contextmanager
-def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
-    """Give the errors of writing a file their remedies.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, which a failure must leave as it was.
-    kind : Kind
-        What messages call it.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    OSError
-        If one is raised inside, with its number.
-    """
-    try:
-        yield
-    except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
-        reason = error.strerror or error
-        message = f"the {kind.name} cannot be written, what was there is unchanged ({reason}). {remedy}"
-        raise OSError(error.errno, message, os.fspath(path)) from error
-
-
-def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Put a file in its place: whole, or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        Where; of a link, what it leads to is replaced.
-    content : bytes
-        What.
-    kind : Kind, default=MODEL
-        What messages call it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written, with the number that the system gave. What stood there is unchanged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.files.archive import read_file, write_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/note", b"content")
-    ...     read_file(f"{folder}/note")
-    b'content'
-    """
-    with explain_failure(path, kind):
-        target = Path(os.path.realpath(path))
-        if target.is_dir():
-            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-        beside = target.with_name(f".tanlearn-{secrets.token_hex(8)}.tmp")
-        try:
-            with beside.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a new name to the disk, where folders can be opened (Windows) and synchronised (some network drives)."""
-    with contextlib.suppress(OSError):  # the file is in its place already
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 def _npy(array: AnyArray) -> bytes:

@@ -106,8 +106,9 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack, write_file
+from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack
 from tanlearn.files.encoders import describe_table, restore_table
+from tanlearn.files.regular_files import write_file
 from tanlearn.files.values import Reader, Writer, is_registered
 
 __all__ = ["load", "save"]

@@ -9,7 +9,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.summaries import TableSummary
-from tanlearn.files.archive import SUMMARY, fields, pack, read_archive, write_file
+from tanlearn.files.archive import fields, pack, read_archive
+from tanlearn.files.regular_files import SUMMARY, write_file
 
 __all__ = ["load_summary", "save_summary"]
 

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tanlearn.files.archive import CHECKPOINT, explain_failure, read_file
 from tanlearn.files.fingerprints import digest
+from tanlearn.files.regular_files import CHECKPOINT, append_to_file, explain_failure, read_file
 from tanlearn.search.runs import Part, Run, RunResult
 
 __all__ = ["SearchCheckpoint", "fingerprint"]
@@ -87,7 +87,10 @@ class SearchCheckpoint:
         header = {"tanlearn_search": _FORMAT, "fingerprint": digest}
         content = read_file(path, CHECKPOINT) if self.path.exists() else b""
         if _line(header).startswith(content) and not content.endswith(b"\n"):  # new, or stopped at once
-            self._write(header, "wb")
+            with explain_failure(path, CHECKPOINT):
+                if content:
+                    os.truncate(path, 0)
+            self._write(header)
             return
         whole, _, unfinished = content.rpartition(b"\n")
         try:
@@ -127,12 +130,9 @@ class SearchCheckpoint:
         """
         self._write(asdict(result))
 
-    def _write(self, line: dict[str, Any], mode: str = "ab") -> None:
-        """Write one line, by default behind the others."""
-        with explain_failure(self.path, CHECKPOINT), self.path.open(mode) as file:
-            file.write(_line(line))
-            file.flush()
-            os.fsync(file.fileno())
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append one line."""
+        append_to_file(self.path, _line(line), CHECKPOINT)
 
 
 def _line(content: dict[str, Any]) -> bytes:

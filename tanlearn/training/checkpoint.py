@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from tanlearn._typing import AnyArray
-from tanlearn.files.archive import CHECKPOINT, ExplainedError, fields, pack, read_archive, write_file
+from tanlearn.files.archive import ExplainedError, fields, pack, read_archive
+from tanlearn.files.regular_files import CHECKPOINT, write_file
 from tanlearn.files.values import Reader, Writer
 
 __all__ = ["TrainingCheckpoint"]

@@ -5,10 +5,11 @@ import lzma
 import threading
 
 import pytest
+from support.system_calls import patch_system
 
 from benchmarks import ROOT
 from benchmarks.paper.shared import results
-from tanlearn.files import archive
+from tanlearn.files import regular_files
 
 LINES = [
     {"cell": f"NB, \N{GREEK SMALL LETTER GAMMA} {i}", "error": i / 7, "bits": [i, 1], "failure": None} for i in range(5)
@@ -90,7 +91,7 @@ def test_a_pack_that_is_stopped_before_changes_nothing(path, monkeypatch, name, 
 
     before = contents(path)
     with monkeypatch.context() as patch:
-        patch.setattr(archive.os, name, stop)
+        patch_system(patch, **{name: stop})
         with pytest.raises(type(error)):
             results.pack(path)
     assert contents(path) == before
@@ -104,7 +105,7 @@ def test_a_line_that_comes_while_others_are_packed_is_not_lost(path, monkeypatch
     def write_file(*arguments):
         runs.start()
         runs.join(0.3)  # it would be done long before, if it did not wait
-        archive.write_file(*arguments)
+        regular_files.write_file(*arguments)
 
     monkeypatch.setattr(results, "write_file", write_file)
     results.pack(path)

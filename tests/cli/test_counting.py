@@ -7,7 +7,7 @@ import pytest
 import tanlearn
 from tanlearn import BayesForestClassifier, CountState, TableCounts
 from tanlearn.files import archive
-from tanlearn.files.archive import SUMMARY
+from tanlearn.files.regular_files import SUMMARY
 from tanlearn.files.summaries import load_summary
 from tanlearn.network.family_counts import FamilyCounts
 

@@ -1,6 +1,7 @@
 """What is never written: a file that is read, and what is no regular file."""
 
 import os
+import socket
 import subprocess
 
 import pytest
@@ -53,9 +54,24 @@ def test_what_comes_through_the_shell_is_not_written_over(shop):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_only_regular_files_are_written(run, model, shop, tmp_path):
-    pipe = tmp_path / "pipe.csv"
+    pipe, listening, link = tmp_path / "pipe.csv", tmp_path / "socket.csv", tmp_path / "link.csv"
     os.mkfifo(pipe)
-    for output in (pipe, "/dev/null", "/dev/stdout"):
-        for command in (["fit", shop, "-t", "buys"], ["predict", model, shop], ["export-c", model, "--bits", "3,1"]):
-            refused(run(*command, "-o", output), f"{output} is no regular file")
-    assert pipe.is_fifo()
+    link.symlink_to(pipe)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(listening))
+        for output, kind in (
+            (pipe, "a named pipe"),
+            (link, "a named pipe"),
+            (listening, "a socket"),
+            ("/dev/stdout", "a stream that is open already"),
+        ):
+            for command in (
+                ["fit", shop, "-t", "buys"],
+                ["predict", model, shop],
+                ["export-c", model, "--bits", "3,1"],
+                ["counts", shop, "-t", "buys"],
+            ):
+                refused(run(*command, "-o", output), f"{output} is {kind}, and only regular files are written")
+        assert pipe.is_fifo()
+        assert listening.is_socket()
+        assert link.is_symlink()

@@ -21,7 +21,8 @@ from tanlearn import (
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 from tanlearn.files import archive
-from tanlearn.files.archive import COUNTS, MODEL, SUMMARY, kind_of_file
+from tanlearn.files.archive import kind_of_file
+from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY
 
 MODELS = {
     "naive Bayes": NaiveBayesClassifier(),

@@ -9,8 +9,6 @@ import os
 import subprocess
 import sys
 import warnings
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from support.saved_models import CYCLE, ESTIMATORS, FRAME, HOLED, Y, fitted
+from support.system_calls import patch_system
 
 import tanlearn
 import tanlearn.baselines
@@ -36,7 +35,7 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.files import archive
+from tanlearn.files import archive, regular_files
 from tanlearn.files import values as file_values
 from tanlearn.files.models import load, save
 from tanlearn.files.values import Reader, Writer
@@ -371,22 +370,21 @@ def break_replace(monkeypatch, error):
     def replace(source, target):
         raise error
 
-    monkeypatch.setattr(archive.os, "replace", replace)
+    patch_system(monkeypatch, replace=replace)
 
 
 def break_fsync(monkeypatch, error):
     def fsync(number):
         raise error
 
-    monkeypatch.setattr(archive.os, "fsync", fsync)
+    patch_system(monkeypatch, fsync=fsync)
 
 
 def break_write(monkeypatch, error):
-    opened = Path.open
-    full = {"xb": lambda path: FullDisk(path, "x")}
-    monkeypatch.setattr(
-        Path, "open", lambda path, mode="r", **how: full.get(mode, partial(opened, mode=mode, **how))(path)
-    )
+    def opened(path, mode, opener):
+        return FullDisk(path, "x", opener=opener)
+
+    monkeypatch.setattr(regular_files, "open", opened, raising=False)
 
 
 @pytest.mark.parametrize("breaks", [break_replace, break_fsync, break_write])
@@ -428,7 +426,7 @@ def test_paths_that_cannot_be_written_or_read_say_so(tmp_path):
         with pytest.raises(kind, match="Name a file that tanlearn's save"):
             load(path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    with pytest.raises(OSError, match="it is no file"):
+    with pytest.raises(OSError, match="it is a device, not a regular file"):
         load("/dev/zero")
 
 

@@ -25,9 +25,10 @@ from support.interrupted_trainings import (
     on_call,
     problem,
 )
+from support.system_calls import patch_system
 
 from tanlearn import CandidateSets, EncodedData, Hybrid, TANSearchCV, load
-from tanlearn.files import archive
+from tanlearn.files import archive, regular_files
 from tanlearn.kernels import train as kernels
 from tanlearn.training import checkpoint as module
 from tanlearn.training.settings import TrainingSettings
@@ -192,7 +193,7 @@ def test_slow_disks_are_written_to_less_often(tmp_path, monkeypatch):
 def test_interruption_of_a_writing_costs_nothing(tmp_path, monkeypatch):
     count_writings(monkeypatch, 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(archive.os, "replace", on_call(3, os.replace))
+        patch_system(patch, replace=on_call(3, os.replace))
         with pytest.raises(KeyboardInterrupt):
             fit(checkpoint=tmp_path / "training")
     seen = []
@@ -309,17 +310,17 @@ def test_foreign_files_are_refused(tmp_path):
 def test_newer_and_forged_checkpoints_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "training"
     fit(checkpoint=path, callback=lambda report: report.epoch == 2)
-    description, arrays = archive.unpack(path.read_bytes(), archive.CHECKPOINT)
+    description, arrays = archive.unpack(path.read_bytes(), regular_files.CHECKPOINT)
     for name, array in arrays.items():
         for forged in (array[:-1], array.astype(np.float16), -1 - array if array.dtype.kind == "i" else array * np.nan):
-            path.write_bytes(archive.pack(description, {**arrays, name: forged}, archive.CHECKPOINT))
+            path.write_bytes(archive.pack(description, {**arrays, name: forged}, regular_files.CHECKPOINT))
             assert_refused(path, "breaks a rule of the format")
     for forged in ({**description, "state": 1}, {**description, "more": 1}, {}):
-        path.write_bytes(archive.pack(forged, arrays, archive.CHECKPOINT))
+        path.write_bytes(archive.pack(forged, arrays, regular_files.CHECKPOINT))
         assert_refused(path, "breaks a rule of the format")
     with monkeypatch.context() as patch:
         patch.setattr(archive, "_VERSION", 2)
-        path.write_bytes(archive.pack(description, arrays, archive.CHECKPOINT))
+        path.write_bytes(archive.pack(description, arrays, regular_files.CHECKPOINT))
     assert_refused(path, "format 2 of tanlearn .*: upgrade tanlearn")
 
 

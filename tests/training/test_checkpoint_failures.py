@@ -6,8 +6,9 @@ import stat
 
 import pytest
 from support.interrupted_trainings import N_EPOCHS, assert_same_model, count_writings, files, fit, on_call
+from support.system_calls import patch_system
 
-from tanlearn.files import archive
+from tanlearn.files import regular_files
 from tanlearn.kernels import train as kernels
 from tanlearn.search.checkpoint import SearchCheckpoint
 from tanlearn.search.runs import RunResult
@@ -32,7 +33,7 @@ def test_paths_that_cannot_be_written_are_errors_before_the_first_epoch(tmp_path
             fit(checkpoint=path)
         assert caught.value.filename == str(path)
     for error, message in ((FULL, r"No space left.*Free some space"), (HELD, r"Permission denied.*Name a file")):
-        monkeypatch.setattr(archive.os, "replace", on_call(1, os.replace, error=error))
+        patch_system(monkeypatch, replace=on_call(1, os.replace, error=error))
         with pytest.raises(OSError, match=message) as caught:
             fit(checkpoint=tmp_path / "training")
         assert (caught.value.errno, caught.value.filename) == (error.errno, str(tmp_path / "training"))
@@ -43,7 +44,7 @@ def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(
     count_writings(monkeypatch, 0.0)
     path = tmp_path / "training"
     with monkeypatch.context() as patch:
-        patch.setattr(archive.os, "replace", on_call(4, os.replace, error=FULL))
+        patch_system(patch, replace=on_call(4, os.replace, error=FULL))
         with pytest.raises(
             OSError, match=r"the checkpoint cannot be written, what was there is unchanged.*No space"
         ) as e:
@@ -60,7 +61,7 @@ def test_what_ends_a_training_leaves_it_where_the_disk_is_full_too(error, tmp_pa
     def callback(report):
         raise error
 
-    monkeypatch.setattr(archive.os, "replace", on_call(2, os.replace, error=FULL))
+    patch_system(monkeypatch, replace=on_call(2, os.replace, error=FULL))
     with pytest.raises(type(error)) as caught:
         fit(checkpoint=tmp_path / "training", callback=callback)
     assert caught.value is error
@@ -72,7 +73,7 @@ def test_what_ends_a_training_leaves_it_where_the_disk_is_full_too(error, tmp_pa
 
 @pytest.mark.parametrize("error", [FULL, HELD])
 def test_last_writing_that_fails_is_an_error(error, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive.os, "replace", on_call(2, os.replace, error=error))
+    patch_system(monkeypatch, replace=on_call(2, os.replace, error=error))
     with pytest.raises(type(error), match="the checkpoint cannot be written"):
         fit(checkpoint=tmp_path / "training")
     seen = []
@@ -84,7 +85,7 @@ def test_last_writing_that_fails_is_an_error(error, tmp_path, monkeypatch):
 def test_file_that_is_held_for_a_moment_ends_no_training(number, tmp_path, monkeypatch):
     path = tmp_path / "training"
     count_writings(monkeypatch, 0.0)
-    monkeypatch.setattr(archive.os, "replace", on_call(number, os.replace, error=HELD))
+    patch_system(monkeypatch, replace=on_call(number, os.replace, error=HELD))
     with pytest.warns(RuntimeWarning, match=r"cannot be written.*The training goes on; it is tried again") as caught:
         found = fit(checkpoint=path)
     assert [repr(str(path)) in str(warning.message) for warning in caught] == [True]
@@ -97,7 +98,7 @@ def test_file_that_is_held_for_a_moment_ends_no_training(number, tmp_path, monke
 def test_file_that_is_held_is_tried_again_after_the_interval_and_states_are_made_to_be_written(tmp_path, monkeypatch):
     now = iter([0.0, 0.0, 0.0, 100.0, 100.0, 100.0, 109.9, 110.0, 110.0, 110.0])
     monkeypatch.setattr("tanlearn.training.checkpoint.time.monotonic", now.__next__)
-    monkeypatch.setattr(archive.os, "replace", on_call(2, os.replace, error=HELD))
+    patch_system(monkeypatch, replace=on_call(2, os.replace, error=HELD))
     made, found = [], []
     checkpoint = TrainingCheckpoint(tmp_path / "training", "fingerprint")
     for epoch in range(4):
@@ -115,10 +116,10 @@ def test_file_that_is_held_is_tried_again_after_the_interval_and_states_are_made
 @pytest.mark.parametrize("fails", [False, True])
 def test_new_name_of_a_file_is_brought_to_the_disk_where_that_can_be_done(fails, tmp_path, monkeypatch):
     synchronised = []
-    monkeypatch.setattr(archive.os, "fsync", lambda number: synchronised.append(stat.S_ISDIR(os.fstat(number).st_mode)))
+    patch_system(monkeypatch, fsync=lambda number: synchronised.append(stat.S_ISDIR(os.fstat(number).st_mode)))
     if fails:
-        monkeypatch.setattr(archive.os, "open", on_call(1, os.open, error=PermissionError))
-    archive.write_file(tmp_path / "file", b"content")
+        patch_system(monkeypatch, open=on_call(2, os.open, error=PermissionError))
+    regular_files.write_file(tmp_path / "file", b"content")
     assert files(tmp_path) == {"file": b"content"}
     assert synchronised == ([False] if fails or os.name == "nt" else [False, True])  # Windows opens no folders
 
@@ -129,7 +130,7 @@ def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     with pytest.raises(IsADirectoryError, match=r"the checkpoint cannot be read.*Name another file"):
         SearchCheckpoint(tmp_path, "d")
     checkpoint = SearchCheckpoint(tmp_path / "search", "d")
-    monkeypatch.setattr(archive.os, "fsync", on_call(1, os.fsync, error=FULL))
+    patch_system(monkeypatch, fsync=on_call(1, os.fsync, error=FULL))
     with pytest.raises(OSError, match=r"No space left.*Free some space"):
         checkpoint.append(RunResult(0, 0, 0.5, 1, 1.0))
     (tmp_path / "search").write_bytes(b'{"tanlearn_search": 2, "fingerprint": "d"}\n{"setting": 0')

@@ -9,7 +9,7 @@ import json
 import lzma
 import os
 
-from tanlearn.files.archive import Kind, write_file
+from tanlearn.files.regular_files import Kind, write_file
 
 _KIND = Kind("file of results", "Name another file", "Take it from git again")
 

@@ -1,0 +1,304 @@
+"""Regular files in and out: read with errors that name a remedy, and replaced whole or not at all.
+
+Every file that tanlearn writes is written here. Named pipes, sockets, devices and the streams of a shell are refused,
+because replacing one of them by a file would cut off the program at its other end. A replaced file keeps its owner,
+group, permissions and access control list where the system permits it; otherwise permissions become narrower, never
+wider. A symbolic link stays a link, and the file it leads to is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = [
+    "CHECKPOINT",
+    "COUNTS",
+    "MODEL",
+    "SUMMARY",
+    "Kind",
+    "append_to_file",
+    "explain_failure",
+    "read_file",
+    "special_kind",
+    "write_file",
+]
+
+_REMEDIES = {
+    errno.ENOSPC: "Free some space, or name a path elsewhere.",
+    errno.EDQUOT: "Free some space, or name a path elsewhere.",
+    errno.ENOENT: "Make the folder first, or correct the path.",
+    errno.EISDIR: "Name a file in it.",
+}
+_SPECIAL = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+#: Names of streams that are open already. Behind one may be a regular file, whose replacement the stream would not see.
+_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+
+
+class Kind(NamedTuple):
+    """What a file is, and what messages propose.
+
+    Parameters
+    ----------
+    name : str
+        What messages and manifests call it.
+    other : str
+        What to do about a file of another kind.
+    damaged : str
+        What to do about a damaged one.
+    """
+
+    name: str
+    other: str
+    damaged: str
+
+    @property
+    def format(self) -> str:
+        """What a manifest says that the file is."""
+        return f"tanlearn {self.name}"
+
+
+MODEL = Kind("model", "Name a file that tanlearn's save has written", "Use an intact copy, or save the model again")
+COUNTS = Kind("counts file", "Name a file that tanlearn counts has written", "Use an intact copy, or count again")
+SUMMARY = Kind(
+    "summary", "Name a file that tanlearn counts --summary has written", "Use an intact copy, or make it again"
+)
+CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
+
+
+def special_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of a path that is not a regular file.
+
+    Parameters
+    ----------
+    path : str or path
+        Any path. Symbolic links are followed.
+
+    Returns
+    -------
+    str or None
+        As ``"a named pipe"``; None for a regular file, and where nothing is.
+
+    Raises
+    ------
+    OSError
+        If the system does not tell, as in a folder without permission or a circle of links.
+
+    Examples
+    --------
+    >>> import os
+    >>> from tanlearn.files.regular_files import special_kind
+    >>> special_kind(os.curdir)
+    'a folder'
+    """
+    if Path(path).absolute().as_posix().startswith(_STREAMS):
+        return "a stream that is open already"
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return None if stat.S_ISREG(mode) else _SPECIAL.get(stat.S_IFMT(mode), "no regular file")
+
+
+def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
+    """Return the content of a regular file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    kind : Kind, default=MODEL
+        The file's kind, for messages.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    OSError
+        If it is not a regular file or cannot be read, with the number that the system gave.
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # a pipe may never end
+            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(number, f"it is {_SPECIAL.get(stat.S_IFMT(mode), 'no regular file')}, not a regular file")
+        return Path(path).read_bytes()
+    except OSError as error:
+        message = f"the {kind.name} cannot be read ({error.strerror or error}). {kind.other}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
+
+
+@contextlib.contextmanager
+def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
+    """Add the remedy to errors of writing a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, which a failure must leave unchanged.
+    kind : Kind
+        The file's kind, for messages.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    OSError
+        If one is raised inside, with its number.
+    """
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
+        reason = error.strerror or error
+        message = f"the {kind.name} cannot be written, what was there is unchanged ({reason}). {remedy}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
+    """Write a regular file: whole, or not at all.
+
+    The content is written to a new file beside it, which is brought to the disk and renamed.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. If it is there, it is replaced and keeps its permissions. Of a symbolic link, the file that it leads
+        to is replaced.
+    content : bytes
+        The whole content.
+    kind : Kind, default=MODEL
+        The file's kind, for messages.
+
+    Raises
+    ------
+    OSError
+        If the path is a folder, named pipe, socket, device or stream, or the file is read-only or cannot be written,
+        with the number that the system gave. What was there is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.files.regular_files import read_file, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/note", b"content")
+    ...     read_file(f"{folder}/note")
+    b'content'
+    """
+    with explain_failure(path, kind):
+        _refuse_special(path)
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".tanlearn-{secrets.token_hex(8)}.tmp")
+        replaced = target.stat() if target.exists() else None
+        if replaced is not None and not os.access(target, os.W_OK):
+            raise OSError(errno.EACCES, "the file is read-only")
+        # Others must not read what a private file will hold, not even while it is written.
+        mode = 0o666 if replaced is None else 0o600
+        try:
+            with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+                file.write(content)
+                file.flush()
+                if replaced is not None:
+                    _keep_permissions(target, replaced, beside)
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+    _sync_folder(target.parent)
+
+
+def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
+    """Append to a regular file, which is made if it is not there, and bring it to the disk.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    content : bytes
+        What to append.
+    kind : Kind, default=MODEL
+        The file's kind, for messages.
+
+    Raises
+    ------
+    OSError
+        If the path is a folder, named pipe, socket, device or stream, or the file cannot be written. The file has its
+        earlier length then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tanlearn.files.regular_files import append_to_file, read_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     append_to_file(f"{folder}/note", b"one")
+    ...     append_to_file(f"{folder}/note", b" two")
+    ...     read_file(f"{folder}/note")
+    b'one two'
+    """
+    with explain_failure(path, kind):
+        _refuse_special(path)
+        with open(path, "ab", buffering=0) as file:
+            length = file.seek(0, os.SEEK_END)
+            try:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
+                os.fsync(file.fileno())
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    file.truncate(length)
+                raise
+
+
+def _refuse_special(path: str | os.PathLike[str]) -> None:
+    """Refuse what is there already and is not a regular file."""
+    found = special_kind(path)
+    if found is not None:
+        number = errno.EISDIR if found == "a folder" else errno.EINVAL
+        raise OSError(number, f"it is {found}, and only regular files are written")
+
+
+def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> None:
+    """Give the new file owner, group, permissions and access control list of the one that it replaces."""
+    mode = stat.S_IMODE(replaced.st_mode) & 0o777
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):  # only a privileged user may give files away
+            os.chown(beside, replaced.st_uid, -1)
+        try:
+            os.chown(beside, -1, replaced.st_gid)
+        except OSError:  # another group gets no more than everybody
+            mode &= ~0o070 | (mode & 0o007) << 3
+    os.chmod(beside, mode)
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):  # not every file system has access control lists
+            name = "system.posix_acl_access"
+            if name in os.listxattr(target):
+                os.setxattr(beside, name, os.getxattr(target, name))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new name to the disk, where folders can be opened (Windows) and synchronised (some network drives)."""
+    with contextlib.suppress(OSError):  # the file is in its place already
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
