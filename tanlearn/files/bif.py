@@ -7,9 +7,9 @@ Read is more than is written: comments, properties, names in quotes or of severa
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from tanlearn._typing import FloatArray
 from tanlearn.files.discrete_network import (
     LARGEST_NETWORK,
     Definition,
+    Logarithms,
     Network,
+    Texts,
     Variable,
-    log_of,
     look_up,
     normalize,
-    text_of,
     unique,
 )
 
@@ -38,15 +38,29 @@ _TOKEN = re.compile(
     |(?P<word>(?:(?!//|/\*)[^\s{}()\[\]|,;"])++)""",
     re.DOTALL | re.VERBOSE,
 )
-_NOTE = re.compile(r"\s*tanlearn\s*=(.*)", re.DOTALL)
+#: One entry of a probability block in the usual spelling, ``(state, state) 0.5, 0.5;`` or ``table 0.5, 0.5;``: nearly
+#: all of a large file. Other spellings are read token by token. A failed match ends before the next semicolon, up to
+#: which tokens are read then, so that the time is linear for broken text, too.
+_ENTRY = re.compile(
+    r"""\s*+(?:\((?P<states>[^(){}\[\]|;"/]*+)\)|(?P<kind>table|default)(?=[\s,]))(?P<numbers>[-+0-9.eE,\s]*+);""",
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[^\s,]++")
+_NOTE = re.compile(r"\s*+tanlearn\s*+=(.*+)", re.DOTALL)
 
 
 class _Token(NamedTuple):
-    """A word, mark or property, and its line."""
+    """A word, mark or property, and its position in the text."""
 
     kind: str
     text: str
-    line: int
+    position: int
+
+
+#: An entry of a probability block: its kind, its parents' states, its numbers, their position, and that of each number.
+#: In the usual spelling, states and numbers are text that is split later; otherwise they are lists of words. (Garbage
+#: collection of millions of lists would take longer than parsing.)
+_Entry: TypeAlias = tuple[str, str | list[list[str]], str | list[str], int, list[int] | None]
 
 
 class _Block(NamedTuple):
@@ -55,7 +69,7 @@ class _Block(NamedTuple):
     line: int
     head: list[list[str]]
     parents: list[list[str]] | None
-    entries: list[tuple[str, list[list[str]], list[_Token]]]
+    entries: list[_Entry]
 
 
 def parse_bif(content: bytes) -> Network:
@@ -85,13 +99,13 @@ def parse_bif(content: bytes) -> Network:
     ('yes', 'no')
     """
     try:
-        cursor = _Cursor(_tokenize(content.decode("utf-8-sig")))
+        cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} is no UTF-8. Save the file as UTF-8.") from error
     variables: dict[str, Variable] = {}
     blocks = []
     while cursor.token.kind != "end":
-        _, keyword, line = cursor.take("word")
+        keyword = cursor.take("word").text
         if keyword == "network":
             cursor.names("{")
             cursor.properties()
@@ -104,15 +118,17 @@ def parse_bif(content: bytes) -> Network:
         elif keyword == "probability":
             blocks.append(_block(cursor))
         else:
-            raise ValueError(f"line {line}: {keyword[:40]!r} stands where network, variable or probability belongs.")
+            raise ValueError(
+                f"line {cursor.line}: {keyword[:40]!r} stands where network, variable or probability belongs."
+            )
     definitions: dict[str, Definition] = {}
-    n_numbers = 0
+    n_numbers, logarithms = 0, Logarithms()
     for block in blocks:
         child, parents = _header(block, variables)
         if child in definitions:
             raise ValueError(f"line {block.line}: variable {child!r} has two probability blocks: remove one.")
         try:
-            definitions[child] = Definition(parents, _table(block, child, parents, variables))
+            definitions[child] = Definition(parents, _table(block, child, parents, variables, cursor, logarithms))
         except ValueError as error:
             place = "" if str(error).startswith("line ") else f"line {block.line}: "
             raise ValueError(f"{place}probability of {child!r}: {error}") from error
@@ -153,7 +169,7 @@ def format_bif(network: Network) -> str:
     }
     <BLANKLINE>
     """
-    lines = ["network tanlearn {", "}"]
+    lines, texts = ["network tanlearn {", "}"], Texts()
     for name, states, note, _ in network.variables.values():
         lines += [f"variable {name} {{", f"    type discrete [ {len(states)} ] {{ {', '.join(states)} }};"]
         lines += [] if note is None else [f"    property tanlearn = {note};"]
@@ -164,39 +180,69 @@ def format_bif(network: Network) -> str:
         configurations = itertools.product(*(network.variables[name].states for name in parents))
         for states, row in zip(configurations, log_table.reshape(-1, log_table.shape[-1]).tolist(), strict=True):
             given = f"({', '.join(states)})" if parents else "table"
-            lines.append(f"    {given} {', '.join(map(text_of, row))};")
+            lines.append(f"    {given} {', '.join(map(texts.__getitem__, row))};")
         lines.append("}")
     return "\n".join([*lines, ""])
 
 
-def _tokenize(text: str) -> Iterator[_Token]:
-    """Yield the tokens, and an end."""
-    position, line = 0, 1
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None or (found["property"] is not None and found["end"] is None):
-            what = "a comment, a quoted name or a property"
-            raise ValueError(
-                f"line {line}: {what} begins with {text[position : position + 20]!r} and does not end. Close it."
-            )
-        for kind in ("quoted", "word", "mark", "property"):
-            if found[kind] is not None:
-                yield _Token("word" if kind == "quoted" else kind, found[kind], line)
-        line += text.count("\n", position, found.end())
-        position = found.end()
-    yield _Token("end", "the end of the file", line)
-
-
 class _Cursor:
-    """Where in the tokens a parser is."""
+    """Where in a text a parser is; tokens are read when they are asked for."""
 
-    def __init__(self, tokens: Iterator[_Token]) -> None:
-        self._tokens = tokens
-        self.token = next(tokens)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = self._taken = self._counted = 0
+        self._counted_line = 1
+        self._token: _Token | None = None
+
+    @property
+    def token(self) -> _Token:
+        """The token that stands next."""
+        while self._token is None:
+            if self._position == len(self._text):
+                self._token = _Token("end", "the end of the file", self._position)
+                break
+            start = self._position
+            found = _TOKEN.match(self._text, start)
+            if found is None or (found["property"] is not None and found["end"] is None):
+                what = "a comment, a quoted name or a property"
+                raise ValueError(
+                    f"line {self.line_of(start)}: {what} begins with {self._text[start : start + 20]!r} and does not "
+                    f"end. Close it."
+                )
+            self._position = found.end()
+            kind = found.lastgroup
+            if kind == "quoted":
+                self._token = _Token("word", found["quoted"], start)
+            elif kind in ("word", "mark"):
+                self._token = _Token(kind, found[kind], start)
+            elif kind == "end":
+                self._token = _Token("property", found["property"], start)
+        return self._token
+
+    @property
+    def line(self) -> int:
+        """The line of the token that was taken last."""
+        return self.line_of(self._taken)
+
+    def line_of(self, position: int) -> int:
+        """Return the line of a position in the text."""
+        if position >= self._counted:  # mostly, positions ascend
+            self._counted_line += self._text.count("\n", self._counted, position)
+            self._counted = position
+            return self._counted_line
+        return 1 + self._text.count("\n", 0, position)
+
+    def line_of_number(self, entry: _Entry, i: int) -> int:
+        """Return the line of one number of an entry, or of the entry if it has none."""
+        *_, start, positions = entry
+        if positions is not None:
+            return self.line_of(positions[i] if positions else start)
+        words = _WORD.finditer(self._text, start)
+        return self.line_of(next(itertools.islice(words, i, None)).start())
 
     def fail(self, message: str) -> NoReturn:
         """Raise an error with the line."""
-        raise ValueError(f"line {self.token.line}: {message}")
+        raise ValueError(f"line {self.line_of(self.token.position)}: {message}")
 
     def take(self, kind: str, *texts: str) -> _Token:
         """Return the token, which must be of this kind and one of these texts, if any, and go on."""
@@ -204,8 +250,17 @@ class _Cursor:
         if token.kind != kind or (texts and token.text not in texts):
             self.fail(f"{token.text[:40]!r} stands where {' or '.join(map(repr, texts)) or 'a ' + kind} belongs.")
         if kind != "end":
-            self.token = next(self._tokens)
+            self._token, self._taken = None, token.position
         return token
+
+    def entry(self) -> _Entry | None:
+        """Take an entry of a probability block, if one in the usual spelling stands next."""
+        found = _ENTRY.match(self._text, self._position) if self._token is None else None
+        if found is None:
+            return None
+        self._position = found.end()
+        states, kind, numbers = found.groups()
+        return kind or "row", states, numbers, found.start("numbers"), None
 
     def mark(self, *marks: str) -> str:
         """Return the mark that stands here, which must be one of these."""
@@ -223,14 +278,15 @@ class _Cursor:
                 return groups, mark
             groups.append([])
 
-    def numbers(self) -> list[_Token]:
-        """Return words up to a semicolon, which is taken, too; commas are ignored."""
-        words = []
+    def numbers(self) -> tuple[list[str], int, list[int]]:
+        """Return words up to a semicolon, which is taken, too, with their positions; commas are ignored."""
+        words: list[_Token] = []
+        start = self.token.position
         while True:
             if self.token.kind == "word":
                 words.append(self.take("word"))
             elif self.mark(",", ";") == ";":
-                return words
+                return [word.text for word in words], start, [word.position for word in words]
 
     def properties(self) -> str | None:
         """Take all properties that stand here, and return tanlearn's own, if there is one."""
@@ -250,7 +306,7 @@ def _joined(groups: list[list[str]], n_words: int | None) -> list[str]:
 
 def _variable(cursor: _Cursor) -> Variable:
     """Return the variable that is declared next."""
-    line = cursor.token.line
+    line = cursor.line_of(cursor.token.position)
     name = " ".join(_joined(cursor.names("{")[0], None))
     note = cursor.properties()
     cursor.take("word", "type")
@@ -276,19 +332,22 @@ def _variable(cursor: _Cursor) -> Variable:
 
 def _block(cursor: _Cursor) -> _Block:
     """Return the probability block that stands next."""
-    line = cursor.token.line
+    line = cursor.line_of(cursor.token.position)
     cursor.mark("(")
     head, mark = cursor.names("|", ")")
     parents = cursor.names(")")[0] if mark == "|" else None
     cursor.mark("{")
-    entries: list[tuple[str, list[list[str]], list[_Token]]] = []
+    entries: list[_Entry] = []
     while True:
+        if (entry := cursor.entry()) is not None:
+            entries.append(entry)
+            continue
         cursor.properties()
         if cursor.token.kind == "word":
-            entries.append((cursor.take("word", "table", "default").text, [], cursor.numbers()))
+            entries.append((cursor.take("word", "table", "default").text, [], *cursor.numbers()))
         elif cursor.mark("(", "}") == "(":
             states, _ = cursor.names(")")
-            entries.append(("row", states, cursor.numbers()))
+            entries.append(("row", states, *cursor.numbers()))
         else:
             return _Block(line, head, parents, entries)
 
@@ -307,52 +366,65 @@ def _header(block: _Block, variables: dict[str, Variable]) -> tuple[str, tuple[s
     return child, tuple(parents)
 
 
-def _table(block: _Block, child: str, parents: tuple[str, ...], variables: dict[str, Variable]) -> FloatArray:
+def _table(
+    block: _Block,
+    child: str,
+    parents: tuple[str, ...],
+    variables: dict[str, Variable],
+    cursor: _Cursor,
+    logarithms: Logarithms,
+) -> FloatArray:
     """Return the log-probabilities of a block, of shape (parents' states ..., child's states)."""
     shape = look_up(variables, child, parents)
-    kinds = [kind for kind, _, _ in block.entries]
+    kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:
         if len(kinds) > 1:
             raise ValueError("a table has all the numbers: remove the other entries.")
         # The variable's state changes slowest here, but fastest in rows.
-        flat = _logarithms(block.entries[0][2], int(np.prod(shape)), block.line)
+        flat = _logarithms(block.entries[0], math.prod(shape), cursor, logarithms)
         return normalize(np.ascontiguousarray(np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)))
     numbers = [{state: i for i, state in enumerate(variables[name].states)} for name in parents]
-    table: FloatArray = np.full(shape, np.nan)
+    rows: dict[tuple[int, ...], FloatArray] = {}
     default = None
-    for kind, groups, words in block.entries:
-        line = words[0].line if words else block.line
-        row = _logarithms(words, shape[-1], line)
+    for entry in block.entries:
+        kind, given = entry[:2]
+        row = _logarithms(entry, shape[-1], cursor, logarithms)
         if kind == "default":
             if default is not None:
-                raise ValueError(f"line {line}: there are two defaults: remove one.")
+                raise ValueError(f"line {cursor.line_of_number(entry, 0)}: there are two defaults: remove one.")
             default = row
             continue
+        groups = [group.split() for group in given.split(",")] if isinstance(given, str) else given
         states = _joined(groups, len(parents))
         index = tuple(known.get(state, -1) for known, state in zip(numbers, states, strict=False))
         if len(states) != len(parents) or -1 in index or not parents:
+            line = cursor.line_of_number(entry, 0)
             raise ValueError(f"line {line}: ({', '.join(states)[:80]}) must be one state each of {list(parents)}.")
-        if not np.isnan(table[index][0]):
+        if index in rows:
+            line = cursor.line_of_number(entry, 0)
             raise ValueError(f"line {line}: ({', '.join(states)}) stands twice: remove one.")
-        table[index] = row
-    absent = np.isnan(table[..., 0])
+        rows[index] = row
+    table: FloatArray = np.empty(shape)
     if default is not None:
-        table[absent] = default
-    elif absent.any():
-        index = np.argwhere(absent)[0].tolist()
+        table[...] = default
+    elif len(rows) < math.prod(shape[:-1]):
+        index = next(index for index in np.ndindex(*shape[:-1]) if index not in rows)
         states = [variables[name].states[i] for name, i in zip(parents, index, strict=True)]
         raise ValueError(f"there are no numbers for ({', '.join(states)}): add them, or a default.")
+    if rows:
+        table[tuple(np.array([*rows]).T)] = np.array([*rows.values()])
     return normalize(table)
 
 
-def _logarithms(words: list[_Token], count: int, line: int) -> FloatArray:
+def _logarithms(entry: _Entry, count: int, cursor: _Cursor, logarithms: Logarithms) -> FloatArray:
     """Return the logarithms of so many probabilities."""
+    numbers = entry[2]
+    words = numbers.replace(",", " ").split() if isinstance(numbers, str) else numbers
     if len(words) != count:
+        line = cursor.line_of_number(entry, 0) if words else cursor.line_of(entry[3])
         raise ValueError(f"line {line}: {count} numbers belong here, but {len(words)} stand.")
-    logs: FloatArray = np.empty(count)
-    for i, word in enumerate(words):
-        try:
-            logs[i] = log_of(word.text)
-        except ValueError as error:
-            raise ValueError(f"line {word.line}: {error}") from error
-    return logs
+    try:
+        return logarithms.of(words)
+    except ValueError as error:
+        first = next(i for i, word in enumerate(words) if word not in logarithms)
+        raise ValueError(f"line {cursor.line_of_number(entry, first)}: {error}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
@@ -9,9 +11,21 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from tanlearn.files.discrete_network import Definition, Network, Variable, log_of, look_up, normalize, text_of, unique
+from tanlearn.files.discrete_network import (
+    Definition,
+    Logarithms,
+    Network,
+    Texts,
+    Variable,
+    look_up,
+    normalize,
+    unique,
+)
 
 __all__ = ["format_xmlbif", "parse_xmlbif"]
+
+#: What some programs and editors put before the declaration, where XML allows nothing, and the declaration.
+_START = re.compile(rb"(?:\xef\xbb\xbf)?+((?:\s++|\xef\xbb\xbf|<!--.*?-->)++)(<\?xml\s[^>]*+>)", re.DOTALL)
 
 
 @dataclass
@@ -75,6 +89,7 @@ def parse_xmlbif(content: bytes) -> Network:
         raise ValueError(f"line {root.line}: the file must be one BIF with one NETWORK, but begins {root.tag!r}.")
     variables: dict[str, Variable] = {}
     definitions: dict[str, Definition] = {}
+    logarithms = Logarithms()
     for element in networks[0].children:
         if element.tag == "VARIABLE":
             name, place = element.one("NAME"), f"line {element.line}"
@@ -95,7 +110,7 @@ def parse_xmlbif(content: bytes) -> Network:
                 shape = look_up(variables, name, parents)
                 if len(words) != np.prod(shape):
                     raise ValueError(f"its table must have {np.prod(shape)} numbers, but has {len(words)}.")
-                log_table = normalize(np.array([log_of(word) for word in words]).reshape(shape))
+                log_table = normalize(logarithms.of(words).reshape(shape))
             except ValueError as error:
                 raise ValueError(f"line {element.line}: definition of {name!r}: {error}") from error
             definitions[name] = Definition(parents, log_table)
@@ -142,6 +157,7 @@ def format_xmlbif(network: Network) -> str:
     <BLANKLINE>
     """
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", "<NAME>tanlearn</NAME>"]
+    texts = Texts()
     for name, states, note, _ in network.variables.values():
         lines += ['<VARIABLE TYPE="nature">', f"    <NAME>{escape(name)}</NAME>"]
         lines += [f"    <OUTCOME>{escape(state)}</OUTCOME>" for state in states]
@@ -151,7 +167,7 @@ def format_xmlbif(network: Network) -> str:
         lines += ["<DEFINITION>", f"    <FOR>{escape(child)}</FOR>"]
         lines += [f"    <GIVEN>{escape(name)}</GIVEN>" for name in parents]
         rows = log_table.reshape(-1, log_table.shape[-1]).tolist()
-        lines += ["    <TABLE>", *("        " + " ".join(map(text_of, row)) for row in rows), "    </TABLE>"]
+        lines += ["    <TABLE>", *("        " + " ".join(map(texts.__getitem__, row)) for row in rows), "    </TABLE>"]
         lines.append("</DEFINITION>")
     return "\n".join([*lines, "</NETWORK>", "</BIF>", ""])
 
@@ -181,6 +197,10 @@ def _parse(content: bytes) -> _Element:
     parser.CharacterDataHandler = lambda text: path[-1].pieces.append(text)
     parser.EntityDeclHandler = refuse
     try:
+        found = _START.match(content)
+        if found is not None:  # the declaration goes first; the lines of all else stay
+            before = found[1].replace(codecs.BOM_UTF8, b"")
+            content = found[2] + before + content[found.end() :]
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise ValueError(f"line {error.lineno}: this is no XML ({expat.errors.messages[error.code]}).") from error

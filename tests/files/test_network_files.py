@@ -1,7 +1,6 @@
 """Files of networks that others wrote: read whatever their syntax, and refused with line and rule if they break one."""
 
 import itertools
-import time
 
 import numpy as np
 import pandas as pd
@@ -269,11 +268,10 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_hostile_file_is_refused_at_once(parse, text):
-    start = time.perf_counter()
+def test_hostile_file_is_refused(parse, text):
+    """The work is counted in ``test_network_texts.py``."""
     with pytest.raises(ValueError, match="cannot be read as a network"):
         parse(text)
-    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize("name", TEXTS)
