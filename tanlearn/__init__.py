@@ -16,6 +16,7 @@ from tanlearn.files.values import register, register_later
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.counts import CountState
+from tanlearn.network.limits import InexactMarginalizationWarning
 from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -62,6 +63,7 @@ __all__ = [
     "HingeMargin",
     "Hybrid",
     "HybridCV",
+    "InexactMarginalizationWarning",
     "IntegerBranchAndBound",
     "IntegerTables",
     "JointNLL",

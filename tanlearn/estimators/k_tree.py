@@ -59,10 +59,11 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
 
     The sums are scores of classes and not normalised: that is worth two points on letter. So the model tells classes,
     and does not draw or complete rows. Where rows miss something in training by gradient, terms that need it are left
-    out; in prediction it is summed out. Where so many missing features depend on each other that this would take more
-    than 4 million numbers, as in rows that miss half of many, some of them are summed out of each table by itself, as
-    if the tables knew nothing of each other. Where most values are missing, :class:`~tanlearn.TANClassifier` and
-    :class:`~tanlearn.BayesForestClassifier` are faster.
+    out; in prediction missing features are marginalized exactly. Where so many missing features depend on each other
+    that this would take more than 1e9 operations per row, as in rows that miss half of many features, the scores of the
+    row are approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names it. The environment variable
+    ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. Where most values are missing, :class:`~tanlearn.TANClassifier`
+    and :class:`~tanlearn.BayesForestClassifier` are faster.
 
     Where no loss is named, held-out rows choose between two; and on tables of up to 3,000,000 numbers (rows times
     features times classes) between these and :class:`~tanlearn.BackOffRidge` for the structure found, where summing out

@@ -1,4 +1,4 @@
-"""Scores and posteriors of learnt tables, with missing features summed out."""
+"""Scores and posteriors of fitted tables, with missing features marginalized."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def log_joint(
 ) -> FloatArray:
     """Return log p(class, observed features) of every row.
 
-    Rounded tables are added up as integers. Missing features are summed out exactly: in one pass up the tree, or by
-    elimination where features have two augmenting parents or more. Where these tie so many missing features together
-    that this would take more than 4 million numbers, some are taken apart, which is no longer exact. Only rows that
-    miss something pay for it.
+    Rounded tables are added up as integers. Missing features are marginalized exactly: in one pass up the tree, or by
+    elimination where features have two augmenting parents or more. Where so many missing features of a row depend on
+    each other that this would take more than 1e9 operations (``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit), the
+    score is approximate, and a warning names the row. Complete rows cost no more than without missing values.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def log_joint(
     codes : ndarray of shape (n_features, n_samples)
         Feature-major codes.
     is_exact : bool, default=False
-        Whether to refuse rows of which some missing features would have to be taken apart.
+        Whether to raise an error in place of approximate scores.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
     device : {"cpu", "cuda"}, default="cpu"
@@ -69,10 +69,15 @@ def log_joint(
     ------
     ValueError
         If features are missing and the structure has a cycle; with ``is_exact``, if the missing ones of a row depend on
-        each other in so many ways that summing them out would take more than 4 million numbers; or, on a device, if a
+        each other in so many ways that marginalizing them would take too many operations; or, on a device, if a
         feature has two augmenting parents, or more than two in complete rows.
     ImportError, RuntimeError
         If the device is not there.
+
+    Warns
+    -----
+    InexactMarginalizationWarning
+        If the scores of some rows are approximate.
 
     Examples
     --------
@@ -95,8 +100,8 @@ def log_joint(
     place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
     if not structure.is_acyclic:
         raise ValueError(
-            f"{place}, and this structure has a cycle, so it cannot be summed out. Impute it, or use a structure that "
-            f"is a tree."
+            f"{place}, and this structure has a cycle, so it cannot be marginalized. Impute it, or use a structure "
+            f"that is a tree."
         )
     tables.check_device(device)
     several = np.flatnonzero(structure.parents[:, 1] >= 0)
@@ -108,7 +113,7 @@ def log_joint(
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
     if isinstance(tables, BackOffTables):
-        scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, n_jobs=n_jobs)
+        scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
     elif several.size:
         eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
         scores[rows] = eliminator.log_joint(codes, rows, tables.cells, is_exact=is_exact, n_jobs=n_jobs)

@@ -1,9 +1,10 @@
-"""Missing features of tables that back off, summed out in the network that is left of a row when it is looked up.
+"""Missing features of tables that back off, marginalized in the small network that remains of a row.
 
-What a row has observed picks one value of every axis: of each family there remains a small dense table over what it
-misses, and a feature that nothing observed depends on drops out. These tables make a network of a few features, for the
-:class:`~tanlearn.network.elimination.Eliminator`. Where even that would be too large, the row backs off: features
-that it misses are left out, and the others are given the parents before the first that it misses.
+The observed values of a row select one value of every axis. Each family then is a small dense table over its missing
+features, and a feature without observed descendants drops out. These tables form a network of a few features, for the
+:class:`~tanlearn.network.elimination.Eliminator`. Where the tables would be too large, the row is split into slices:
+some features take all combinations of their values. Where that would take too many operations, the row backs off:
+missing features are left out, and the others are given the parents before the first missing one.
 """
 
 from __future__ import annotations
@@ -15,31 +16,37 @@ from typing import NamedTuple
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
+from tanlearn.network.limits import RAISE_LIMIT, most_operations, name_others, warn_of_approximations
+from tanlearn.network.slices import expand_slices, log_sum
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 
 __all__ = ["LocalNetworks"]
 
-#: Numbers that the tables and factors of a row may take; some milliseconds to fill.
+#: Numbers that the tables of a slice may take; some milliseconds to fill.
 _CAPACITY = 2**18
 #: Rows of one pattern whose tables are made at a time, and at most so many numbers.
 _ROWS, _NUMBERS = 256, 2**22
 
 
 class _Pattern(NamedTuple):
-    """What is left of the network where the same features are missing."""
+    """Network that remains where the same features are missing."""
 
     eliminator: Eliminator
     layout: TableLayout
-    is_left: IntArray  # (d,): whether a feature is to be summed out
-    families: list[tuple[int, list[int]]]  # those that say something, and positions of what they miss among their own
+    is_left: AnyArray  # (d,): whether a feature is eliminated
+    families: list[tuple[int, list[int]]]  # needed families, and the positions of missing features within each
+    conditioned: list[int]  # features of which every combination of values is a slice
+    n_slices: int
 
 
 class LocalNetworks:
-    """Sums what rows miss out of tables that back off, exactly where that is small, else by backing off.
+    """Marginalizes missing features of tables that back off.
+
+    This is exact within the limit of :func:`~tanlearn.network.limits.most_operations`. Beyond it, rows back off.
 
     Parameters
     ----------
@@ -66,7 +73,9 @@ class LocalNetworks:
     def __init__(self, tables: BackOffTables, structure: Structure) -> None:
         self._tables, self._structure = tables, structure
 
-    def log_joint(self, codes: Codes, samples: IntArray, *, n_jobs: int | None = None) -> FloatArray:
+    def log_joint(
+        self, codes: Codes, samples: IntArray, *, is_exact: bool = True, n_jobs: int | None = None
+    ) -> FloatArray:
         """Return the log joint of some samples.
 
         Parameters
@@ -75,34 +84,58 @@ class LocalNetworks:
             Feature-major codes.
         samples : ndarray of shape (n_samples,)
             Which of them.
+        is_exact : bool, default=True
+            False backs off in the rows that would take too many operations, and warns.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If ``is_exact``, and a sample would take too many operations.
+
+        Warns
+        -----
+        InexactMarginalizationWarning
+            If not ``is_exact``, and some rows back off.
         """
-        missing = missing_code(codes.dtype)
+        missing, limit = missing_code(codes.dtype), most_operations()
         scores = np.empty((len(samples), self._tables.layout.n_classes))
         back_off = self._tables.scorer(missing)
+        refused: list[int] = []
 
         def score(group: tuple[IntArray, IntArray]) -> None:
             hidden, places = group
-            pattern = self._reduce(hidden, is_marginal=True)
+            pattern = self._reduce(hidden, limit, is_marginal=True)
             if pattern is None:
+                refused.extend(samples[places].tolist())
                 found = np.empty((len(places), scores.shape[1]))
                 back_off(np.ascontiguousarray(codes[:, samples[places]]), 0, found)
                 scores[places] = found
                 return
-            local = np.where(pattern.is_left, missing, 0).astype(codes.dtype)[:, np.newaxis]
-            for place, cells in self._cells(pattern, codes, samples, places):
-                scores[place] = pattern.eliminator.log_joint(local, np.zeros(1, np.intp), cells, n_jobs=1)[0]
+            local, one = np.where(pattern.is_left, missing, 0).astype(codes.dtype)[:, np.newaxis], np.zeros(1, np.intp)
+            parts: dict[int, list[FloatArray]] = {place: [] for place in places.tolist()}
+            for owners, block in self._blocks(pattern, codes, samples, places):
+                for place, cells in zip(owners, self._cells(pattern, block), strict=True):
+                    parts[place].append(pattern.eliminator.log_joint(local, one, cells, n_jobs=1)[0])
+                    if len(parts[place]) == _ROWS:  # in an order that does not depend on other rows
+                        parts[place] = [log_sum(np.stack(parts[place]))]
+            for place, rows in parts.items():
+                scores[place] = log_sum(np.stack(rows))
 
         in_threads(score, _patterns(codes[:, samples] == missing), n_jobs)
+        if refused and is_exact:
+            raise ValueError(self._too_large(codes, sorted(refused), limit))
+        if refused:
+            warn_of_approximations(sorted(refused), limit)
         return scores
 
-    def is_exact(self, codes: Codes, samples: IntArray) -> IntArray:
-        """Return of which samples what they miss is summed out exactly.
+    def is_exact(self, codes: Codes, samples: IntArray) -> AnyArray:
+        """Return which samples have their missing features marginalized exactly.
 
         Parameters
         ----------
@@ -116,9 +149,9 @@ class LocalNetworks:
         ndarray of shape (n_samples,), bool
             False where :meth:`log_joint` backs off.
         """
-        is_exact: IntArray = np.empty(len(samples), np.bool_)
+        is_exact, limit = np.empty(len(samples), np.bool_), most_operations()
         for hidden, places in _patterns(codes[:, samples] == missing_code(codes.dtype)):
-            is_exact[places] = self._reduce(hidden, is_marginal=True) is not None
+            is_exact[places] = self._reduce(hidden, limit, is_marginal=True) is not None
         return is_exact
 
     def complete(self, codes: Codes, samples: IntArray, y: IntArray, *, n_jobs: int | None = None) -> Codes:
@@ -143,77 +176,126 @@ class LocalNetworks:
         Raises
         ------
         ValueError
-            If the tables of a sample would be too large.
+            If a sample would take too many operations.
         """
-        completed, missing = codes.copy(), missing_code(codes.dtype)
+        completed, missing, limit = codes.copy(), missing_code(codes.dtype), most_operations()
+        score = self._tables.scorer(missing)
 
         def fill(group: tuple[IntArray, IntArray]) -> None:
             hidden, places = group
-            pattern = self._reduce(hidden, is_marginal=False)
+            pattern = self._reduce(hidden, limit, is_marginal=False)
             if pattern is None:
-                raise ValueError(
-                    f"row {samples[places[0]]} misses {hidden.sum()} features that depend on each other through so "
-                    f"many parents that filling them in would take more than {_CAPACITY:,} numbers. Impute some of "
-                    f"them, or learn a structure with fewer parents."
-                )
-            local = np.where(hidden, missing, 0).astype(codes.dtype)[:, np.newaxis]
-            for place, cells in self._cells(pattern, codes, samples, places):
-                n = samples[place]
-                found = pattern.eliminator.complete(local, np.zeros(1, np.intp), cells, y[n : n + 1], n_jobs=1)
-                completed[hidden, n] = found[hidden, 0]
+                raise ValueError(self._too_large(codes, samples[places].tolist(), limit))
+            local, one = np.where(pattern.is_left, missing, 0).astype(codes.dtype)[:, np.newaxis], np.zeros(1, np.intp)
+            best: dict[int, tuple[float, int]] = {}
+            for owners, block in self._blocks(pattern, codes, samples, places):
+                classes = y[samples[owners]]
+                for k, cells in enumerate(self._cells(pattern, block)):
+                    found = pattern.eliminator.complete(local, one, cells, classes[k : k + 1], n_jobs=1)
+                    block[pattern.is_left, k] = found[pattern.is_left, 0]
+                scores = np.empty((len(owners), self._tables.layout.n_classes))
+                score(np.ascontiguousarray(block), 0, scores)
+                for k, place in enumerate(owners.tolist()):
+                    rank = -scores[k, classes[k]], int(classes[k])  # of equals the first class, then the first slice
+                    if place not in best or rank < best[place]:
+                        best[place] = rank
+                        completed[:, samples[place]] = block[:, k]
+            for place, (_, c) in best.items():
+                y[samples[place]] = c
 
         in_threads(fill, _patterns(codes[:, samples] == missing), n_jobs)
         return completed
 
-    def _reduce(self, hidden: IntArray, *, is_marginal: bool) -> _Pattern | None:
-        """Return what is left where some features are missing, or None if that is too large.
+    def _reduce(self, hidden: AnyArray, limit: float, *, is_marginal: bool) -> _Pattern | None:
+        """Return the network that remains where some features are missing, or None for too many operations.
 
-        To sum out, features that nothing observed depends on are of no use; to complete rows, they are.
+        To marginalize, missing features without observed descendants are left out; to complete rows, they are not.
         """
-        layout, parents = self._tables.layout, self._structure.parents
-        is_needed = np.full(len(hidden), not is_marginal)
+        layout, parents, n_states = self._tables.layout, self._structure.parents, self._tables.layout.n_states.tolist()
+        is_needed = np.full(len(hidden), not is_marginal) | ~hidden
         for i in self._structure.order[::-1]:
-            if not hidden[i] or is_needed[i]:
+            if is_needed[i]:
                 is_needed[parents[i][parents[i] >= 0]] = True
+        families = [[i, *parents[i][parents[i] >= 0].tolist()] for i in np.flatnonzero(is_needed).tolist()]
         is_left = hidden & is_needed
-        left, families, size = np.full_like(parents, -1), [], 0
-        for i in np.flatnonzero(~hidden | is_needed).tolist():
-            family = [i, *parents[i][parents[i] >= 0].tolist()]
+        conditioned: list[int] = []
+        n_slices = 1
+        while True:
+            scopes = [[j for j in family if is_left[j]] for family in families]
+            sizes = [math.prod(n_states[j] for j in scope) for scope in scopes]
+            size = sum(sizes) * layout.n_classes
+            if n_slices * size > limit:
+                return None
+            if size <= _CAPACITY or not is_left.any():
+                break
+            largest = scopes[max(range(len(sizes)), key=sizes.__getitem__)]
+            chosen = min(largest, key=lambda i: _size_without(i, scopes, sizes, n_states[i]))
+            is_left[chosen] = False
+            conditioned, n_slices = [*conditioned, chosen], n_slices * n_states[chosen]
+        left, needed = np.full_like(parents, -1), []
+        for family in families:
             positions = [place for place, j in enumerate(family) if is_left[j]]
             given = [family[place] for place in positions if place > 0]
-            left[i, : len(given)] = given
-            families.append((i, positions))
-            size += math.prod(int(layout.n_states[family[place]]) for place in positions)
-        if size * layout.n_classes > _CAPACITY:
-            return None
+            left[family[0], : len(given)] = given
+            needed.append((family[0], positions))
         structure = Structure(left)
         local = TableLayout.of_parents(structure.parents, np.where(is_left, layout.n_states, 1), layout.n_classes)
-        eliminator = Eliminator(structure, local, is_normalized=is_marginal)
-        return None if eliminator.capacity > _CAPACITY else _Pattern(eliminator, local, is_left, families)
+        eliminator = Eliminator(structure, local, is_normalized=is_marginal, most_operations=limit / n_slices)
+        codes = np.where(is_left, 255, 0).astype(np.uint8)[:, np.newaxis]
+        if eliminator.find_inexact(codes, np.zeros(1, np.intp)).size:
+            return None
+        return _Pattern(eliminator, local, is_left, needed, conditioned, n_slices)
 
-    def _cells(
+    def _blocks(
         self, pattern: _Pattern, codes: Codes, samples: IntArray, places: IntArray
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the places of samples, and the cells of their networks."""
+    ) -> Iterator[tuple[IntArray, Codes]]:
+        """Yield places of samples, as often as a sample has slices, and the codes of these slices."""
+        n_rows = max(1, min(_ROWS, _NUMBERS // pattern.layout.n_cells))
+        if pattern.n_slices == 1:
+            for first in range(0, len(places), n_rows):
+                block = places[first : first + n_rows]
+                slices = codes[:, samples[block]]
+                slices[pattern.conditioned] = 0  # of features with one value
+                yield block, slices
+            return
+        n_states = self._tables.layout.n_states.tolist()
+        for place in places.tolist():
+            for first in range(0, pattern.n_slices, n_rows):
+                last = min(first + n_rows, pattern.n_slices)
+                yield (
+                    np.full(last - first, place),
+                    expand_slices(codes[:, samples[place]], pattern.conditioned, n_states, first, last),
+                )
+
+    def _cells(self, pattern: _Pattern, codes: Codes) -> FloatArray:
+        """Return the cells of the networks of some rows, of shape (n_rows, n_cells)."""
         tables, layout, n_classes = self._tables, pattern.layout, self._tables.layout.n_classes
-        n_rows = max(1, min(_ROWS, _NUMBERS // layout.n_cells))
-        for first in range(0, len(places), n_rows):
-            block = places[first : first + n_rows]
-            cells = np.zeros((len(block), layout.n_cells))
-            cells[:, :n_classes] = tables.log_prior
-            for i, positions in pattern.families:
-                given = tables.layout.parents[i]
-                family = [i, *given[given >= 0].tolist()]
-                seen = codes[np.ix_(family, samples[block])]
-                shape = [int(tables.layout.n_states[family[place]]) for place in positions]
-                values = np.repeat(seen, math.prod(shape), axis=1)
-                for place, digits in zip(
-                    positions, np.indices(shape).reshape(len(shape), math.prod(shape)), strict=True
-                ):
-                    values[place] = np.tile(digits, len(block))
-                found = tables.of_values(i, values).reshape(len(block), -1)
-                cells[:, layout.offset[i] : layout.offset[i + 1]] = found
-            yield from zip(block, cells, strict=True)
+        n_rows = codes.shape[1]
+        cells = np.zeros((n_rows, layout.n_cells))
+        cells[:, :n_classes] = tables.log_prior
+        for i, positions in pattern.families:
+            given = tables.layout.parents[i]
+            family = [i, *given[given >= 0].tolist()]
+            shape = [int(tables.layout.n_states[family[place]]) for place in positions]
+            values = np.repeat(codes[family], math.prod(shape), axis=1)
+            for place, digits in zip(positions, np.indices(shape).reshape(len(shape), math.prod(shape)), strict=True):
+                values[place] = np.tile(digits, n_rows)
+            cells[:, layout.offset[i] : layout.offset[i + 1]] = tables.of_values(i, values).reshape(n_rows, -1)
+        return cells
+
+    def _too_large(self, codes: Codes, rows: list[int], limit: float) -> str:
+        """Return the message for rows that would take too many operations."""
+        n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
+        return (
+            f"row {rows[0]} misses {n_missing} features that depend on each other through so many parents that "
+            f"marginalizing them would take more than {limit:,.0f} operations.{name_others(rows)} Impute some of them, "
+            f"learn a structure with fewer parents, or {RAISE_LIMIT}."
+        )
+
+
+def _size_without(i: int, scopes: list[list[int]], sizes: list[int], n_values: int) -> int:
+    """Return the numbers in the tables of all slices if a feature is conditioned on."""
+    return sum(size if i in scope else size * n_values for scope, size in zip(scopes, sizes, strict=True))
 
 
 def _patterns(is_hidden: IntArray) -> list[tuple[IntArray, IntArray]]:

@@ -10,6 +10,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.inference import log_joint
+from tanlearn.network.limits import most_operations, warn_of_approximations
 from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -166,7 +167,7 @@ def most_probable_completion(
     ------
     ValueError
         If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
-        many ways that it would take more than 4 million numbers; or if ``y`` does not hold a class for every row.
+        many ways that it would take more than 1e9 operations; or if ``y`` does not hold a class for every row.
 
     Notes
     -----
@@ -266,6 +267,8 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         backs_off = ~LocalNetworks(tables, structure).is_exact(codes, np.arange(n_samples))
         for i in range(n_features):
             contributions[backs_off, i] = tables.of_rows(i, codes[:, backs_off])
+        if backs_off.any():
+            warn_of_approximations(np.flatnonzero(backs_off).tolist(), most_operations())
     for i in range(n_features):
         family = [i, *layout.parents[i][layout.parents[i] >= 0].tolist()]
         known = ~is_hidden[family].any(axis=0) & ~backs_off
@@ -279,8 +282,8 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         )
     if not lacks_parent.any():
         return contributions
-    # Refuses what cannot be summed out, with the number of the row.
-    log_joint(tables, structure, codes, is_exact=True, n_jobs=n_jobs)
+    if not backs_off.any():  # refuses rows that cannot be marginalized exactly, with their numbers
+        log_joint(tables, structure, codes, is_exact=True, n_jobs=n_jobs)
     rank = np.argsort(structure.order)
     samples, features = np.nonzero(lacks_parent)
     for start in range(0, len(samples), _PREFIXES):

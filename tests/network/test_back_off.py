@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from support.seen_contexts import N_STATES, STRUCTURE, count, table
 
-from tanlearn import EncodedData, HierarchicalSmoothing, Structure
+from tanlearn import EncodedData, HierarchicalSmoothing, InexactMarginalizationWarning, Structure
 from tanlearn._memory import TableMemoryError
 from tanlearn.network import local_networks
 from tanlearn.network.back_off import BackOffTables
@@ -69,20 +69,43 @@ def test_what_is_missing_is_summed_out():
     assert np.array_equal(found[7:9], log_joint(learnt, STRUCTURE, GAPS.codes[:, 7:9].copy()))
 
 
-def test_where_that_would_be_large_rows_back_off(monkeypatch):
-    """Features that a row misses are left out, and others given the parents before the first that it misses."""
-    monkeypatch.setattr(local_networks, "_CAPACITY", 20)
+@pytest.mark.parametrize("capacity", [1, 5, 20, 100])
+def test_slices_change_nothing_but_rounding(monkeypatch, capacity):
+    learnt, _ = tables()
+    y = np.arange(GAPS.n_samples) % 3
+    whole = log_joint(learnt, STRUCTURE, GAPS.codes)
+    filled = [most_probable_completion(learnt, STRUCTURE, GAPS.codes, classes) for classes in (None, y)]
+    monkeypatch.setattr(local_networks, "_CAPACITY", capacity)
+    found = log_joint(learnt, STRUCTURE, GAPS.codes, is_exact=True)
+    np.testing.assert_allclose(found, whole, rtol=1e-12)
+    np.testing.assert_array_equal(log_joint(learnt, STRUCTURE, GAPS.codes, n_jobs=2), found)
+    np.testing.assert_array_equal(log_joint(learnt, STRUCTURE, GAPS.codes[:, 7:9].copy()), found[7:9])
+    for classes, expected in zip((None, y), filled, strict=True):
+        for one, two in zip(most_probable_completion(learnt, STRUCTURE, GAPS.codes, classes), expected, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_rows_of_too_many_operations_back_off_with_a_warning(monkeypatch):
+    """Missing features are left out, and others given the parents before the first missing one."""
+    monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", "20")
     learnt, data = tables(0.0)
     codes = np.array([[1, 1, 255, 0], [255, 1, 3, 1], [255, 255, 255, 255], [2, 255, 1, 255]], np.uint8).T.copy()
     exact = local_networks.LocalNetworks(learnt, STRUCTURE).is_exact(codes, np.arange(4))
     assert exact.tolist() == [False, False, True, True]
     X, families = data.codes.T.astype(int).tolist(), [[j for j in row if j >= 0] for row in STRUCTURE.parents.tolist()]
-    found = log_joint(learnt, STRUCTURE, codes)
+    with pytest.warns(InexactMarginalizationWarning, match="scores of rows 0, 1 are approximate: .* 20 operations"):
+        found = log_joint(learnt, STRUCTURE, codes)
     for n in (0, 1):
         row = [-1 if x == 255 else x for x in codes[:, n].tolist()]
         arguments = X, data.y.tolist(), [1] * 200, families, np.exp(PRIOR), N_STATES, M
         np.testing.assert_allclose(found[n], naive.log_joint(row, *arguments), rtol=1e-12)
-    np.testing.assert_allclose(explain(learnt, STRUCTURE, codes).sum(axis=1), found, rtol=1e-12)
+    with pytest.raises(
+        ValueError, match=r"row 0 misses 1 features .* 20 operations\. The same holds for row 1\. Impute"
+    ):
+        log_joint(learnt, STRUCTURE, codes, is_exact=True)
+    with pytest.warns(InexactMarginalizationWarning, match="scores of rows 0, 1 are approximate"):
+        contributions = explain(learnt, STRUCTURE, codes)
+    np.testing.assert_allclose(contributions.sum(axis=1), found, rtol=1e-12)
     with pytest.raises(ValueError, match="row 0 misses 1 features that depend on each other"):
         most_probable_completion(learnt, STRUCTURE, codes)
 

@@ -117,5 +117,5 @@ def test_two_parents_are_eliminated_row_by_row():
 def test_cycles_are_refused():
     structure = Structure([1, 0], allow_cycles=True)
     layout = TableLayout.of_parents(structure.parents, np.array([2, 2]), 2)
-    with pytest.raises(ValueError, match="cannot be summed out of a structure with a cycle"):
+    with pytest.raises(ValueError, match="cannot be marginalized in a structure with a cycle"):
         IncompleteRows(structure, layout, np.array([[255], [0]], np.uint8))

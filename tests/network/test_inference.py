@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import elimination as naive_elimination
 from oracles import networks as naive
 
-from tanlearn import EncodedData, MaximumLikelihood, Structure
+from tanlearn import EncodedData, InexactMarginalizationWarning, MaximumLikelihood, Structure
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.inference import log_joint, log_posterior
 from tanlearn.network.tables import TableLayout, Tables
@@ -242,20 +242,25 @@ def test_what_there_is_no_room_for_is_not_cheap(n_states):
     assert not eliminator.is_cheap(codes, np.array([1]), cost - 1)
 
 
-def test_two_parents_that_tie_everything_together_are_refused():
-    """A grid of 30 x 30 features: summing all out takes factors of 30 features."""
+def test_rows_beyond_the_limit_of_operations_are_named():
+    """A grid of 30 x 30 features: to marginalize all of them takes factors of 30 features."""
     structure = grid(30, 30)
     data = EncodedData.from_codes(RNG.integers(0, 2, (20, 900)), np.arange(20) % 2)
     tables = MaximumLikelihood(alpha=1).fit(structure, data, RNG)
     codes = data.codes.copy()
-    codes[:-1, 0] = 255  # the last feature is observed, so that all above it are needed
+    codes[:-1, 3] = 255  # the last feature is observed, so that all above it are needed
     codes[100, 1] = 255
-    assert np.isfinite(log_joint(tables, structure, codes[:, 1:])).all()
-    with pytest.raises(ValueError, match=r"row 0 misses 899 features that depend on each other .* 4,194,304 numbers"):
+    codes[:-1, 7] = 255
+    others = [n for n in range(20) if n not in (3, 7)]
+    exact = log_joint(tables, structure, codes[:, others].copy(), is_exact=True)
+    message = r"row 3 misses 899 features .* more than 1,000,000,000 operations\. The same holds for row 7\. Impute"
+    with pytest.raises(ValueError, match=message):
         log_joint(tables, structure, codes, is_exact=True)
-    scores = log_joint(tables, structure, codes)
+    message = "the scores of rows 3, 7 are approximate: .* raise the limit, .* TANLEARN_MAX_ROW_OPERATIONS"
+    with pytest.warns(InexactMarginalizationWarning, match=message):
+        scores = log_joint(tables, structure, codes)
     assert np.isfinite(scores).all()
-    np.testing.assert_array_equal(scores[1:], log_joint(tables, structure, codes[:, 1:]))
+    np.testing.assert_array_equal(scores[others], exact)
 
 
 @pytest.mark.parametrize("n_features", [1500, 20_000])

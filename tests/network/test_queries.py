@@ -247,7 +247,7 @@ def test_two_parents_that_tie_everything_together_are_refused():
     codes[:-1, 1] = MISSING
     with pytest.raises(ValueError, match=r"row 1 misses 624 features that depend on each other .* Impute"):
         most_probable_completion(tables, structure, codes)
-    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* doing without them"):
+    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* marginalizing them"):
         explain(tables, structure, codes)
 
 

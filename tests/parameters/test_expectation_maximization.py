@@ -135,5 +135,5 @@ def test_in_an_estimator_it_tells_how_it_goes(capsys):
 
 def test_cycles_are_refused():
     structure = Structure([1, 0, -1], allow_cycles=True)
-    with pytest.raises(ValueError, match="cannot be summed out of a structure with a cycle"):
+    with pytest.raises(ValueError, match="cannot be marginalized in a structure with a cycle"):
         ExpectationMaximization().fit(structure, gappy_data(0.3), RNG)

@@ -71,7 +71,7 @@ def test_missing_values_are_summed_out():
 def test_missing_values_of_a_cycle_are_refused():
     _, data = problem([-1, 0, 1], missing=0.3)
     layout = TableLayout.of_parents(np.array([[1, -1], [0, -1], [-1, -1]]), data.n_states, data.n_classes)
-    with pytest.raises(ValueError, match="cannot be summed out of a structure with a cycle"):
+    with pytest.raises(ValueError, match="cannot be marginalized in a structure with a cycle"):
         Objective(layout, data, JointNLL())
 
 

@@ -1,0 +1,290 @@
+"""Elimination orders of missing features, and slices where the factors of one order would be too large.
+
+An order is found by greedy heuristics, since an optimal one is NP-hard (Kjaerulff 1990; Darwiche 2009, chapters 6
+and 9). Where the factors of the best order would not fit in memory, some features are conditioned on: for each
+combination of their values, a slice, the other features are eliminated, and the results are summed. Slices are exact;
+they trade memory for operations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["Graph", "Plan", "Step", "elimination_steps", "greedy_order", "plan_elimination"]
+
+#: Features that have to be eliminated, each with the features that it shares a factor with.
+Graph = dict[int, set[int]]
+
+#: Operations that pay for one step of a heuristic, so that planning takes a fraction of the elimination.
+_OPERATIONS_PER_STEP = 64
+
+
+class Plan(NamedTuple):
+    """Order of elimination, with its cost.
+
+    Parameters
+    ----------
+    order : list of int
+        Features as they are eliminated.
+    conditioned : list of int
+        Features of which every combination of values is a slice.
+    n_slices : int
+        Number of slices.
+    n_numbers : int
+        Numbers that the factors of one slice take.
+    width : int
+        Features of the largest factor.
+    n_operations : int
+        Values of the features of all eliminations, times classes, times slices.
+
+    Examples
+    --------
+    >>> from tanlearn.network.elimination_plans import plan_elimination
+    >>> plan_elimination({0: {1}, 1: {0}}, [2, 3], 2, capacity=100, most_operations=1e6)
+    Plan(order=[1, 0], conditioned=[], n_slices=1, n_numbers=4, width=2, n_operations=20)
+    """
+
+    order: list[int]
+    conditioned: list[int]
+    n_slices: int
+    n_numbers: int
+    width: int
+    n_operations: int
+
+
+class Step(NamedTuple):
+    """Elimination of one feature.
+
+    Parameters
+    ----------
+    feature : int
+        Number of the feature.
+    left : frozenset of int
+        Features of the factor that it leaves.
+    n_rows : int
+        Values of these together.
+
+    Examples
+    --------
+    >>> from tanlearn.network.elimination_plans import elimination_steps
+    >>> elimination_steps({0: {1}, 1: {0}}, [0, 1], [2, 3])[0]
+    Step(feature=0, left=frozenset({1}), n_rows=3)
+    """
+
+    feature: int
+    left: frozenset[int]
+    n_rows: int
+
+
+def plan_elimination(
+    graph: Graph, n_states: list[int], n_classes: int, *, capacity: int, most_operations: float
+) -> Plan | None:
+    """Return the cheapest plan of several heuristics, with slices as small as the capacity asks for.
+
+    Parameters
+    ----------
+    graph : dict of (int, set of int)
+        Features to eliminate, and their neighbors among these.
+    n_states : list of int
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+    capacity : int
+        Numbers that the factors of a slice may take, at least one for each class.
+    most_operations : float
+        Operations that the plan may take.
+
+    Returns
+    -------
+    Plan or None
+        None if every plan takes more operations.
+
+    Examples
+    --------
+    >>> from tanlearn.network.elimination_plans import plan_elimination
+    >>> loop = {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {0, 2}}
+    >>> plan_elimination(loop, [4] * 4, 2, capacity=1000, most_operations=1e6).n_slices
+    1
+    >>> sliced = plan_elimination(loop, [4] * 4, 2, capacity=20, most_operations=1e6)
+    >>> sliced.n_slices, sliced.n_numbers
+    (4, 8)
+    """
+    single = [i for i in graph if n_states[i] == 1]  # observed, for all that they can be
+    graph = _without(graph, set(single))
+    order = _best_order(graph, n_states, n_classes, most_operations)
+    if order is None:
+        return None
+    conditioned, n_slices, extra = single, 1, n_classes * len(n_states)
+    while True:
+        steps = elimination_steps(graph, order, n_states)
+        n_numbers = _count_numbers(steps, n_classes)
+        n_operations = n_slices * (extra + n_classes * sum(step.n_rows * n_states[step.feature] for step in steps))
+        if n_operations > most_operations:
+            return None
+        if n_numbers <= capacity or not steps:
+            width = max((1 + len(step.left) for step in steps), default=1)
+            return Plan(order, conditioned, n_slices, n_numbers, width, n_operations)
+        chosen = _feature_to_condition_on(steps, n_states)
+        graph, order = _without(graph, {chosen}), [i for i in order if i != chosen]
+        conditioned, n_slices = [*conditioned, chosen], n_slices * n_states[chosen]
+
+
+def greedy_order(
+    graph: Graph,
+    n_states: list[int],
+    cost: Callable[[Graph, int], float],
+    *,
+    reach: int = 1,
+    most_values: float = math.inf,
+    most_steps: float = math.inf,
+) -> list[int]:
+    """Return the order in which the cheapest feature is always the next; of equals, the first in the graph.
+
+    Parameters
+    ----------
+    graph : dict of (int, set of int)
+        Features to eliminate, and their neighbors among these; it stays as it is.
+    n_states : list of int
+        Number of values of every feature.
+    cost : callable
+        Cost of a feature in what is left of the graph.
+    reach : {1, 2}, default=1
+        How many edges away the elimination of a feature changes costs.
+    most_values : float, optional
+        Values that the eliminations may take together.
+    most_steps : float, optional
+        Evaluations of costs, each of as many steps as the feature has neighbors.
+
+    Returns
+    -------
+    list of int
+        Empty where one of the limits is exceeded.
+
+    Examples
+    --------
+    >>> from tanlearn.network.elimination_plans import greedy_order
+    >>> greedy_order({0: {1}, 1: {0, 2}, 2: {1}}, [2, 2, 2], lambda graph, i: len(graph[i]))
+    [0, 1, 2]
+    """
+    graph = {i: set(near) for i, near in graph.items()}
+    costs = {i: cost(graph, i) for i in graph}
+    order: list[int] = []
+    n_values, n_steps = 0, sum(map(len, graph.values()))
+    while costs:
+        v = min(costs, key=costs.__getitem__)
+        near = graph.pop(v)
+        n_values += n_states[v] * math.prod(n_states[j] for j in near)
+        if n_values > most_values or n_steps > most_steps:
+            return []
+        del costs[v]
+        order.append(v)
+        for j in near:
+            graph[j] |= near - {j}
+            graph[j].discard(v)
+        changed = near if reach == 1 else near.union(*(graph[j] for j in near))
+        for j in changed:
+            costs[j] = cost(graph, j)
+            n_steps += len(graph[j])
+    return order
+
+
+def _best_order(graph: Graph, n_states: list[int], n_classes: int, most_operations: float) -> list[int] | None:
+    """Return the order of fewest operations, or None if it takes too many."""
+
+    def remainder(graph: Graph, i: int) -> float:
+        return math.prod(n_states[j] for j in graph[i])
+
+    def fill(graph: Graph, i: int) -> float:
+        near = graph[i]
+        return sum(len(near - graph[j]) - 1 for j in near) + _fraction(remainder(graph, i))
+
+    def weighted_fill(graph: Graph, i: int) -> float:
+        near = graph[i]
+        added = sum(n_states[j] * (sum(n_states[k] for k in near - graph[j]) - n_states[j]) for j in near)
+        return added + _fraction(remainder(graph, i))
+
+    def n_operations(order: list[int]) -> int:
+        steps = elimination_steps(graph, order, n_states)
+        return n_classes * sum(step.n_rows * n_states[step.feature] for step in steps)
+
+    # The first heuristic may lose by orders of magnitude. An order that loses by more than a thousand is no start.
+    best = greedy_order(graph, n_states, remainder, most_values=1000 * most_operations / n_classes)
+    if graph and not best:
+        return None
+    fewest = n_operations(best)
+    for cost in (fill, weighted_fill):
+        limits = {"most_values": fewest / n_classes, "most_steps": fewest / _OPERATIONS_PER_STEP}
+        found = greedy_order(graph, n_states, cost, reach=2, **limits)
+        if found and n_operations(found) < fewest:
+            best, fewest = found, n_operations(found)
+    return best if fewest <= most_operations else None
+
+
+def _fraction(size: float) -> float:
+    """Return a number below one that grows with the size of a factor, to order features of equal fill."""
+    return 1 - 1 / (1 + math.log(size))
+
+
+def _without(graph: Graph, features: set[int]) -> Graph:
+    """Return the graph without some features."""
+    return {i: near - features for i, near in graph.items() if i not in features}
+
+
+def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> list[Step]:
+    """Return the factors that the elimination in an order leaves.
+
+    Parameters
+    ----------
+    graph : dict of (int, set of int)
+        Features to eliminate, and their neighbors among these; it stays as it is.
+    order : list of int
+        All features of the graph.
+    n_states : list of int
+        Number of values of every feature.
+
+    Returns
+    -------
+    list of Step
+        One per feature, in the order given.
+
+    Examples
+    --------
+    >>> from tanlearn.network.elimination_plans import elimination_steps
+    >>> [step.n_rows for step in elimination_steps({0: {1}, 1: {0, 2}, 2: {1}}, [1, 0, 2], [2, 3, 5])]
+    [10, 5, 1]
+    """
+    graph = {i: set(near) for i, near in graph.items()}
+    steps = []
+    for v in order:
+        near = graph.pop(v)
+        for j in near:
+            graph[j] |= near - {j}
+            graph[j].discard(v)
+        steps.append(Step(v, frozenset(near), math.prod(n_states[j] for j in near)))
+    return steps
+
+
+def _count_numbers(steps: list[Step], n_classes: int) -> int:
+    """Return how many numbers all factors take; those of one feature or none are added up at once."""
+    used = most = 0
+    for step in steps:
+        most = max(most, used + step.n_rows * n_classes)
+        used += step.n_rows * n_classes if len(step.left) > 1 else 0
+    return most
+
+
+def _feature_to_condition_on(steps: list[Step], n_states: list[int]) -> int:
+    """Return the feature of the largest factor that adds the fewest operations; of equals, the first."""
+    largest = max(steps, key=lambda step: step.n_rows)
+
+    def values_after(chosen: int) -> float:
+        total = 0
+        for step in steps:
+            if step.feature != chosen:
+                n_values = step.n_rows * n_states[step.feature]
+                total += n_values if chosen in step.left else n_values * n_states[chosen]
+        return total
+
+    return min(sorted(largest.left or {largest.feature}), key=values_after)

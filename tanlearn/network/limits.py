@@ -1,0 +1,130 @@
+"""The limit of the work that missing values of a row may take, and the warning where it is exceeded."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+
+__all__ = ["RAISE_LIMIT", "InexactMarginalizationWarning", "most_operations", "name_others", "warn_of_approximations"]
+
+_VARIABLE = "TANLEARN_MAX_ROW_OPERATIONS"
+#: About half a minute on one core of 2024, at 30 ns each.
+_MOST = 1e9
+#: Slices are numbered by 64-bit integers; nobody lives to see that many.
+_UNLIMITED = 2.0**62
+#: Remedy of messages.
+RAISE_LIMIT = f"raise the limit, the environment variable {_VARIABLE}"
+#: Rows that a message names.
+_N_SHOWN = 10
+
+
+class InexactMarginalizationWarning(UserWarning):
+    """The missing values of some rows could not be marginalized exactly within the limit of operations.
+
+    The message names the rows; their scores are approximate. ``warnings.simplefilter("error",
+    InexactMarginalizationWarning)`` makes an error of it, and the environment variable ``TANLEARN_MAX_ROW_OPERATIONS``
+    sets the limit.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from tanlearn import InexactMarginalizationWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", InexactMarginalizationWarning)
+    ...     # probabilities of model.predict_proba(X) are exact here, or there is an error
+    """
+
+
+def most_operations() -> float:
+    """Return the operations that marginalizing the missing values of one row may take.
+
+    Returns
+    -------
+    float
+        1e9, or the number in the environment variable ``TANLEARN_MAX_ROW_OPERATIONS``.
+
+    Raises
+    ------
+    ValueError
+        If the variable holds no number from 0.
+
+    Examples
+    --------
+    >>> from tanlearn.network.limits import most_operations
+    >>> most_operations()
+    1000000000.0
+    """
+    given = os.environ.get(_VARIABLE)
+    if given is None:
+        return _MOST
+    try:
+        limit = float(given)
+    except ValueError:
+        limit = -1.0
+    if not limit >= 0:
+        raise ValueError(f"the environment variable {_VARIABLE} must be a number from 0, or inf, got {given!r}.")
+    return min(limit, _UNLIMITED)
+
+
+def name_others(rows: Sequence[int]) -> str:
+    """Return a sentence that names all rows but the first, for a message about the first.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        At least one.
+
+    Returns
+    -------
+    str
+        Empty for a single row.
+
+    Examples
+    --------
+    >>> from tanlearn.network.limits import name_others
+    >>> name_others([3]), name_others([3, 7, 9])
+    ('', ' The same holds for rows 7, 9.')
+    """
+    return f" The same holds for {_name_rows(rows[1:])}." if len(rows) > 1 else ""
+
+
+def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
+    """Warn of rows whose missing values are marginalized approximately.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        Numbers of the rows.
+    limit : float
+        Operations that a row may take.
+
+    Warns
+    -----
+    InexactMarginalizationWarning
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from tanlearn.network.limits import warn_of_approximations
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_approximations([4, 5], 1e9)
+    >>> str(caught[0].message)
+    'the scores of rows 4, 5 are approximate: the missing features depend on each other through two parents ...'
+    """
+    warnings.warn(
+        f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
+        f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "
+        f"some of the missing values, or {RAISE_LIMIT}. To get an error in place of approximate scores, make this "
+        f"warning, tanlearn.InexactMarginalizationWarning, an error.",
+        InexactMarginalizationWarning,
+        stacklevel=3,
+    )
+
+
+def _name_rows(rows: Sequence[int]) -> str:
+    """Return the numbers of some rows for a message."""
+    shown = ", ".join(f"{row}" for row in rows[:_N_SHOWN])
+    more = f" and {len(rows) - _N_SHOWN:,} more" if len(rows) > _N_SHOWN else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
