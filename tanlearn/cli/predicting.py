@@ -1,5 +1,8 @@
 """``tanlearn predict``: the class of every row of a table, in its order."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +21,7 @@ from tanlearn.cli.tables import (
     Reading,
     named_columns,
 )
+from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
 
 __all__ = ["predict"]
 
@@ -56,15 +60,38 @@ def predict(
             copied = [name for name in kept if name not in columns and table.format in ("csv", "tsv")]
             texts = [*file.texts, *copied]
             parts, n_done = [], 0
+            impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
                 for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
                     rows = file.prepare(frame[columns], table.name, n_done + 1)
-                    parts.append(_predictions(file.classifier, rows, frame[kept], proba))
+                    with _collected(impossible, n_done + 1):
+                        parts.append(_predictions(file.classifier, rows, frame[kept], proba))
                     n_done += len(frame)
                     draw(None)
+        if impossible:
+            note(
+                f"note: {len(impossible):,} of {n_done:,} rows have probability zero in every class "
+                f"({named_rows([*impossible])}): the class probabilities without any feature are predicted for them."
+            )
         write_table(parts, output, ending, has_index=table.has_index, texts=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
+
+
+@contextmanager
+def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
+    """Collect the numbers of rows of probability zero instead of warning of them chunk by chunk."""
+    shown = warnings.showwarning
+
+    def show(message: Any, *details: Any, **more: Any) -> None:
+        if isinstance(message, ImpossibleRowsWarning):
+            impossible.update(dict.fromkeys((message.rows + first_row).tolist()))
+        else:
+            shown(message, *details, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:

@@ -111,7 +111,9 @@ class ReliabilityDisplay:
         is_right = p.argmax(axis=1) == number_classes(y, len(p), estimator.classes_)
         before = None
         if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
-            before = np.exp(log_posterior(estimator.predict_joint_log_proba(X)).max(axis=1))
+            scores = estimator.predict_joint_log_proba(X)
+            # Without calibration, too, rows of probability zero have the probabilities of the classes.
+            before = np.where(np.isneginf(scores).all(axis=1), p.max(axis=1), np.exp(log_posterior(scores).max(axis=1)))
         return cls(p.max(axis=1).clip(0, 1), is_right, before=before, n_bins=n_bins).plot(ax)
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:

@@ -17,6 +17,7 @@ from tanlearn.data.border import encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.archive import fields
@@ -207,6 +208,20 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
         return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
 
+    def _class_scores(self, X: Any, stacklevel: int) -> FloatArray:
+        """Return the log joint of raw rows, or of a row without any feature where it is -inf in every class."""
+        codes = encode_rows(self, X)
+        scores = self._log_joint(codes)
+        return replace_impossible(scores, lambda: self._prior_scores(codes), stacklevel=stacklevel + 1)
+
+    def _prior_scores(self, codes: Codes) -> FloatArray:
+        """Return the log joint of a row in which every feature is missing."""
+        tables = getattr(self, "tables_", None)
+        if tables is not None and (tables.is_normalized or not self.structure_.is_acyclic):
+            log_prior: FloatArray = tables.log_prior
+            return log_prior
+        return self._log_joint(np.full((len(codes), 1), missing_code(codes.dtype), codes.dtype))[0]
+
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(features) of every row: how likely the model holds it for; missing features are summed out.
 
@@ -242,12 +257,18 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
 
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
+            is that for a row in which every feature is missing.
+
         Notes
         -----
         ``calibration_`` makes them of the log joint probabilities. Missing features are summed out before, in the
         network as it is: a row goes through the same scale whatever it misses.
         """
-        return self.calibration_.log_posterior(self._log_joint(encode_rows(self, X)))
+        return self.calibration_.log_posterior(self._class_scores(X, stacklevel=2))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
@@ -261,8 +282,14 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
+
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
+            is that for a row in which every feature is missing.
         """
-        return np.exp(self.predict_log_proba(X))
+        return np.exp(self.calibration_.log_posterior(self._class_scores(X, stacklevel=2)))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of every row; of equals, the first in ``classes_``.
@@ -275,8 +302,14 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
+
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
+            is that for a row in which every feature is missing.
         """
-        scores = self._log_joint(encode_rows(self, X))
+        scores = self._class_scores(X, stacklevel=2)
         return self.classes_[scores.argmax(axis=1)]
 
     def row_predictor(self) -> RowPredictor:

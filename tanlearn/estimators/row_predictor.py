@@ -14,6 +14,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.kernels.scores import score_row
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.inference import log_joint
@@ -32,9 +33,10 @@ _LARGEST = 2**63
 class RowPredictor:
     """Predict the class of one row after the other, in microseconds: what ``row_predictor()`` of classifiers returns.
 
-    The answers are those of ``predict``. It stays as it was made, whatever becomes of the classifier; threads may share
-    it, and processes get it by pickle. Rows that hold what was not there in ``fit``, or other objects than strings and
-    numbers, take the longer way that ``predict`` takes with a list, and raise what it raises.
+    The answers, and warnings of rows of probability zero, are those of ``predict``. It stays as it was made, whatever
+    becomes of the classifier; threads may share it, and processes get it by pickle. Rows that hold what was not there
+    in ``fit``, or other objects than strings and numbers, take the longer way that ``predict`` takes with a list, and
+    raise what it raises.
 
     Parameters
     ----------
@@ -65,6 +67,7 @@ class RowPredictor:
         self._dtype = codes_dtype(int(layout.n_states.max()))
         self._missing = missing_code(self._dtype)
         self._is_plain = type(tables) is Tables
+        self._has_zeros = bool(np.isneginf(tables.cells).any()) if self._is_plain else False
         self._backs_off = isinstance(tables, BackOffTables)
         if not self._backs_off:
             self._arrays = tables.scoring_cells, layout.parents, layout.n_states, layout.offset, self._missing
@@ -204,8 +207,20 @@ class RowPredictor:
             )
         if best == -1:
             column: AnyArray = row.astype(self._dtype)[:, np.newaxis]
-            return self._classes[log_joint(self._tables, self._structure, column)[0].argmax()]
-        return self._classes[best if self._is_plain else self._tables.decode(scores).argmax()]
+            scores = log_joint(self._tables, self._structure, column)[0]
+            best = int(scores.argmax())
+        elif not self._is_plain:
+            best = int(self._tables.decode(scores).argmax())
+        if self._has_zeros and np.isneginf(scores[best]):
+            best = replace_impossible(scores[np.newaxis], self._prior_scores, stacklevel=3)[0].argmax().item()
+        return self._classes[best]
+
+    def _prior_scores(self) -> FloatArray:
+        """Return the log joint of a row in which every feature is missing."""
+        if self._tables.is_normalized or not self._structure.is_acyclic:
+            return self._tables.log_prior
+        nothing: AnyArray = np.full((len(self._encoders), 1), self._missing, self._dtype)
+        return log_joint(self._tables, self._structure, nothing)[0]
 
 
 class _Codes(dict[Any, int]):

@@ -62,7 +62,7 @@ class Calibration:
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes)
-            Log joint. A row of -inf only gives the uniform posterior.
+            Log joint. A row of -inf only gives the uniform posterior; classifiers take the class probabilities instead.
 
         Returns
         -------

@@ -208,7 +208,8 @@ def log_posterior(scores: FloatArray) -> FloatArray:
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_classes)
-        Log joint. A row of -inf only (the model holds the sample for impossible) gives the uniform posterior.
+        Log joint. A row of -inf only gives the uniform posterior: it has no other without the class probabilities,
+        which the classifiers take instead.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from support.published_folds import DATA, folds
 from tanlearn import CountState, EncodedData, MaximumLikelihood, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import AODEClassifier
 from tanlearn.baselines.aode import OneDependenceEnsemble
+from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 
 N_STATES, N_CLASSES = [2, 3, 4], 3
 CODES = {"encoder": TableEncoder(discrete_features=True)}
@@ -131,11 +132,14 @@ def test_a_thousand_features_stay_finite():
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
 
 
-def test_impossible_rows_are_uniform_without_smoothing():
-    X, y = np.array([[0, 0], [0, 0], [1, 1], [1, 1]]), np.array([0, 1, 0, 1])
+def test_impossible_rows_get_the_class_probabilities_without_smoothing():
+    X, y = np.array([[0, 0], [0, 0], [1, 1], [1, 1]]), np.array([0, 1, 1, 1])
     model = AODEClassifier(alpha=0, **CODES).fit(X, y)
     assert np.isneginf(model.predict_joint_log_proba([[0, 1]])).all()
-    assert model.predict_proba([[0, 1]]).tolist() == [[0.5, 0.5]]
+    with pytest.warns(ImpossibleRowsWarning, match=r"1 of 1 rows .*\(row 0\)"):
+        assert model.predict_proba([[0, 1]]) == pytest.approx(np.array([[0.25, 0.75]]))
+    with pytest.warns(ImpossibleRowsWarning):
+        assert model.predict([[0, 1]]).tolist() == [1]
 
 
 def test_pairs_of_features_are_learnt_that_naive_bayes_cannot():
