@@ -17,6 +17,7 @@ from tanlearn.data.border import encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
@@ -57,6 +58,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
+    counts_: Any
     #: How scores become probabilities, found on held-out rows by learners that calibrate.
     calibration_: Calibration = Calibration()
 
@@ -343,15 +345,34 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             )
         return RowPredictor(self.encoder_, self.structure_, self.tables_, self.classes_)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, counts: bool = False) -> None:
         """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.
 
         Parameters
         ----------
         path : str or path
-            Where; what is there is replaced. See :mod:`tanlearn.files.models` for what a file keeps, and its format.
+            A regular file. If it is there, it is replaced and keeps its permissions. :mod:`tanlearn.files.models`
+            describes what a file keeps, and its format.
+        counts : bool, default=False
+            Whether to keep ``counts_``, from which a loaded classifier goes on with ``partial_fit``. They are there
+            after ``partial_fit``, ``fit_batches`` and ``from_counts``, and can be many times as large as the model.
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError, OSError
+            As :func:`tanlearn.files.models.save` does.
+
+        Examples
+        --------
+        >>> import tanlearn
+        >>> places = ["beach", "home"]
+        >>> model = tanlearn.NaiveBayesClassifier().partial_fit([["sun"], ["rain"]], places, places)
+        >>> model.save("outing.tan", counts=True)
+        >>> again = tanlearn.load("outing.tan").partial_fit([["rain"]], ["beach"])
+        >>> again.counts_.class_counts.tolist()
+        [2, 1]
         """
-        save(self, path)
+        save(self, path, counts=counts)
 
     @property
     def n_parameters_(self) -> int:
@@ -361,6 +382,16 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
         return {"structure": self.structure_, "calibration": asdict(self.calibration_), **self.tables_.to_state()}
+
+    def _get_counts(self) -> tuple[str, dict[str, Any]]:
+        """Return the kind of ``counts_`` and what a file holds of them."""
+        if not hasattr(self, "counts_"):
+            raise ValueError(f"counts=True keeps counts_, but {why_no_counts(self)}. Leave counts out.")
+        return type(self.counts_).__name__, to_state(self.counts_)
+
+    def _set_counts(self, kind: Any, counts: dict[str, Any]) -> None:
+        """Take the counts that a file holds; classes and encoder are there already."""
+        self.counts_ = from_state(kind, counts, self.encoder_.n_states_, len(self.classes_))
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""

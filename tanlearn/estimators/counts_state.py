@@ -29,7 +29,7 @@ from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import TableLayout
 
-__all__ = ["from_state", "to_state"]
+__all__ = ["from_state", "to_state", "why_no_counts"]
 
 
 def to_state(counts: Any) -> dict[str, Any]:
@@ -75,6 +75,32 @@ def to_state(counts: Any) -> dict[str, Any]:
         f"a file holds counts in CountState, FamilyCounts and ForestCounts, but no {type(counts).__name__}. Save the "
         f"model that is learnt from them."
     )
+
+
+def why_no_counts(model: Any) -> str:
+    """Return why a fitted classifier has no ``counts_``.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, without counts.
+
+    Returns
+    -------
+    str
+        A clause whose subject is the classifier.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.estimators.counts_state import why_no_counts
+    >>> why_no_counts(NaiveBayesClassifier().fit([["a"], ["b"]], ["no", "yes"]))
+    'this NaiveBayesClassifier has no counts, because it was fitted from all rows at once'
+    """
+    reason = "it was fitted from all rows at once"
+    if getattr(model, "_was_loaded", False):
+        reason = "it was read from a file without counts (save(path, counts=True) keeps them, where there are any)"
+    return f"this {type(model).__name__} has no counts, because {reason}"
 
 
 def from_state(kind: Any, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Any:

@@ -312,6 +312,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
         model.feature_names_in_ = np.array(names, dtype=object)
         model.encoder_.feature_names_in_ = model.feature_names_in_.copy()
     calibration = notes[target].get("calibration", {})
+    model._was_loaded = True
     model._set_state({"structure": structure, "cells": np.concatenate(pieces), "calibration": calibration})
     return model
 

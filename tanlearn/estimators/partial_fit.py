@@ -19,6 +19,7 @@ from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
+from tanlearn.estimators.counts_state import why_no_counts
 from tanlearn.estimators.from_counts import FromCountsMixin
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.contexts import ContextCounts
@@ -105,8 +106,8 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         AttributeError
             If the estimator's learners need all rows at once.
         ValueError
-            If a class is not among ``classes``, ``classes`` is missing or changes, the classifier was fitted as a whole
-            before, or a column, ``y`` or the weights break a rule of the border. Nothing is changed then.
+            If a class is not among ``classes``, ``classes`` is missing or changes, the classifier is fitted and
+            has no counts, or a column, ``y`` or the weights break a rule of the border. Nothing is changed then.
 
         Examples
         --------
@@ -186,10 +187,11 @@ def _read_all_classes(classes: Any) -> AnyArray:
 def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
     """Check whether ``partial_fit`` can go on, and encode what it was given."""
     is_first = not hasattr(estimator, "counts_")
-    if is_first and hasattr(estimator, "encoder_"):
+    if is_first and estimator.__sklearn_is_fitted__():  # what a fit that failed has left does not count
         raise ValueError(
-            "this classifier was fitted as a whole, and kept no counts to go on from. Begin with a new one: "
-            "clone(model).partial_fit(...)."
+            f"partial_fit adds to counts, but {why_no_counts(estimator)}. Begin with a new classifier, "
+            f"clone(model).partial_fit(...), or count the earlier rows first: "
+            f"model.from_counts(TableCounts.of_source(..., like=model)) makes a classifier that partial_fit adds to."
         )
     if not is_first and not hasattr(estimator, "encoder_"):
         raise ValueError(

@@ -18,7 +18,7 @@ from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels
-from tanlearn.estimators.counts_state import from_state, to_state
+from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import fields, pack, read_archive
 from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
@@ -123,8 +123,8 @@ class TableCounts:
         check_is_fitted(model)
         if not hasattr(model, "counts_"):
             raise ValueError(
-                f"{type(model).__name__} keeps no counts: it was fitted as a whole, or read from a file, or learns "
-                f"from rows. Count again, as with TableCounts.of_source(..., like=model)."
+                f"{why_no_counts(model)}. Count the rows in its categories and cut points: "
+                f"TableCounts.of_source(..., like=model)."
             )
         return cls(deepcopy(model.counts_), encoder=model.encoder_, classes=model.classes_)
 

@@ -7,9 +7,10 @@ predicts: ``structure_``, ``tables_`` and ``calibration_``, ``structure_probabil
 Predictions are the same to the last bit.
 
 What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
-``history_``, ``n_iter_``) and counts of a stream (``counts_``, which :class:`~tanlearn.TableCounts` keeps), so that
-a loaded classifier cannot go on with ``partial_fit``; the path of a checkpoint; random generators, callbacks, and
-objects of classes that are not tanlearn's own, which :func:`save` refuses.
+``history_``, ``n_iter_``); the path of a checkpoint; random generators, callbacks, and objects of classes that are not
+tanlearn's own, which :func:`save` refuses. Counts (``counts_`` after ``partial_fit``, ``fit_batches`` and
+``from_counts``) are kept with ``counts=True``. Then a loaded classifier goes on with ``partial_fit`` to the model that
+it would have become. They can take many times as much space as the model.
 
 Notes
 -----
@@ -72,6 +73,9 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
     log((1 - doubt) p + doubt / n_classes) + ``shift`` is the score. ``log_frequency`` is what a later prior is compared
     with.
 
+  - ``counts``, left out if the file keeps none: an object with ``kind`` and ``counts``, as in a file of
+    :class:`~tanlearn.TableCounts`.
+
 A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and as
 many digits as tell it from all others), a list of values, or an object, whose ``kind`` says what it is and which other
 keys it has:
@@ -114,28 +118,27 @@ from tanlearn.files.values import Reader, Writer, is_registered
 __all__ = ["load", "save"]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted classifier to a file.
-
-    The file is there in whole or not at all: it is written beside, brought to the disk, and renamed. What stood there
-    before stays until then.
+def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> None:
+    """Write a fitted classifier to a file: whole, or not at all.
 
     Parameters
     ----------
     model : Classifier
         A fitted classifier of tanlearn or of ``tanlearn.baselines``.
     path : str or path
-        Where, with any extension; what is there is replaced.
+        A regular file with any extension. If it is there, it is replaced and keeps its permissions.
+    counts : bool, default=False
+        Whether to keep ``counts_``, from which a loaded classifier goes on with ``partial_fit``.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted, or to codes only and not to a table.
     TypeError
-        If it is no classifier of this library.
+        If it is no classifier of this library, or a file cannot hold counts of its kind.
     ValueError
-        If a parameter cannot be written (a random generator, a callback, an object of the user's own), or a category
-        is neither string nor number. Nothing is written then.
+        If ``counts`` is true and the classifier has none; if a parameter cannot be written (a random generator, a
+        callback, an object of the user's own), or a category is neither string nor number. Nothing is written then.
     OSError
         If the file cannot be written. What stood there before is unchanged.
 
@@ -158,7 +161,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     try:
-        content = pack(*_describe(model))
+        content = pack(*_describe(model, counts))
         _restore(*unpack(content))  # by the rules of load, so that what is written can be read
     except RecursionError as error:
         raise ValueError("the model cannot be saved: a parameter contains itself, or is nested too deeply.") from error
@@ -206,7 +209,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return read_archive(path, _restore)
 
 
-def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return a fitted classifier as JSON and arrays."""
     writer = Writer()
     names = getattr(model, "feature_names_in_", None)
@@ -217,12 +220,19 @@ def _describe(model: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         **table,
         "state": {k: writer.encode(v, "model", k) for k, v in model._get_state().items()},
     }
+    if counts:
+        kind, state = model._get_counts()
+        description["counts"] = {
+            "kind": kind,
+            "counts": {k: writer.encode(v, "model.counts_", k) for k, v in state.items()},
+        }
     return description, writer.arrays
 
 
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     """Return the classifier that :func:`_describe` described."""
     reader = Reader(arrays)
+    counts = description.pop("counts", None) if type(description) is dict else None
     name, parameters, classes, names, encoder, state = fields(
         description, "class", "parameters", "classes", "feature_names", "encoder", "state"
     )
@@ -234,5 +244,11 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     if names is not None:
         model.feature_names_in_ = model.encoder_.feature_names_in_.copy()
     model._set_state({key: reader.decode(value) for key, value in state.items()})
+    model._was_loaded = True
+    if counts is not None:
+        kind, amounts = fields(counts, "kind", "counts")
+        if type(amounts) is not dict:
+            raise ValueError("counts must be an object.")
+        model._set_counts(kind, {key: reader.decode(value) for key, value in amounts.items()})
     reader.finish()
     return model

@@ -180,7 +180,7 @@ def test_rows_that_break_a_rule_change_nothing(counts):
 
 
 def test_a_model_without_counts_says_what_to_do():
-    with pytest.raises(ValueError, match=r"NaiveBayesClassifier keeps no counts.*of_source\(\.\.\., like=model\)"):
+    with pytest.raises(ValueError, match=r"NaiveBayesClassifier has no counts.*of_source\(\.\.\., like=model\)"):
         TableCounts.of_model(NaiveBayesClassifier().fit(*table()))
 
 
