@@ -76,11 +76,14 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         2,147,483,647. "auto" are 5, or of more than 24,576 rows one in 4,096, so that a forest of many rows still has
         room in memory.
     weights : {"auto", "shared"} or None, default="auto"
-        "shared" weighs levels and features; "auto" families one by one, too, where left-out rows are better off. With
-        None the members' probabilities are averaged, of the number of parents that left-out rows are best off with.
+        Which weights are fitted to out-of-fold predictions: with "shared" those of levels and features, with "auto"
+        those of single families, too. Each set of weights is used only if it lowers the log loss of out-of-fold rows.
+        With None nothing is weighed, and the networks' probabilities are averaged, with the number of parents of the
+        least out-of-fold log loss.
     ridge : float or "auto", default="auto"
-        How hard weights of features and families are pulled to where they start: half the squared distance costs as
-        many nats a row. "auto" lets left-out rows choose.
+        Strength of the ridge that pulls weights of features and families to where they start: half the squared
+        distance times the ridge is added to the mean log loss, in nats. "auto" selects it by the log loss of
+        out-of-fold rows. Weights of any ridge that do not lower this loss stay where they start.
     n_folds : int, default=5
         Folds that are left out to find weights; there are never more than rows. Of many rows, not all folds are: 8,192
         rows are enough to find weights. Of up to 2,048 rows, weights are judged by twins that miss two folds.
@@ -135,6 +138,10 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     Members merge neighbouring values of what has an order: of numbers, even of few whole ones, and of pandas'
     categoricals with ``ordered=True``. Strings, truth values, other categoricals, and columns of numbers that an
     encoder names in ``discrete_features`` have none; codes (:meth:`fit_encoded`) have what their ``is_ordered`` says.
+
+    The weighted forest is compared with the average of its networks and with the class frequencies by the log loss of
+    out-of-fold rows (at most 2,048), and the best of the three is kept. Where features are only noise, the forest
+    therefore predicts class frequencies. With ``weights=None`` nothing is compared but numbers of parents.
 
     With ``weights=None`` there is :meth:`partial_fit`. The first chunk decides on cuts, parents, the combinations of
     values that are counted, and how many parents are used; all chunks are counted in these, and counts add up. After

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from tanlearn._tasks import in_order
-from tanlearn._typing import AnyArray, missing_code
+from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member
 from tanlearn.forest.reading import left_out_importances
 from tanlearn.forest.views import Grow, Views, grow_views, log_frequencies
-from tanlearn.forest.weighing import doubt_of, first_rows, weigh
+from tanlearn.forest.weighing import doubt_of, first_rows, mean_log_loss, weigh
 
 __all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
 
@@ -197,17 +197,60 @@ def weigh_forest(
         n_jobs=n_jobs,
     )
     log_prior = log_frequencies(np.bincount(data.y, data.weights, data.n_classes))
-    no_shift = np.zeros(data.n_classes)
+    nothing = np.zeros((n_members, data.n_features, n_levels))
+    forest = Forest(members, log_prior, log_prior, np.zeros(data.n_classes), nothing, 0.0, False)
     if settings.weights is None:
-        used, doubt = _choose_levels(views, say)
-        weights = np.zeros((n_members, data.n_features, n_levels))
-        weights[:, :, :used] = 1.0
-        forest = Forest(members, log_prior, log_prior, no_shift, weights, doubt, True)
-        members = [replace(member, tables=member.tables.first_levels(used)) for member in members]
-        return replace(_with_importances(forest, views, 1.0), members=members, weights=weights[:, :, :used].copy())
-    found = weigh(views, settings.weights, settings.ridge, say)
-    forest = Forest(members, found.of_prior * log_prior, log_prior, no_shift, found.weights, found.doubt, False)
-    return _with_importances(forest, views, found.of_prior)
+        forest, _ = _average(forest, views, first_rows(views.rows, n_levels * data.n_classes), say)
+        of_prior = 1.0
+    else:
+        forest, of_prior = _select(forest, views, settings, say)
+    forest = _with_importances(forest, views, of_prior)
+    if not forest.is_average:
+        return forest
+    used = int((forest.weights[0, 0] > 0).sum())
+    members = [replace(member, tables=member.tables.first_levels(used)) for member in members]
+    return replace(forest, members=members, weights=forest.weights[:, :, :used].copy())
+
+
+def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str], None]) -> tuple[Forest, float]:
+    """Return the best of class frequencies, the weighted networks and their average, and its weight of the prior.
+
+    The best has the least mean log loss of out-of-fold rows.
+    """
+    data = views.outer.data
+    found = weigh(views, str(settings.weights), settings.ridge, say)
+    rows, sample_weight = found.rows, data.weights[found.rows]
+    doubt = doubt_of(found.own_p, sample_weight, data.n_classes)
+    weighted = replace(forest, log_prior=found.of_prior * forest.log_prior, weights=found.weights, doubt=doubt)
+    average, average_p = _average(forest, views, rows, say)
+    frequencies = np.exp(views.outer.base(rows)[np.arange(len(rows)), data.y[rows]])
+    candidates = {
+        "class frequencies": (forest, 1.0, frequencies),
+        "weighted": (weighted, found.of_prior, found.own_p),
+        "average": (average, 1.0, average_p),
+    }
+    losses = {}
+    for name, (candidate, _, own_p) in candidates.items():
+        p = (1.0 - candidate.doubt) * own_p + candidate.doubt / data.n_classes
+        losses[name] = mean_log_loss(p, sample_weight)
+    best = min(losses, key=lambda name: losses[name])
+    say(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in losses.items())}")
+    chosen, of_prior, _ = candidates[best]
+    say(f"doubt {chosen.doubt:.2g}")
+    return chosen, of_prior
+
+
+def _average(forest: Forest, views: Views, rows: IntArray, say: Callable[[str], None]) -> tuple[Forest, FloatArray]:
+    """Return the average of the networks, and its out-of-fold probabilities of the classes of rows."""
+    data = views.outer.data
+    own_p = views.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
+    losses = [mean_log_loss(p, data.weights[rows]) for p in own_p]
+    say(f"average, log loss by number of parents: {np.round(losses, 4).tolist()}")
+    best = int(np.argmin(losses))
+    weights = np.zeros(forest.weights.shape)
+    weights[:, :, : best + 1] = 1.0
+    doubt = doubt_of(own_p[best], data.weights[rows], data.n_classes)
+    return replace(forest, weights=weights, doubt=doubt, is_average=True), own_p[best]
 
 
 def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow:
@@ -222,21 +265,10 @@ def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow
 
 
 def _with_importances(forest: Forest, views: Views, of_prior: float) -> Forest:
-    """Return the forest with what leaving features out costs rows that its twins have not seen."""
+    """Return the forest with the increase of the out-of-fold log loss when a feature is left out."""
     left_out, data = views.outer, views.outer.data
     priors = of_prior * left_out.log_prior
     twins = [replace(forest, members=own, log_prior=p) for own, p in zip(left_out.members, priors, strict=True)]
     rows = first_rows(views.rows[:_IMPORTANCE_ROWS], data.n_features * left_out.n_levels * data.n_classes)
     found = left_out_importances(twins, data, left_out.fold, rows, n_jobs=left_out.n_jobs)
     return replace(forest, importances=found)
-
-
-def _choose_levels(views: Views, say: Callable[[str], None]) -> tuple[int, float]:
-    """Return how many levels left-out rows are best off with when members are averaged, and the doubt that is left."""
-    data = views.outer.data
-    rows = first_rows(views.rows, views.outer.n_levels * data.n_classes)
-    own = views.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
-    losses = np.average(-np.log(own), axis=1, weights=data.weights[rows])
-    say(f"log loss by number of parents: {losses.round(4).tolist()}")
-    best = int(losses.argmin())
-    return 1 + best, doubt_of(own[best], data.weights[rows], data.n_classes)

@@ -10,6 +10,7 @@ import numpy as np
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.forest.class_groups import grouped
 from tanlearn.forest.forest import softmax
 from tanlearn.forest.member import Member
 
@@ -130,8 +131,10 @@ class LeftOut:
         slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
         return self._scores(rows, weight, slot, d)
 
-    def family_scores(self, rows: IntArray, level_weight: FloatArray, classes: IntArray) -> AnyArray:
-        """Return the weighted gains of every family of every member, for some classes of every row.
+    def family_scores(
+        self, rows: IntArray, level_weight: FloatArray, likeliest: IntArray, shares: FloatArray | None
+    ) -> AnyArray:
+        """Return the weighted gains of every family of every network, for groups of classes of every row.
 
         Parameters
         ----------
@@ -139,24 +142,28 @@ class LeftOut:
             Row numbers.
         level_weight : ndarray of shape (n_levels,)
             Weights of the levels.
-        classes : ndarray of shape (n_rows, n_chosen), intp
-            Of every row.
+        likeliest : ndarray of shape (n_rows, n_likeliest), intp
+            Classes that are groups of their own.
+        shares : ndarray of shape (n_rows, n_classes), optional
+            Probabilities of the classes within the remainder; None if there is no remainder.
 
         Returns
         -------
-        ndarray of shape (n_members * n_features, n_rows, n_chosen), float32
+        ndarray of shape (n_members * n_features, n_rows, n_groups), float32
         """
         d = self.data.n_features
         weight = np.tile(level_weight, (d, 1))
         slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
-        out = np.empty((self.n_members * d, *classes.shape), np.float32)
+        n_groups = likeliest.shape[1] + (shares is not None)
+        out = np.empty((self.n_members * d, len(rows), n_groups), np.float32)
 
         def score(members: list[Member], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
+            own, rest = likeliest[places], None if shares is None else shares[places]
             for e, member in enumerate(members):
                 scores = np.zeros((d, len(places), self.data.n_classes))
                 _add(member, codes, weight, slot, scores)
-                out[e * d : (e + 1) * d, places] = np.take_along_axis(scores, classes[places][np.newaxis], axis=2)
+                out[e * d : (e + 1) * d, places] = grouped(scores, own, rest)
 
         self._by_blocks(rows, d, score)
         return out

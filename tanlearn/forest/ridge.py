@@ -155,7 +155,7 @@ def fit_weights(
     starts : sequence of ndarray of shape (n_scores,)
         The same of every part, which must not know of the rows that are left out.
     ridges : sequence of float
-        From strong to weak; of one, nothing is chosen. Of several, weights may also stay where they start.
+        From strong to weak. Weights stay where they start if no ridge lowers the log loss of left-out rows.
     max_iter : int, default=60
         Iterations of L-BFGS for each.
 
@@ -175,7 +175,7 @@ def fit_weights(
             ]
             log_p = [problem.log_p(own) for problem, own in zip(outside, weights_of, strict=True)]
             loss = _mean_loss(outside, log_p)
-            if loss < least or len(ridges) == 1:
+            if loss < least:
                 chosen, fitted, best, least = number, weights_of, log_p, loss
             elif loss > least * _WORSE:
                 break

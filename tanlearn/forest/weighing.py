@@ -1,4 +1,4 @@
-"""How much levels, features and families count: by what twins of a forest say of rows that they have not seen."""
+"""Weights of levels, features and families of a forest, fitted to out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -8,60 +8,66 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
 from tanlearn.forest.forest import softmax
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 from tanlearn.forest.views import Views
 
-__all__ = ["Weighed", "doubt_of", "first_rows", "weigh"]
+__all__ = ["Weighed", "doubt_of", "first_rows", "mean_log_loss", "weigh"]
 
-#: Pulls on a weight of a level and of a feature away from where it starts, and of a family from its feature's share,
-#: from strong to weak.
+#: Ridges of weights of levels and features, pulled to where they start, and of families, pulled to the weight of their
+#: feature; from strong to weak.
 LEVEL_RIDGES = (1.0, 0.03, 1e-3)
 FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
 FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
-#: Rows at most that weights of levels are learnt from.
+#: Maximum number of rows that weights of levels are fitted to, and that candidate models are compared on.
 LEVEL_ROWS = 2048
-#: Classes of a row that families are weighed by: its own, and the likeliest others.
-N_RIVALS = 4
-#: Numbers at most that one set of weights is learnt from: of more rows, some are drawn.
+#: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
+N_GROUPS = 4
+#: Maximum number of gains that one set of weights is fitted to: with more rows, a random part of them is used.
 MOST_NUMBERS = 2**23
-#: Shares of rows that a forest may know nothing of.
+#: Candidates for the share of rows whose class is independent of the features.
 DOUBTS = 2.0 ** np.arange(-30, -1, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What left-out rows have decided.
+    """Weights, and the predictions of rows that they were not fitted to.
 
     Parameters
     ----------
     weights : ndarray of shape (n_members, n_features, n_levels)
-        Of every level of every family.
+        Weights of the levels of all families.
     of_prior : float
-        That of the class frequencies.
-    doubt : float
-        Share of rows whose class is anybody's guess.
+        Weight of the log class frequencies.
+    rows : ndarray of shape (n_rows,), intp
+        Row numbers that the model can be judged by.
+    own_p : ndarray of shape (n_rows,)
+        Out-of-fold probabilities of the classes of these rows.
     """
 
     weights: FloatArray
     of_prior: float
-    doubt: float
+    rows: IntArray
+    own_p: FloatArray
 
 
 def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], None]) -> Weighed:
-    """Weigh levels, then features, then families, each set pulled to what the one before has found.
+    """Fit weights of levels, then of features, then of families, each set pulled to the values of the one before.
+
+    A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
 
     Parameters
     ----------
     views : Views
-        Twins of the forest.
+        Out-of-fold predictions.
     kind : {"auto", "shared"}
         Whether families are weighed.
     ridge : float or None
-        The ridge of features and families; None lets left-out rows choose.
+        The ridge of features and families; None selects it by the log loss of out-of-fold rows.
     say : callable
-        What is told of progress.
+        Called with progress messages.
 
     Returns
     -------
@@ -76,8 +82,8 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
 
     start = np.full(left_out.n_levels + 1, 0.5)
     start[[0, -1]] = 1.0
-    rows = first_rows(views.rows[:LEVEL_ROWS], left_out.n_levels * n_classes)
-    whole, parts = views.problems(of_levels, rows)
+    level_rows = first_rows(views.rows[:LEVEL_ROWS], left_out.n_levels * n_classes)
+    whole, parts = views.problems(of_levels, level_rows)
     levels = fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
     say(_told("levels", levels))
     level_of = [*levels.of_parts, levels.weights]
@@ -87,62 +93,79 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
         scores: AnyArray = view.feature_scores(own, weight[:-1]).astype(np.float32)
         return Problem(scores, weight[-1] * view.base(own), data.y[own], data.weights[own])
 
-    rows = first_rows(views.rows, d * n_classes)
-    whole, parts = views.problems(of_features, rows)
+    feature_rows = first_rows(views.rows, d * n_classes)
+    whole, parts = views.problems(of_features, feature_rows)
     ridges = FEATURE_RIDGES if ridge is None else (ridge,)
     features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
     say(_told("features", features))
-    outside = [own for _, own in parts]
-    p = [np.exp(log_p[np.arange(len(own.y)), own.y]) for own, log_p in zip(outside, features.log_p, strict=True)]
-    judged = np.concatenate(p), np.concatenate([own.sample_weight for own in outside])
-    weights: AnyArray = np.tile(features.weights / n_members, n_members)
+
+    feature_of: list[FloatArray] = [
+        np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)
+    ]
+    log_p = np.empty((data.n_samples, n_classes))
+    for f, of_rows in enumerate(features.log_p):
+        log_p[feature_rows[views.fold[feature_rows] == f]] = of_rows
+    rows = feature_rows[:LEVEL_ROWS]
+    chosen, own_p = feature_of[-1], np.exp(log_p[rows, data.y[rows]])
+
+    def totals(view: LeftOut, part: int, of_families: FloatArray, own: IntArray) -> FloatArray:
+        weight = level_of[part]
+        weights = of_families.reshape(n_members, d, 1) * weight[:-1]
+        return view.total_scores(own, weights) + weight[-1] * view.base(own)
+
+    def own_probabilities(family_of: list[FloatArray]) -> FloatArray:
+        p, fold = np.empty(len(rows)), views.fold[rows]
+        for f, of_families in enumerate(family_of):
+            own = rows[fold == f]
+            scores = softmax(totals(left_out, f if views.inner else -1, of_families, own))
+            p[fold == f] = scores[np.arange(len(own)), data.y[own]]
+        return p
+
     if kind != "shared":
-        rows = first_rows(rows, n_members * d * min(N_RIVALS, n_classes))
-        rivals = _rivals(whole, features.weights, rows, data.n_samples)
+        n_groups = min(N_GROUPS, n_classes)
+        family_rows = first_rows(feature_rows, n_members * d * n_groups)
+        likeliest = likeliest_classes(log_p, n_groups)
 
         def of_families(view: LeftOut, part: int, own: IntArray) -> Problem:
-            weight = level_of[part]
-            scores = view.family_scores(own, weight[:-1], rivals[own])
-            base = np.take_along_axis(weight[-1] * view.base(own), rivals[own], axis=1)
-            return Problem(scores, base, np.zeros(len(own), np.intp), data.weights[own])
+            weight, of_row, shares = level_of[part], likeliest[own], None
+            base = weight[-1] * view.base(own)
+            if n_classes > n_groups:
+                shares = remainder_shares(totals(view, part, feature_of[part], own), of_row)
+                base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
+            scores = view.family_scores(own, weight[:-1], of_row, shares)
+            return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
 
-        of_families_whole, of_parts = views.problems(of_families, rows)
+        whole, parts = views.problems(of_families, family_rows)
         ridges = FAMILY_RIDGES if ridge is None else (ridge,)
-        starts = [np.tile(own / n_members, n_members) for own in features.of_parts]
-        families = fit_weights(of_families_whole, of_parts, weights, starts, ridges)
+        families = fit_weights(whole, parts, feature_of[-1], feature_of[:-1], ridges)
         say(_told("families", families))
         if np.isfinite(families.ridge):
-            weights = families.weights
-            judged = _judged(views, rows[:LEVEL_ROWS], level_of, families.of_parts)
-    doubt = doubt_of(*judged, n_classes)
-    say(f"doubt {doubt:.2g}")
-    return Weighed(weights.reshape(n_members, d, 1) * levels.weights[:-1], float(levels.weights[-1]), doubt)
+            by_families = own_probabilities(families.of_parts)
+            losses = [mean_log_loss(p, data.weights[rows]) for p in (own_p, by_families)]
+            say(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
+            if losses[1] < losses[0]:
+                chosen, own_p = families.weights, by_families
+    weights = chosen.reshape(n_members, d, 1) * levels.weights[:-1]
+    return Weighed(weights, float(levels.weights[-1]), rows, own_p)
 
 
-def _rivals(problem: Problem, weights: FloatArray, rows: IntArray, n_samples: int) -> IntArray:
-    """Return the class of some rows and those that are likeliest besides; ``rows`` are the first of the problem."""
-    log_p, y = problem.log_p(weights)[: len(rows)], problem.y[: len(rows)]
-    log_p[np.arange(len(rows)), y] = np.inf
-    rivals = np.empty((n_samples, min(N_RIVALS, log_p.shape[1])), np.intp)
-    rivals[rows] = np.argsort(-log_p, axis=1, kind="stable")[:, :N_RIVALS]
-    return rivals
+def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
+    """Return the mean log loss of rows.
 
+    Parameters
+    ----------
+    own_p : ndarray of shape (n_rows,)
+        Probabilities of the classes of the rows.
+    weights : ndarray of shape (n_rows,)
+        Weights of the rows.
 
-def _judged(
-    views: Views, rows: IntArray, level_of: list[FloatArray], family_of: list[FloatArray]
-) -> tuple[FloatArray, AnyArray]:
-    """Return the probabilities of the classes of rows, by weights that have not seen them, and the weights of the rows.
-
-    Among rivals alone, a class would seem likelier than it is among all.
+    Returns
+    -------
+    float
+        Infinite if a probability is 0.
     """
-    left_out, data, fold = views.outer, views.outer.data, views.fold[rows]
-    p = np.empty(len(rows))
-    for f, of_families in enumerate(family_of):
-        own, of_levels = rows[fold == f], level_of[f if views.inner else -1]
-        weights = of_families.reshape(left_out.n_members, data.n_features, 1) * of_levels[:-1]
-        scores = softmax(left_out.total_scores(own, weights) + of_levels[-1] * left_out.base(own))
-        p[fold == f] = scores[np.arange(len(own)), data.y[own]]
-    return p, data.weights[rows]
+    with np.errstate(divide="ignore"):
+        return float(np.average(-np.log(own_p), weights=weights))
 
 
 def _told(what: str, found: Fitted) -> str:

@@ -64,14 +64,16 @@ def weighed_by(monkeypatch, found, **settings):
 
 @pytest.mark.parametrize(("weights", "ridge"), [("auto", None), ("shared", 0.25)])
 def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
-    found = Weighed(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, 0.125)
+    rows, own_p = np.arange(60), np.append(np.full(55, 0.95), np.full(5, 1e-6))
+    found = Weighed(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, rows, own_p)
     forest, asked = weighed_by(monkeypatch, found, weights=weights, ridge=ridge)
     data = make(90, weights=np.arange(1.0, 91))
     sums = np.bincount(data.y, data.weights) + 1
     np.testing.assert_allclose(forest.log_frequency, np.log(sums / sums.sum()))
     np.testing.assert_allclose(forest.log_prior, 0.3 * np.log(sums / sums.sum()))
     np.testing.assert_array_equal(forest.weights, found.weights)
-    assert (forest.doubt, forest.is_average, forest.shift.tolist()) == (0.125, False, [0.0] * 3)
+    doubt = doubt_of(own_p, data.weights[:60], 3)
+    assert (forest.doubt, forest.is_average, forest.shift.tolist()) == (doubt, False, [0.0] * 3)
     ((views, *how, _),) = asked
     assert how == [weights, ridge]
     assert (views.outer.n_members, len(views.inner)) == (3, 3)
@@ -79,11 +81,11 @@ def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
     for member, weight in zip(forest.members, found.weights, strict=True):
         member.add_scores(data.codes, weight, np.zeros((5, 3), np.intp), scores)
     total = np.exp(log_softmax(scores[0], axis=1))
-    np.testing.assert_allclose(forest.log_scores(data.codes), np.log(0.875 * total + 0.125 / 3))
+    np.testing.assert_allclose(forest.log_scores(data.codes), np.log((1 - doubt) * total + doubt / 3))
 
 
 def test_twins_are_grown_by_the_seeds_of_the_members(monkeypatch):
-    forest, asked = weighed_by(monkeypatch, Weighed(np.ones((3, 5, 3)), 1.0, 0.5))
+    forest, asked = weighed_by(monkeypatch, Weighed(np.ones((3, 5, 3)), 1.0, np.arange(9), np.ones(9)))
     ((views, *_),) = asked
     families = [[set(own) for own in member.tables.parents.tolist()] for member in forest.members]
     assert len({str(own) for own in families}) == 3
@@ -135,6 +137,47 @@ def test_an_average_takes_the_levels_that_left_out_rows_are_best_off_with(monkey
     assert forest.doubt == doubt_of(own, data.weights, 3)
     assert forest.is_average
     assert forest.log_prior is forest.log_frequency
+
+
+@pytest.mark.parametrize("best", ["class frequencies", "weighted", "average", "doubted"])
+def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, best):
+    rng, data = np.random.default_rng(0), make(90, weights=np.arange(1.0, 91))
+    rows = rng.permutation(90)[:70]
+    gains = (1.0 if best == "average" else 0.0) * np.eye(3)[data.y] + rng.normal(size=(3, 5, 3, 90, 3))
+    prior = rng.dirichlet(np.full(3, 50.0), 90) + (1.0 if best == "class frequencies" else 0.0) * np.eye(3)[data.y]
+    outer = Gains(data, gains, np.log(prior / prior.sum(axis=1, keepdims=True)))
+    own_p = np.full(70, 0.9 if best in ("weighted", "doubted") else 0.2)
+    if best == "doubted":  # the log loss of the weighted networks is the least only because some rows are doubtful
+        own_p[:3] = 1e-40
+    found = Weighed(rng.normal(size=(3, 5, 3)), 0.3, rows, own_p)
+    monkeypatch.setattr(learning, "weigh", lambda *_: found)
+    monkeypatch.setattr(learning, "grow_views", lambda *_, **how: Views(outer, [], np.arange(90) % 3, rows))
+    priors = []
+    monkeypatch.setattr(learning, "_with_importances", lambda forest, _, of_prior: priors.append(of_prior) or forest)
+    told, settings = [], Settings(n_members=3, grain=GRAIN, n_folds=3)
+    forest = learn_forest(data, np.arange(5) != 2, settings, np.random.default_rng(0), say=told.append)
+    is_weighted = best in ("weighted", "doubted")
+    assert told[-2].split(":")[0] == ("weighted" if is_weighted else best)
+    assert told[-1] == f"doubt {forest.doubt:.2g}"
+    assert priors == [0.3 if is_weighted else 1.0]
+    if best == "class frequencies":
+        assert not forest.weights.any()
+        assert (forest.doubt, forest.is_average) == (0.0, False)
+        frequencies = np.tile(np.exp(forest.log_frequency), (90, 1))
+        np.testing.assert_allclose(np.exp(forest.log_scores(data.codes)), frequencies)
+    elif best == "average":
+        p = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]]
+        losses = np.average(-np.log(p), axis=1, weights=data.weights[rows])
+        assert forest.weights.shape == (3, 5, 1 + losses.argmin())
+        assert (forest.weights == 1).all()
+        assert forest.is_average
+        assert forest.doubt == doubt_of(p[losses.argmin()], data.weights[rows], 3)
+        assert forest.log_prior is forest.log_frequency
+    else:
+        np.testing.assert_array_equal(forest.weights, found.weights)
+        assert not forest.is_average
+        assert forest.doubt == doubt_of(own_p, data.weights[rows], 3)
+        assert (forest.doubt > 0.03) == (best == "doubted")
 
 
 def noise(seed, n):

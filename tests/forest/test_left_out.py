@@ -63,10 +63,14 @@ def test_scores_are_sums_of_the_gains_of_members_that_have_not_seen_the_row(left
     by_family = np.tensordot(weight, gains, (0, 2))
     np.testing.assert_allclose(left.feature_scores(ROWS, weight), by_family.mean(axis=0), **close)
     classes = np.random.default_rng(1).permuted(np.tile(np.arange(3), (len(ROWS), 1)), axis=1)[:, :2]
-    families = left.family_scores(ROWS, weight, classes)
-    assert families.dtype == np.float32
     expected = np.take_along_axis(by_family.reshape(10, len(ROWS), 3), classes[np.newaxis], axis=2)
+    families = left.family_scores(ROWS, weight, classes, None)
+    assert families.dtype == np.float32
     np.testing.assert_allclose(families, expected, **close)
+    shares = np.random.default_rng(2).dirichlet(np.ones(3), len(ROWS))
+    rest = (by_family.reshape(10, len(ROWS), 3) * shares).sum(axis=2)
+    families = left.family_scores(ROWS, weight, classes, shares)
+    np.testing.assert_allclose(families, np.dstack([expected, rest]), **close)
     weights = np.random.default_rng(2).normal(size=gains.shape[:3])
     np.testing.assert_allclose(left.total_scores(ROWS, weights), np.tensordot(weights, gains, 3), **close)
     up_to = np.cumsum(gains.sum(axis=1), axis=1) + left.base(ROWS)

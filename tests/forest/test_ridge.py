@@ -109,8 +109,8 @@ def test_weights_stay_where_left_out_rows_like_them_best():
     assert found.log_loss == found.start_loss
     assert [own.tolist() for own in (found.weights, *found.of_parts)] == [[1.0] * 8] * 3
     alone = fit_weights(problem, divide(problem, 2), start, [start, start], [1e-5])
-    assert alone.ridge == 1e-5  # there is nothing to choose
-    assert alone.log_loss > alone.start_loss
+    assert alone.ridge == np.inf  # a single ridge must lower the log loss, too
+    assert alone.weights.tolist() == [1.0] * 8
 
 
 def test_left_out_losses_are_of_weights_that_have_not_seen_the_rows():

@@ -9,6 +9,7 @@ from support.forests import Gains, draw_views
 
 from tanlearn.forest import ridge as ridge_module
 from tanlearn.forest import weighing as module
+from tanlearn.forest.class_groups import likeliest_classes
 from tanlearn.forest.views import Views
 from tanlearn.forest.weighing import DOUBTS, doubt_of, first_rows, weigh
 
@@ -28,7 +29,7 @@ def expected_of(views, kind, ridge=None, n_level_rows=10**9, n_family_rows=10**9
         *(own if ridge is None else [ridge] for own in (module.FEATURE_RIDGES, module.FAMILY_RIDGES)),
     ]
     rows = data.y, data.weights, views.fold, views.rows
-    limits = module.N_RIVALS, DOUBTS, n_level_rows, n_family_rows
+    limits = module.N_GROUPS, n_level_rows, n_family_rows
     found = oracle.weigh(outer, inner, *rows, kind, ridges, *limits)
     assert found["margin"] > 1e-5  # more than rounding
     return found
@@ -38,38 +39,44 @@ def check(found, told, expected):
     """Compare with the oracle."""
     np.testing.assert_allclose(found.weights, expected["weights"], atol=1e-3)
     assert found.of_prior == pytest.approx(expected["of_prior"], abs=1e-3)
-    assert found.doubt == expected["doubt"]
-    ridges = [own.split("ridge ")[1].split(":")[0] for own in told[:-1]]
+    np.testing.assert_allclose(found.own_p, expected["own_p"], atol=1e-3)
+    ridges = [own.split("ridge ")[1].split(":")[0] for own in told if "ridge" in own]
     assert ridges == [f"{own:g}" for own in expected["ridges"]]
 
 
-#: Kind, whether twins are nested, a ridge, the signal, a seed, and which stages move.
+#: Kind, whether predictions are nested, a ridge, the signal, a seed, the number of classes and of their groups, and
+#: which stages move weights; "family?" if they do so for groups of classes, but not for the log loss of all classes.
 CASES = [
-    ("auto", True, None, 1.0, 3, "level feature family"),
-    ("auto", True, None, 1.0, 0, "level family"),
-    ("auto", True, None, 0.15, 0, "level feature"),
-    ("auto", True, 0.01, 1.0, 2, "level feature family"),
-    ("auto", True, 0.01, 0.15, 1, "level feature family"),
-    ("auto", False, None, 1.0, 3, "level feature family"),
-    ("auto", False, 0.01, 1.0, 0, "level feature family"),
-    ("auto", False, 0.01, 0.15, 3, "level feature family"),
-    ("shared", True, None, 1.0, 3, "level feature"),
-    ("shared", True, None, 1.0, 1, "level"),
-    ("shared", False, None, 1.0, 2, "level feature"),
-    ("shared", False, 0.01, 1.0, 1, "level feature"),
+    ("auto", True, None, 1.0, 3, 3, 4, "level feature family"),
+    ("auto", True, None, 1.0, 0, 3, 4, "level family"),
+    ("auto", True, None, 0.15, 0, 3, 4, "level feature"),
+    ("auto", True, 0.01, 1.0, 2, 3, 4, "level family"),
+    ("auto", True, 0.01, 0.15, 1, 3, 4, "level"),
+    ("auto", False, None, 1.0, 3, 3, 4, "level feature family"),
+    ("auto", False, 0.01, 1.0, 0, 3, 4, "level feature"),
+    ("auto", False, 0.01, 1.0, 4, 3, 4, "level feature family"),
+    ("shared", True, None, 1.0, 3, 3, 4, "level feature"),
+    ("shared", True, None, 1.0, 1, 3, 4, "level"),
+    ("shared", False, None, 1.0, 2, 3, 4, "level feature"),
+    ("shared", False, 0.01, 1.0, 1, 3, 4, "level feature"),
+    ("auto", True, None, 1.0, 2, 6, 3, "level feature family"),
+    ("auto", True, None, 0.15, 4, 6, 3, "level family?"),
+    ("auto", True, None, 0.15, 5, 6, 3, "level feature family?"),
+    ("auto", True, None, 0.4, 3, 6, 4, "level feature family"),
+    ("auto", False, None, 1.0, 0, 6, 3, "level feature family"),
+    ("auto", False, None, 1.0, 4, 6, 2, "level feature family"),
 ]
 
 
-@pytest.mark.parametrize("n_rivals", [2, 4])
-@pytest.mark.parametrize(("kind", "is_nested", "ridge", "signal", "seed", "moved"), CASES)
-def test_weights_are_those_of_the_oracle(monkeypatch, kind, is_nested, ridge, signal, seed, moved, n_rivals):
-    monkeypatch.setattr(module, "N_RIVALS", n_rivals)
-    views, told = draw_views(seed, is_nested=is_nested, signal=signal), []
+@pytest.mark.parametrize(("kind", "is_nested", "ridge", "signal", "seed", "n_classes", "n_groups", "moved"), CASES)
+def test_weights_equal_the_oracle(monkeypatch, kind, is_nested, ridge, signal, seed, n_classes, n_groups, moved):
+    monkeypatch.setattr(module, "N_GROUPS", n_groups)
+    views, told = draw_views(seed, is_nested=is_nested, signal=signal, n_classes=n_classes), []
     expected = expected_of(views, kind, ridge)
     check(weigh(views, kind, ridge, told.append), told, expected)
-    if n_rivals == 2:  # the cases are what they are meant to be
-        stages = zip(("level", "feature", "family"), expected["ridges"], strict=False)
-        assert " ".join(name for name, own in stages if np.isfinite(own)) == moved
+    stages = zip(("level", "feature", "family"), expected["ridges"], strict=False)
+    names = " ".join(name for name, own in stages if np.isfinite(own))
+    assert names + "?" * ("family" in names and not expected["is_by_family"]) == moved
 
 
 def test_many_classes_and_two_folds():
@@ -109,13 +116,48 @@ def test_a_row_of_weight_two_is_two_rows(seed):
     assert np.abs(found[0].weights - unweighted.weights).max() > 0.01
 
 
-def test_what_is_told():
-    views, told = draw_views(3), []
-    found = weigh(views, "auto", 0.01, told.append)
-    assert [own.split(",")[0] for own in told[:-1]] == [
-        f"weights of {what}" for what in ("levels", "features", "families")
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_the_class_of_a_row_does_not_change_the_groups_of_its_classes(monkeypatch, is_nested):
+    monkeypatch.setattr(module, "N_GROUPS", 3)
+    views, seen = draw_views(2, n_classes=6, is_nested=is_nested), []
+    data = views.outer.data
+
+    def keep(log_p, n_groups):
+        seen.append(likeliest_classes(log_p, n_groups))
+        return seen[-1]
+
+    monkeypatch.setattr(module, "likeliest_classes", keep)
+    for row in (None, *range(5)):
+        y = data.y.copy()
+        if row is not None:
+            y[row] = (y[row] + 3) % 6
+        outer = replace(views.outer, data=replace(data, y=y))
+        weigh(replace(views, outer=outer), "auto", None, lambda message: None)
+    first, *others = seen
+    assert first.shape == (150, 2)
+    for row, found in enumerate(others):
+        assert found[row].tolist() == first[row].tolist()
+    assert (np.array(others) != first).any()  # weights fitted to a row change those of other folds
+
+
+def test_families_that_raise_the_log_loss_of_all_classes_are_not_used(monkeypatch):
+    views, told = draw_views(4, signal=0.15, n_classes=6), []
+    monkeypatch.setattr(module, "N_GROUPS", 3)
+    found = weigh(views, "auto", None, told.append)
+    shared = weigh(views, "shared", None, lambda message: None)
+    np.testing.assert_array_equal(found.weights, shared.weights)
+    np.testing.assert_array_equal(found.own_p, shared.own_p)
+    by_group, of_all = (told[-k].split("log loss ")[1].split(" -> ") for k in (2, 1))
+    assert float(by_group[1]) < float(by_group[0])
+    assert float(of_all[1]) > float(of_all[0])
+
+
+def test_progress_messages_name_the_stages():
+    told = []
+    weigh(draw_views(3), "auto", 0.01, told.append)
+    assert [own.split(",")[0] for own in told] == [
+        f"weights of {what}" for what in ("levels", "features", "families", "families")
     ]
-    assert told[-1] == f"doubt {found.doubt:.2g}"
 
 
 def test_doubt_grows_with_rows_that_are_surely_wrong():

@@ -37,7 +37,7 @@ def fit(problem, start, ridge):
 
 
 def choose(whole, parts, start, starts, ridges):
-    """Fit with the ridge of the least left-out loss, infinite where none is below that of the starts; one is kept.
+    """Fit with the ridge of the least left-out loss, infinite where none is below that of the starts.
 
     Weaker ridges than one that is 1 % worse than the best are not tried. Returns weights, those of the parts, their
     log-probabilities of what is left out, the ridge, and the losses by ridge.
@@ -51,8 +51,6 @@ def choose(whole, parts, start, starts, ridges):
         tried.append((ridge, None, fitted))
         if losses[-1] > 1.01 * min(losses):
             break
-    if len(ridges) == 1:
-        tried, losses = tried[1:], losses[1:]
     ridge, weights, fitted = tried[int(np.argmin(losses))]
     weights = fit(whole, start, ridge) if weights is None else weights
     return weights, fitted, [log_p(own, at) for own, at in zip(outside, fitted, strict=True)], ridge, losses
@@ -65,12 +63,28 @@ def doubt(p, weight, n_classes, doubts):
     return doubts[int(np.argmax(found))], np.sort(found)
 
 
-def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_rivals, doubts, n_level_rows, n_family_rows):
+def group(scores, base, order, n_groups, start):
+    """Return scores and base of the likeliest classes of a row, and of the remainder, linear in the weights.
+
+    ``scores`` [weight, class] and ``base`` [class] of the row, its classes in ``order``, the likeliest first; the
+    remainder is log sum exp of the scores of its classes, linearized where weights are ``start``.
+    """
+    if len(order) <= n_groups:
+        return scores[:, order], base[order]
+    own, rest = order[: n_groups - 1], order[n_groups - 1 :]
+    total = base[rest] + start @ scores[:, rest]
+    slope = scores[:, rest] @ np.exp(log_softmax(total))  # the derivative of log sum exp by the weights
+    height = np.logaddexp.reduce(total) - start @ slope
+    return np.column_stack([scores[:, own], slope]), np.append(base[own], height)
+
+
+def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_groups, n_level_rows, n_family_rows):
     """Weigh levels, then features, then families.
 
     ``outer`` and each of ``inner`` (of every fold, or none) are gains and log-priors [row, class]; ``rows`` the ones to
     learn from; ``ridges`` those of levels, features and families. Returns the weights [member, feature, level], that
-    of the prior, the doubt, the ridges that were chosen, and by how much the closest choice was made.
+    of the prior, out-of-fold probabilities of the classes of the first rows, the ridges that were chosen, whether
+    families are used, and by how much the closest choice was made.
     """
     n_members, d, n_levels, _, n_classes = outer[0].shape
     n_folds = fold.max() + 1
@@ -102,48 +116,53 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_rivals, doubts, n
     def of_features(view, part, own):
         return weighted(view, part, own).mean(axis=0), level_of[part][-1] * view[1][own], y[own]
 
-    whole, parts = pair_up(of_features, rows)
-    features = choose(whole, parts, np.ones(d), [np.ones(d)] * n_folds, ridges[1])
-    weights = np.tile(features[0] / n_members, (n_members, 1))
-    stages = [levels, features]
+    features = choose(*pair_up(of_features, rows), np.ones(d), [np.ones(d)] * n_folds, ridges[1])
+    starts = [np.tile(own / n_members, n_members) for own in [*features[1], features[0]]]
+    stages, judges = [levels, features], rows[:n_level_rows]
+
+    def out_of_fold(of_parts, own):
+        """Log-probabilities [row, class] of rows, by weights of families that were not fitted to them."""
+        logs = []
+        for r in own.tolist():
+            f, at = fold[r], np.array([r])
+            of = f if inner else n_folds
+            scores = weighted(outer, of, at).reshape(n_members * d, n_classes)
+            logs.append(log_softmax(of_parts[f] @ scores + level_of[of][-1] * outer[1][r]))
+        return np.array(logs)
+
+    def judge(of_parts):
+        logs = out_of_fold(of_parts, judges)[np.arange(len(judges)), y[judges]]
+        return np.exp(logs), -np.average(logs, weights=weight[judges])
+
+    chosen, (own_p, loss), margin, is_by_family = starts[-1], judge(starts), np.inf, False
     if kind != "shared":
-        likeliest = np.argsort(-log_p(whole, features[0]), axis=1, kind="stable")
-        rivals = {
-            r: [y[r], *(c for c in order if c != y[r])][:n_rivals]
-            for r, order in zip(rows.tolist(), likeliest.tolist(), strict=True)
-        }
+        likeliest = dict(zip(rows.tolist(), np.argsort(-out_of_fold(starts, rows), axis=1), strict=True))
 
         def of_families(view, part, own):
-            classes = np.array([rivals[r] for r in own.tolist()])
             scores = weighted(view, part, own).reshape(n_members * d, len(own), n_classes)
             base = level_of[part][-1] * view[1][own]
-            scores = np.array([[s[c] for s, c in zip(of, classes, strict=True)] for of in scores])
-            return scores, np.take_along_axis(base, classes, axis=1), np.zeros(len(own), int)
+            found = [
+                group(scores[:, k], base[k], likeliest[r], n_groups, starts[part]) for k, r in enumerate(own.tolist())
+            ]
+            places = [np.flatnonzero(likeliest[r] == y[r])[0] for r in own.tolist()]
+            own_group = np.minimum(places, len(found[0][1]) - 1)
+            return np.stack([of[0] for of in found], axis=1), np.array([of[1] for of in found]), own_group
 
-        starts = [np.tile(own / n_members, n_members) for own in features[1]]
         of_whole, of_parts = pair_up(of_families, rows[:n_family_rows])
-        families = choose(of_whole, of_parts, weights.ravel(), starts, ridges[2])
+        families = choose(of_whole, of_parts, starts[-1], starts[:-1], ridges[2])
         stages.append(families)
-    outside = [own for _, own in parts]
-    p = [np.exp(logs[np.arange(len(own[2])), own[2]]) for own, logs in zip(outside, features[2], strict=True)]
-    p, own_weight = np.concatenate(p), np.concatenate([own[3] for own in outside])
-    if len(stages) == 3 and np.isfinite(families[3]):  # among all classes, of the first rows
-        weights, judges = families[0].reshape(n_members, d), rows[:n_family_rows][:n_level_rows]
-        p, own_weight = [], weight[judges]
-        for r in judges.tolist():
-            f = fold[r]
-            at = np.array([r])
-            scores = weighted(outer, f if inner else n_folds, at).reshape(n_members * d, n_classes)
-            scores = families[1][f] @ scores + level_of[f if inner else n_folds][-1] * outer[1][r]
-            p.append(np.exp(log_softmax(scores))[y[r]])
-        p = np.array(p)
-    share, scores = doubt(p, own_weight, n_classes, doubts)
+        if np.isfinite(families[3]):
+            new_p, new_loss = judge(families[1])
+            margin = abs(new_loss - loss)
+            if new_loss < loss:
+                chosen, own_p, is_by_family = families[0], new_p, True
     return {
-        "weights": weights[:, :, np.newaxis] * levels[0][:-1],
+        "weights": chosen.reshape(n_members, d, 1) * levels[0][:-1],
         "of_prior": levels[0][-1],
-        "doubt": share,
+        "own_p": own_p,
         "ridges": [own[3] for own in stages],
-        "margin": min(*(closeness(own[4]) for own in stages), scores[-1] - scores[-2]),
+        "is_by_family": is_by_family,
+        "margin": min(margin, *(closeness(own[4]) for own in stages)),
     }
 
 

@@ -71,11 +71,13 @@ class Gains:
     def feature_scores(self, rows, level_weight):
         return np.tensordot(level_weight, self.gains[:, :, :, rows], (0, 2)).mean(axis=0)
 
-    def family_scores(self, rows, level_weight, classes):
+    def family_scores(self, rows, level_weight, likeliest, shares):
         found = np.tensordot(level_weight, self.gains[:, :, :, rows], (0, 2)).reshape(
             -1, len(rows), self.data.n_classes
         )
-        return np.take_along_axis(found, classes[np.newaxis], axis=2).astype(np.float32)
+        own = np.take_along_axis(found, likeliest[np.newaxis], axis=2)
+        rest = [] if shares is None else [(found * shares).sum(axis=2, keepdims=True)]
+        return np.concatenate([own, *rest], axis=2).astype(np.float32)
 
     def total_scores(self, rows, weights):
         return np.tensordot(weights, self.gains[:, :, :, rows], 3)

@@ -1,0 +1,104 @@
+"""Groups of classes: the likeliest classes of each row alone, and its other classes together as a remainder.
+
+The likeliest classes are those of out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains. They
+must not depend on the class of the row. If the row's own class were always among them, being the least likely of them
+would become evidence for a class wherever the own class is often not likely.
+
+The score of a remainder R is log sum_{c in R} exp(s_c). Its gains enter by the tangent at the scores s, a lower bound:
+
+    log sum_{c in R} exp(s'_c) >= sum_{c in R} q_c (b_c - log q_c) + sum_{c in R} q_c z'_c,    q = softmax of s over R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+
+__all__ = ["grouped", "likeliest_classes", "own_group", "remainder_shares"]
+
+
+def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
+    """Return the classes of each row that are groups of their own, the likeliest first.
+
+    Parameters
+    ----------
+    log_p : ndarray of shape (n_rows, n_classes)
+        Out-of-fold log-probabilities or scores.
+    n_groups : int
+        Maximum number of groups, the remainder included.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_likeliest), intp
+        All classes if there are at most ``n_groups``; otherwise ``n_groups - 1`` of them.
+    """
+    n_classes = log_p.shape[1]
+    n_likeliest = n_classes if n_classes <= n_groups else n_groups - 1
+    return np.argsort(-log_p, axis=1, kind="stable")[:, :n_likeliest]
+
+
+def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
+    """Return the group of the class of each row.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,), intp
+        Classes.
+    likeliest : ndarray of shape (n_rows, n_likeliest), intp
+        Classes that are groups of their own.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), intp
+        The position of the class in ``likeliest``, or ``n_likeliest`` for the remainder.
+    """
+    is_own = likeliest == y[:, np.newaxis]
+    return np.where(is_own.any(axis=1), is_own.argmax(axis=1), likeliest.shape[1])
+
+
+def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
+    """Return the probabilities of the classes of the remainder, given that the class is one of them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Scores at which the remainder is linearized.
+    likeliest : ndarray of shape (n_rows, n_likeliest), intp
+        Classes that are groups of their own, fewer than ``n_classes``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        0 for the likeliest classes.
+    """
+    rest = scores.copy()
+    np.put_along_axis(rest, likeliest, -np.inf, axis=1)
+    rest -= rest.max(axis=1, keepdims=True)
+    np.exp(rest, out=rest)
+    rest /= rest.sum(axis=1, keepdims=True)
+    return rest
+
+
+def grouped(values: AnyArray, likeliest: IntArray, shares: FloatArray | None) -> AnyArray:
+    """Return values of groups in place of values of classes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_rows, n_classes)
+        Gains, or a base minus ``log(shares)`` where these are positive.
+    likeliest : ndarray of shape (n_rows, n_likeliest), intp
+        Classes that are groups of their own.
+    shares : ndarray of shape (n_rows, n_classes), optional
+        Probabilities of the classes within the remainder; None if there is no remainder.
+
+    Returns
+    -------
+    ndarray of shape (..., n_rows, n_groups)
+        The remainder, the weighted mean of its classes, is last.
+    """
+    classes = likeliest.reshape((1,) * (values.ndim - 2) + likeliest.shape)
+    own = np.take_along_axis(values, classes, axis=-1)
+    if shares is None:
+        return own
+    return np.concatenate([own, np.einsum("...rc,rc->...r", values, shares)[..., np.newaxis]], axis=-1)
