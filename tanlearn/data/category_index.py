@@ -56,6 +56,14 @@ class CategoryIndex:
                 self._table = np.full(high - low + 3, self.unseen, dtype)
                 self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the dictionary of categories, which may be objects that no file has as keys."""
+        return {**vars(self), "_by_value": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._by_value = {} if self._order is not None else self._numbered()
+
     def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
         """Return what kernels look numbers of a type up in.
 

@@ -72,7 +72,7 @@ class NumberEncoder:
         self._indexes = indexes
         self._missing = missing_code(dtype)
         self._cuts = _pieces([None if own is None else (0, 0, own) for own in cuts], np.float64)
-        self._tables: dict[np.dtype[Any], _Pieces] = {}
+        self._tables: dict[str, _Pieces] = {}
         self._dtype = dtype
 
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
@@ -115,11 +115,11 @@ class NumberEncoder:
         return done
 
     def _tables_for(self, dtype: np.dtype[Any]) -> _Pieces:
-        """Return the tables for numbers of a type."""
-        if dtype not in self._tables:
+        """Return the tables for numbers of a type, which are the same for all types of a kind."""
+        if dtype.kind not in self._tables:
             own = [None if index is None else index.table_for(dtype) for index in self._indexes]
-            self._tables[dtype] = _pieces(own, self._dtype)
-        return self._tables[dtype]
+            self._tables[dtype.kind] = _pieces(own, self._dtype)
+        return self._tables[dtype.kind]
 
 
 def _task(kernel: Callable[..., None], panel: Panel, arrays: tuple[Any, ...]) -> Callable[[int, int], None]:

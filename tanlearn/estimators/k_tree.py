@@ -372,6 +372,20 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
                 "a checkpoint is of one training, and held-out rows take several: name a loss, and set calibrate=False."
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without dictionaries whose keys are tuples, which files other than pickles do not hold."""
+        state: dict[str, Any] = super().__getstate__()
+        if "structure_probabilities_" in state:
+            choices = [list(choices.items()) for choices in state["structure_probabilities_"]]
+            state = {**state, "structure_probabilities_": choices}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "structure_probabilities_" in state:
+            choices = [dict(choices) for choices in state["structure_probabilities_"]]
+            state = {**state, "structure_probabilities_": choices}
+        super().__setstate__(state)
+
     def _get_state(self) -> dict[str, Any]:
         """Return what a file of the model holds beside parameters, classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_, "loss": self.loss_}
