@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 
 import numpy as np
@@ -41,7 +42,8 @@ def read_arrays(data: bytes) -> dict[str, AnyArray]:
     Raises
     ------
     BadZipFile
-        If a checksum is wrong, or something is compressed. Other damage raises other members of :data:`DAMAGE`.
+        If a checksum is wrong, something is compressed, or members share bytes. Other damage, as a header that claims
+        more than there is, raises other members of :data:`DAMAGE`.
 
     Examples
     --------
@@ -54,12 +56,27 @@ def read_arrays(data: bytes) -> dict[str, AnyArray]:
     {'counts': array([3, 4])}
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        # savez does not compress, so the arrays of an honest archive are no larger than it is.
-        packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
-        if packed or archive.testzip() is not None:
-            raise zipfile.BadZipFile("a checksum is wrong, or something is compressed")
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        members = archive.infolist()
+        # savez does not compress, so the members of an honest archive are no larger than it is; those of another could
+        # share their bytes.
+        is_stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
+        if not is_stored or sum(member.file_size for member in members) > len(data):
+            raise zipfile.BadZipFile("something is compressed, or stored once for several members")
+        # Reading a member compares its checksum.
+        return {member.filename.removesuffix(".npy"): _read_array(archive.read(member)) for member in members}
+
+
+def _read_array(content: bytes) -> AnyArray:
+    """Return the array in an .npy file after comparing the size that its header claims with that of the file."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array is not of .npy format 1.0")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    n_bytes = len(content) - stream.tell()
+    if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"an array of shape {shape} and type {dtype} has {n_bytes} bytes")
+    flat: AnyArray = np.frombuffer(content, dtype, math.prod(shape), stream.tell())
+    return flat.reshape(shape, order="F" if is_fortran else "C").copy(order="K")
 
 
 def read_format(version: AnyArray) -> int:

@@ -356,6 +356,9 @@ class TableSummary:
             raise ValueError("its classes are none")
         if classes.names is not None and summary._label_type.kind not in "OUS":
             raise ValueError("its classes are of another type")
+        n_bytes = sum(array.nbytes for array in arrays.values())
+        if classes.names is not None and summary._label_type.itemsize * len(classes.names) > 2**20 + 64 * n_bytes:
+            raise ValueError("its classes claim to be longer than they are")
         if any(column.total > total * (1 + 1e-9) for column in columns):
             raise ValueError("a column weighs more than all classes")
         summary._n_samples, summary._classes = n_samples, classes

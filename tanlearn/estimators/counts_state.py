@@ -20,7 +20,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.files.archive import ExplainedError, fields
-from tanlearn.files.values import check_array
+from tanlearn.files.values import check_array, n_table_cells
 from tanlearn.forest.counts import ContextCells, ForestCounts
 from tanlearn.forest.state import from_state as restore_forest
 from tanlearn.forest.state import to_state as forest_state
@@ -132,8 +132,10 @@ def from_state(kind: Any, state: dict[str, Any], n_states: IntArray, n_classes: 
         structure, cells = fields(state, "structure", "cells")
         if not isinstance(structure, Structure) or structure.n_features != len(n_states):
             raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
+        # Before memory is taken for as many counts as a forged structure asks for.
+        _check_counts("cells", cells, (n_table_cells(structure.parents, n_states, n_classes),))
         counts = FamilyCounts(TableLayout.of_parents(structure.parents, n_states, n_classes))
-        counts.cells = _check_counts("cells", cells, counts.cells.shape)
+        counts.cells = cells
         return counts
     if kind == "ForestCounts":
         return _forest_counts(state, n_states, n_classes)

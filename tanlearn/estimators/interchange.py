@@ -40,7 +40,7 @@ from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.files.archive import fields
 from tanlearn.files.bif import format_bif, parse_bif
 from tanlearn.files.description import feature_names
-from tanlearn.files.discrete_network import LARGEST_NETWORK, ROUNDING, Definition, Network, Variable
+from tanlearn.files.discrete_network import LARGEST_MODEL, LARGEST_NETWORK, ROUNDING, Definition, Network, Variable
 from tanlearn.files.encoders import encoder_columns, restore_encoder
 from tanlearn.files.regular_files import Kind, read_file, write_file
 from tanlearn.files.values import Reader, Writer
@@ -272,8 +272,8 @@ def _check_tables(tables: Tables) -> None:
             f"the tables are not normalised: probabilities that should sum to 1 miss it by {error.max():.2g}. "
             f"Files hold probabilities: learn the parameters with a learner that normalises, or keep the model by save."
         )
-    if len(tables.cells) > LARGEST_NETWORK:
-        raise ValueError(f"the tables have {len(tables.cells)} numbers, more than the {LARGEST_NETWORK} of a file.")
+    if len(tables.cells) > LARGEST_MODEL:
+        raise ValueError(f"the tables have {len(tables.cells)} numbers, more than the {LARGEST_MODEL} of a file.")
 
 
 def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> BayesNetClassifier:
@@ -294,6 +294,13 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     structure = _structure(network, target, features)
     classes, order = _classes(target, notes[target])
     pieces = [network.definitions[target].log_table[order]]
+    definitions = [network.definitions[name] for name in features]
+    n_cells = sum(table.size * (1 if target in given else len(order)) for given, table in definitions)
+    if n_cells > LARGEST_MODEL:
+        raise ValueError(
+            f"the tables, repeated for each of the {len(order)} classes where {target!r} is no parent, have {n_cells} "
+            f"numbers, more than {LARGEST_MODEL}. Pass a class_name with fewer states, or remove parents."
+        )
     for i, name in enumerate(features):
         parents = [features[j] for j in structure.parents[i] if j >= 0]
         pieces.append(_cells(network, target, name, parents, order).ravel())

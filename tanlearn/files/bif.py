@@ -122,7 +122,7 @@ def parse_bif(content: bytes) -> Network:
                 f"line {cursor.line}: {keyword[:40]!r} stands where network, variable or probability belongs."
             )
     definitions: dict[str, Definition] = {}
-    n_numbers, logarithms = 0, Logarithms()
+    n_implied, logarithms = 0, Logarithms()
     for block in blocks:
         child, parents = _header(block, variables)
         if child in definitions:
@@ -132,10 +132,12 @@ def parse_bif(content: bytes) -> Network:
         except ValueError as error:
             place = "" if str(error).startswith("line ") else f"line {block.line}: "
             raise ValueError(f"{place}probability of {child!r}: {error}") from error
-        n_numbers += definitions[child].log_table.size
-        if n_numbers > LARGEST_NETWORK:
+        if any(entry[0] == "default" for entry in block.entries):
+            table = definitions[child].log_table
+            n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]
+        if n_implied > LARGEST_NETWORK:
             raise ValueError(
-                f"line {block.line}: up to here there are more than {LARGEST_NETWORK} numbers: remove parents."
+                f"line {block.line}: up to here defaults stand for more than {LARGEST_NETWORK} numbers: remove parents."
             )
     return Network(variables, definitions)
 

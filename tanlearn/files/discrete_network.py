@@ -32,8 +32,12 @@ __all__ = [
     "unique",
 ]
 
-#: Numbers in all tables together: 128 MB, and a few minutes of logarithms. A line of text may stand for more.
+#: Numbers of one table, and numbers of all tables that defaults stand for without being spelled out: 128 MB.
 LARGEST_NETWORK = 2**24
+#: Numbers of all tables of a classifier, repeated for every class where the class is no parent: 512 MB.
+LARGEST_MODEL = 2**26
+#: Of a variable. Tables of more parents have too many numbers, unless parents have one state only.
+MOST_PARENTS = 30
 #: Sums of probabilities that miss 1 by more are no rounding. Files of the well-known networks miss it by up to 0.001.
 LARGEST_ERROR = 0.01
 #: Sums that miss it by less come from logarithms in double precision, and stay as they are.
@@ -235,7 +239,8 @@ def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
     if not names or not all(names):
         raise ValueError(f"{what} must have names, at least one.")
     if len({*names}) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"{what} must differ, but {twice!r} stands twice.")
     return tuple(names)
 
@@ -266,6 +271,8 @@ def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) 
         if name not in variables:
             known = ", ".join([*variables][:10])
             raise ValueError(f"{name!r} is not declared; the first variables are {known}. Declare it, or correct it.")
+    if len(parents) > MOST_PARENTS:
+        raise ValueError(f"it has {len(parents)} parents, more than {MOST_PARENTS}. Remove some.")
     shape = tuple(len(variables[name].states) for name in (*parents, child))
     if math.prod(shape) > LARGEST_NETWORK:
         raise ValueError(f"its table has {math.prod(shape)} numbers, more than {LARGEST_NETWORK}. Remove parents.")

@@ -26,6 +26,7 @@ __all__ = [
     "Writer",
     "check_array",
     "is_registered",
+    "n_table_cells",
     "register",
     "register_later",
     "restore_tables",
@@ -144,6 +145,36 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
     return array
 
 
+def n_table_cells(parents: IntArray, n_states: IntArray, n_classes: int) -> int:
+    """Return the number of entries of all tables of a structure.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_features, n_parents)
+        As of a :class:`~tanlearn.Structure`.
+    n_states : ndarray of shape (n_features,)
+        Number of values of every feature.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    int
+        A Python integer, which a forged structure of many huge tables cannot make overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.files.values import n_table_cells
+    >>> n_table_cells(np.array([[-1], [0]]), np.array([2, 3]), 2)
+    18
+    """
+    states = n_states.tolist()
+    families = enumerate(parents.tolist())
+    sizes = [states[i] * math.prod(states[j] for j in given if j >= 0) for i, given in families]
+    return int(n_classes * (1 + sum(sizes)))
+
+
 def restore_tables(
     structure: Any,
     n_states: IntArray,
@@ -189,11 +220,7 @@ def restore_tables(
     """
     if not isinstance(structure, Structure) or structure.n_features != len(n_states):
         raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
-    # In Python's integers, which a forged structure of many huge tables cannot make overflow.
-    states = n_states.tolist()
-    families = enumerate(structure.parents.tolist())
-    sizes = [states[i] * math.prod(states[j] for j in parents if j >= 0) for i, parents in families]
-    n_cells = n_classes * (1 + sum(sizes))
+    n_cells = n_table_cells(structure.parents, n_states, n_classes)
     if fixed_point is not None:
         check_array("cells", cells, np.uint8, (-(-n_cells * fixed_point.n_bits // 8),))
         layout = TableLayout.of_parents(structure.parents, n_states, n_classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -96,8 +97,8 @@ class SearchCheckpoint:
         try:
             first, *lines = [json.loads(line) for line in whole.split(b"\n")]
             found = int(first["tanlearn_search"]), first["fingerprint"]
-            results = [RunResult(**line) for line in lines]
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            results = [_read_result(line) for line in lines]
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ValueError(
                 f"{self.path} is no search checkpoint, or is damaged ({error}). Name another file, or remove this one."
             ) from error
@@ -133,6 +134,17 @@ class SearchCheckpoint:
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line."""
         append_to_file(self.path, _line(line), CHECKPOINT)
+
+
+def _read_result(line: Any) -> RunResult:
+    """Return what a line of the file holds, if its values are of the right types."""
+    result = RunResult(**line)
+    numbers = result.setting, result.part, result.n_parameters, result.size_bits, result.n_operations
+    if not all(type(number) is int and number >= 0 for number in numbers) or type(result.failure) is not str:
+        raise ValueError(f"{reprlib.repr(line)} is no result of a training")
+    if not all(type(number) in (int, float) for number in (result.score, result.seconds)):
+        raise ValueError(f"{reprlib.repr(line)} holds something else than numbers")
+    return result
 
 
 def _line(content: dict[str, Any]) -> bytes:

@@ -235,12 +235,16 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
     text += "".join(f"variable {name} {{ type discrete [1600] {{ {states} }}; }}" for name in names)
     row = "0 " * 1599 + "1"
     chain = [f"probability ({b} | {a}, class) {{ default {row}; }}" for a, b in itertools.pairwise(names)]
-    with pytest.raises(ValueError, match="line 1: up to here there are more than 16777216 numbers"):
+    with pytest.raises(ValueError, match="line 1: up to here defaults stand for more than 16777216 numbers"):
         parse(text + "".join(chain))
     text += "".join(f"probability ({name}) {{ default {row}; }}" for name in names).replace("(v1)", "(v1 | v0)")
     wide = text.replace("variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }", "")
-    with pytest.raises(ValueError, match="the table of 'v1', repeated for every class, has more than 16777216 numbers"):
+    with pytest.raises(ValueError, match="repeated for each of the 1600 classes where 'v5' is no parent"):
         parse(wide, class_name="v5")
+    few = "variable few { type discrete [10] { 0 1 2 3 4 5 6 7 8 9 }; }"
+    few += "probability (few) { default 1 0 0 0 0 0 0 0 0 0; }"
+    with pytest.raises(ValueError, match="the table of 'v1', repeated for every class, has more than 16777216 numbers"):
+        parse(few + wide, class_name="few")
 
 
 @pytest.mark.parametrize(
