@@ -74,6 +74,8 @@ class ColumnSummary:
         Whether declared categories have an order that means something.
     blocks : tuple of Block, default=()
         What has become points, besides ``counts``.
+    bounds : tuple of (float, float), optional
+        Smallest and largest of the values that have become points, which points do not keep.
     """
 
     place: str
@@ -82,6 +84,22 @@ class ColumnSummary:
     names: AnyArray | None = None
     is_ordered: bool = False
     blocks: tuple[Block, ...] = ()
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """Smallest and largest value of a column of numbers, (nan, nan) without a value.
+
+        None if the summary comes from a file of an earlier version, which kept points without bounds.
+        """
+        if self.blocks and self.bounds is None:
+            return None
+        known = [] if self.bounds is None else [self.bounds]
+        if self.kind == "numbers" and len(self.counts.values):
+            known.append((float(self.counts.values[0]), float(self.counts.values[-1])))
+        if not known:
+            return float("nan"), float("nan")
+        return min(low for low, _ in known), max(high for _, high in known)
 
     @property
     def total(self) -> float:
@@ -160,7 +178,7 @@ class ColumnSummary:
         summary, blank = self, _blank(np.dtype(np.float64))
         if not limits.hold(self.counts):
             blocks = _add_compressed(self.blocks, self.counts, limits, n_classes)
-            summary = replace(self, counts=blank, blocks=blocks)
+            summary = replace(self, counts=blank, blocks=blocks, bounds=self.value_range)
         return summary._cast(np.dtype(np.float64), n_classes) if summary.blocks else summary
 
     def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
@@ -272,7 +290,11 @@ class ColumnSummary:
             blocks = _add_compressed(blocks, part, limits, n_classes)
         small = [part for part in parts if limits.hold(part)]
         counts = merge_counts(small or [_blank(dtype)], n_classes)
-        return replace(self, counts=counts, blocks=blocks).within(limits, n_classes)
+        bounds = None
+        ranges = self.value_range, other.value_range
+        if blocks and ranges[0] is not None and ranges[1] is not None:
+            bounds = min(ranges[0][0], ranges[1][0]), max(ranges[0][1], ranges[1][1])
+        return replace(self, counts=counts, blocks=blocks, bounds=bounds).within(limits, n_classes)
 
     def _cast(self, dtype: np.dtype[Any], n_classes: int) -> ColumnSummary:
         """Return the numbers in another type, in which some may be equal."""

@@ -85,7 +85,8 @@ def fit_to_summaries(
     lost = [column.place for column, (_, _, is_lost) in zip(continuous, found, strict=True) if is_lost]
     means = iter(found)
     typical = [next(means)[1] if known is None else None for known in categories]
-    return fitted.restore(categories, typical, discretizer), lost
+    ranges = [column.value_range if known is None else None for column, known in zip(columns, categories, strict=True)]
+    return fitted.restore(categories, typical, discretizer, ranges), lost
 
 
 def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray | None) -> list[AnyArray | None]:

@@ -63,6 +63,7 @@ def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> d
         "names": names,
         "is_ordered": column.is_ordered,
         "blocks": [[block.level, block.under, block.over] for block in column.blocks],
+        **({} if column.bounds is None else {"bounds": list(column.bounds)}),
     }
 
 
@@ -116,7 +117,20 @@ def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_
         if not is_later or not (0 <= under < np.inf and 0 <= over < np.inf) or not len(counts.values):
             raise ValueError(f"{place} has a block without a level or a bound")
         blocks.append(Block(level, counts, under, over))
-    return ColumnSummary(place, kind, own, names, is_ordered, tuple(blocks))
+    return ColumnSummary(place, kind, own, names, is_ordered, tuple(blocks), _read_bounds(state.get("bounds"), place))
+
+
+def _read_bounds(bounds: Any, place: str) -> tuple[float, float] | None:
+    """Return the smallest and largest value of a column, which earlier versions did not store."""
+    if bounds is None:
+        return None
+    if (
+        type(bounds) is not list
+        or list(map(type, bounds)) != [float, float]
+        or not -np.inf < bounds[0] <= bounds[1] < np.inf
+    ):
+        raise ValueError(f"{place} has bounds that are no two increasing numbers")
+    return bounds[0], bounds[1]
 
 
 def _to_json(value: Any, place: str) -> Any:

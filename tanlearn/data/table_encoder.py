@@ -22,7 +22,7 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.quantiles import QuantileDiscretizer
-from tanlearn.data.table import Panel, Table
+from tanlearn.data.table import ArrayTable, Panel, Table
 from tanlearn.data.validation import present_rows
 from tanlearn.kernels.encode import mean_of_states
 
@@ -71,6 +71,10 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     typical_values_ : list of (ndarray of shape (n_states,) or None)
         For every state of a continuous feature the mean of the training values in it, nan where there are none;
         ``None`` for categorical features.
+    value_ranges_ : list of (tuple of (float, float) or None)
+        Smallest and largest training value of every continuous column, (nan, nan) if all its values are missing.
+        ``None`` for categorical columns, and where the range is unknown: in models from files that earlier versions
+        wrote, and from BIF and XMLBIF files.
     discretizer_ : object or None
         The discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
     n_features_in_ : int
@@ -319,7 +323,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 discretizer.fit_columns(columns, continuous, y, sample_weight)
             else:
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
-        self.restore(categories, [None] * len(columns), discretizer)
+        self.restore(categories, [None] * len(columns), discretizer, _value_ranges(columns, continuous))
         total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
         warn_of_lost_columns(self._lost_columns(columns), discretizer, columns.n_samples, total)
         codes = self.encode_columns(columns)
@@ -374,7 +378,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return codes
 
     def restore(
-        self, categories: list[AnyArray | None], typical_values: list[AnyArray | None], discretizer: Any
+        self,
+        categories: list[AnyArray | None],
+        typical_values: list[AnyArray | None],
+        discretizer: Any,
+        value_ranges: list[tuple[float, float] | None] | None = None,
     ) -> TableEncoder:
         """Become an encoder of which everything is known, as from a file.
 
@@ -384,6 +392,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             What is to become ``categories_`` and ``typical_values_``.
         discretizer : object or None
             Fitted to the columns that have no categories; ``None`` if all have.
+        value_ranges : list of (tuple of (float, float) or None), optional
+            What is to become ``value_ranges_``; by default, no range is known.
 
         Returns
         -------
@@ -398,6 +408,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         array([[1, 0]], dtype=uint8)
         """
         self.categories_, self.typical_values_, self.discretizer_ = categories, typical_values, discretizer
+        self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
         self.n_features_in_ = len(categories)
         self.is_discrete_ = np.array([known is not None for known in categories])
         self.n_states_: IntArray = np.array(
@@ -477,3 +488,18 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
     """Return some columns of numbers as a table, in Fortran order."""
     return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T
+
+
+def _value_ranges(columns: Table, chosen: list[int]) -> list[tuple[float, float] | None]:
+    """Return the smallest and the largest value of the chosen columns, and None for the others."""
+    found: list[tuple[float, float] | None] = [None] * len(columns)
+    # fmin and fmax pass over NaN, and return it only where there is nothing else.
+    if isinstance(columns, ArrayTable):  # by rows of an array, which is faster than by its columns
+        low, high = (extreme.reduce(columns.values, axis=0).tolist() for extreme in (np.fmin, np.fmax))
+        for i in chosen:
+            found[i] = float(low[i]), float(high[i])
+        return found
+    for i in chosen:
+        values = columns[i].numbers()
+        found[i] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+    return found

@@ -61,6 +61,7 @@ def describe_table(
             "discretizer": None if discretizer is None else writer.parameters(discretizer, "encoder_.discretizer_"),
             **({"discretizer_class": _QUANTILES} if type(discretizer) is QuantileDiscretizer else {}),
             "columns": columns,
+            **_ranges_told(writer, encoder),
         },
     }
 
@@ -138,7 +139,10 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
 
 def restore_encoder(
-    encoder: TableEncoder, discretizer: CutDiscretizer | None, columns: list[dict[str, Any]]
+    encoder: TableEncoder,
+    discretizer: CutDiscretizer | None,
+    columns: list[dict[str, Any]],
+    value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
     """Fit an encoder to columns of which everything is known.
 
@@ -150,6 +154,8 @@ def restore_encoder(
         Not fitted; ``None`` if no column has cuts.
     columns : list of dict
         As :func:`encoder_columns` returns them; at least one.
+    value_ranges : list of (tuple of (float, float) or None), optional
+        The training range of every continuous column; by default unknown.
 
     Returns
     -------
@@ -183,7 +189,7 @@ def restore_encoder(
             typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
         discretizer.restore(cut_points)
-    return encoder.restore(categories, typical_values, discretizer)
+    return encoder.restore(categories, typical_values, discretizer, value_ranges)
 
 
 def place_of(encoder: TableEncoder, i: int) -> str:
@@ -306,9 +312,35 @@ def _check_classes(classes: Any) -> AnyArray:
     return classes
 
 
+def _ranges_told(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
+    """Return the training ranges of continuous columns for a file, or nothing if none is known."""
+    ranges = getattr(encoder, "value_ranges_", [])  # a pickle of an earlier version has none
+    if all(own is None for own in ranges):
+        return {}
+    return {
+        "value_ranges": writer.encode([None if own is None else [*own] for own in ranges], "encoder_", "value_ranges_")
+    }
+
+
+def _check_ranges(ranges: Any, columns: list[dict[str, Any]]) -> list[tuple[float, float] | None]:
+    """Return the training ranges of columns, each two numbers of a continuous column, or None."""
+    if type(ranges) is not list or len(ranges) != len(columns):
+        raise ValueError(f"value_ranges must be a list of {len(columns)} ranges or nulls.")
+    for i, (own, column) in enumerate(zip(ranges, columns, strict=True)):
+        if own is None:
+            continue
+        is_pair = type(own) is list and list(map(type, own)) == [float, float] and "categories" not in column
+        if not is_pair or not (-np.inf < own[0] <= own[1] < np.inf or (own[0] != own[0] and own[1] != own[1])):
+            raise ValueError(f"the range of column {i} must be two finite numbers, the smaller one first.")
+    return [None if own is None else (own[0], own[1]) for own in ranges]
+
+
 def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     """Return the fitted encoder."""
-    kind = description.pop("discretizer_class", "MDLPDiscretizer") if type(description) is dict else None
+    kind, ranges = None, None
+    if type(description) is dict:
+        kind = description.pop("discretizer_class", "MDLPDiscretizer")
+        ranges = description.pop("value_ranges", None)
     parameters, discretizer, columns = fields(description, "parameters", "discretizer", "columns")
     encoder: TableEncoder = reader.restore("TableEncoder", parameters)
     if kind not in ("MDLPDiscretizer", _QUANTILES):
@@ -319,4 +351,6 @@ def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
     if (unfitted is None) is not all(column.keys() == {"categories"} for column in known):
         raise ValueError("there must be a discretizer where columns have cuts, and nowhere else.")
-    return restore_encoder(encoder, unfitted, known)
+    return restore_encoder(
+        encoder, unfitted, known, None if ranges is None else _check_ranges(reader.decode(ranges), known)
+    )

@@ -37,7 +37,9 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
     ``handle_unknown`` among the parameters says so. Or it has ``cut_points``, an array of
     increasing float64, the code of a number being how many cuts are below it, and ``typical_values``, a float64 for
     every code that stands for it where rows are drawn or completed, or nan. So a column has
-    ``max(1, number of categories)`` or ``1 + number of cuts`` states, at most 65,535;
+    ``max(1, number of categories)`` or ``1 + number of cuts`` states, at most 65,535. ``value_ranges``, left out if
+    unknown, is a list with an item per column: the smallest and the largest training value of a continuous column, or
+    null;
   - ``state``: an object of values: of classes with tables ``structure`` and ``cells``, a float64 array of
     log-probabilities. First come those of the classes; then, feature by feature, those of its state given the states
     of its parents and the class, a table [state][state of 1st parent][state of 2nd parent][class] whose last index runs

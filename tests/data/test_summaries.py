@@ -331,7 +331,8 @@ def test_damaged_blocks_and_other_bytes_are_refused():
             )
     whole = points.to_bytes()
     flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
+    # The last byte of a member: headers of members repeat what the directory at the end says, and are not read.
+    flipped[whole.index(b"PK\x03\x04", len(whole) // 2) - 1] ^= 1
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("state.npy", b"0" * 1000)

@@ -1,5 +1,7 @@
 """Counts of values: sums that are exact, and points whose ranks keep their promise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles.value_counts import sum_pairs
@@ -159,11 +161,23 @@ def test_points_are_only_made_of_too_many_values():
     assert points.categories_ == [None]
     with pytest.raises(ValueError, match="X column 0 has so many distinct values that quantiles of it are kept"):
         options[0].fit_encoder(TableEncoder(discrete_features=True))
+    assert points.value_ranges_ == exact.value_ranges_ == [(0.0, 15.0)]
     # Later integers, and classes, find their place among points.
     options[0].update(read_columns([[-7]]), [-1])
     assert options[0].classes_.tolist() == [-1, 0, 1]
     assert options[0]._columns[0].total == 50
     assert options[0].fit_encoder(TableEncoder(discretizer=QuantileDiscretizer())).typical_values_[0][0] == -7
+    # Points lose the extremes, but the summary keeps them, in bytes too and in either order of merging.
+    assert options[0]._columns[0].pooled(3).values[-1] < 15
+    again = TableSummary.from_bytes(options[0].to_bytes())
+    assert again.fit_encoder(TableEncoder()).value_ranges_ == [(-7.0, 15.0)]
+    one = TableSummary(n_points=2).update(read_columns(values + 0.5), y).merge(options[0])
+    assert one.fit_encoder(TableEncoder()).value_ranges_ == [(-7.0, 15.5)]
+    # A summary of an earlier version kept points without their extremes: then no range is known, and none is made up.
+    old = replace(again._columns[0], bounds=None)
+    again._columns = [old]
+    assert again.fit_encoder(TableEncoder()).value_ranges_ == [None]
+    assert again.merge(one).fit_encoder(TableEncoder()).value_ranges_ == [None]
 
 
 def test_few_heavy_values_lose_nothing_among_points():

@@ -71,7 +71,7 @@ def assert_same(found, expected):
 
 def assert_same_encoder(found, expected):
     assert_same(found, expected)
-    for name in ("is_discrete_", "n_states_", "categories_", "typical_values_", "n_features_in_"):
+    for name in ("is_discrete_", "n_states_", "categories_", "typical_values_", "value_ranges_", "n_features_in_"):
         assert_same(getattr(found, name), getattr(expected, name))
     assert_same(found.discretizer_, expected.discretizer_)
     if expected.discretizer_ is not None:

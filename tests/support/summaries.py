@@ -90,6 +90,7 @@ def assert_same(one, other, *, exact=True):
     cuts = [[] if encoder.discretizer_ is None else encoder.discretizer_.cut_points_ for encoder in (one, other)]
     for a, b in zip(*cuts, strict=True):
         assert np.array_equal(a, b) if exact else np.allclose(a, b)
+    assert repr(one.value_ranges_) == repr(other.value_ranges_)  # nan where nothing is known of a column
     for a, b in zip(one.typical_values_, other.typical_values_, strict=True):
         assert (a is None) == (b is None)
         if a is not None:
