@@ -49,8 +49,10 @@ format:
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Every benchmark once, in this environment; results are kept under the commit, unless files differ from it.
 bench: $(VENV)/.bench
-	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same
+	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same --launch-method=forkserver \
+	$$(test -z "$$(git status --porcelain --untracked-files=no)" && echo --set-commit-hash=$$(git rev-parse HEAD))
 
 # The site, in docs/_build/html; warnings, dead links between pages among them, are errors.
 docs: $(VENV)/.docs

@@ -1,4 +1,4 @@
-"""Reading and learning of what does not fit the memory: 1,000,000 rows of eight numbers and eight texts."""
+"""Learning from batches: rows with eight numeric columns and eight columns of strings."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,9 @@ from tanlearn.baselines import ChowLiu
 from tanlearn.data.batches import open_batches
 from tanlearn.estimators.row_sources import BatchSource
 
-N = 1_000_000
+from .shapes import n_rows
+
+N = 200_000
 
 
 def write(folder):
@@ -21,11 +23,11 @@ def write(folder):
     except ImportError as error:
         raise NotImplementedError("needs the extra `frames`") from error
     path = Path(folder) / "rows.parquet"
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, N)
+    rng, n = np.random.default_rng(0), n_rows(N)
+    y = rng.integers(0, 2, n)
     words = pa.array([f"word {k}" for k in range(10)])
     columns = {f"number {j}": rng.normal(y * j, 8) for j in range(8)}
-    columns |= {f"text {j}": words.take(pa.array((rng.integers(0, 10, N) + y * j) % 10)) for j in range(8)}
+    columns |= {f"text {j}": words.take(pa.array((rng.integers(0, 10, n) + y * j) % 10)) for j in range(8)}
     pq.write_table(pa.table(columns | {"y": words.take(pa.array(y))}), path)
     return path
 
@@ -52,14 +54,14 @@ class Read:
         self.folder.cleanup()
 
     def time_batches(self, source):
-        assert sum(batch.n_samples for batch in open_batches(self.source, "y")) == N
+        assert sum(batch.n_samples for batch in open_batches(self.source, "y")) == n_rows(N)
 
     def peakmem_batches(self, source):
         self.time_batches(source)
 
 
 class Fit:
-    """Both readings of a Parquet file, and the first one alone."""
+    """Both passes over a Parquet file, and the first one alone."""
 
     params, param_names = [[1, 2]], ["n_jobs"]
 
@@ -83,12 +85,15 @@ class Fit:
 
 
 class SmallBatches:
-    """100 batches of 1,000 rows, of 30,000 different words."""
+    """Batches of 1,000 rows with 30,000 different words."""
 
     def setup(self):
         rng = np.random.default_rng(0)
         words = np.array([f"word {k}" for k in range(30_000)], object)
-        self.batches = [(words[rng.integers(0, len(words), (1000, 1))], rng.integers(0, 2, 1000)) for _ in range(100)]
+        self.batches = [
+            (words[rng.integers(0, len(words), (1000, 1))], rng.integers(0, 2, 1000))
+            for _ in range(n_rows(100_000) // 1000 + 1)
+        ]
 
     def time_summary(self):
         BatchSource(open_batches(self.batches)).summarize(exact=False)

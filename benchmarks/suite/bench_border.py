@@ -1,4 +1,4 @@
-"""The border: from raw tables to codes and cuts, in time and in peak memory."""
+"""Encoding: from raw tables to codes and cut points, in time and in peak memory."""
 
 import numpy as np
 import pandas as pd
@@ -7,16 +7,18 @@ from tanlearn import MDLPDiscretizer, NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
 
+from .shapes import n_rows
+
 
 class NaiveBayes:
-    """``fit`` and ``predict`` of naive Bayes on whole numbers, where the border is nearly all of the work."""
+    """``fit`` and ``predict`` of naive Bayes on integers, where encoding is nearly all of the work."""
 
     params, param_names = [["int64", "float32", "float64"], ["C", "F"], [1, 2]], ["dtype", "order", "n_jobs"]
     timeout = 300
 
     def setup(self, dtype, order, n_jobs):
         rng = np.random.default_rng(0)
-        self.X = np.asarray(rng.integers(0, 8, (1_000_000, 50), np.int8), dtype, order=order)
+        self.X = np.asarray(rng.integers(0, 8, (n_rows(200_000), 20), np.int8), dtype, order=order)
         self.y = rng.integers(0, 2, len(self.X))
         self.model = NaiveBayesClassifier(n_jobs=n_jobs).fit(self.X, self.y)
 
@@ -39,7 +41,7 @@ class Strings:
     def setup(self, dtype):
         rng = np.random.default_rng(0)
         words = [f"value {i}" for i in range(12)]
-        self.X = pd.DataFrame({j: rng.choice(words, 200_000) for j in range(50)}).astype(dtype)
+        self.X = pd.DataFrame({j: rng.choice(words, n_rows(100_000)) for j in range(20)}).astype(dtype)
         self.y = rng.integers(0, 2, len(self.X))
 
     def time_fit(self, dtype):
@@ -50,15 +52,15 @@ class Strings:
 
 
 class Cuts:
-    """Fayyad and Irani's cuts: many columns, and one long one."""
+    """Fayyad and Irani's cut points: many columns, and one long column."""
 
-    params, param_names = [[(200_000, 50), (10_000_000, 1)], [1, 2]], ["shape", "n_jobs"]
+    params, param_names = [[(50_000, 20), (1_000_000, 1)], [1, 2]], ["shape", "n_jobs"]
     timeout = 300
 
     def setup(self, shape, n_jobs):
-        rng = np.random.default_rng(0)
-        self.y = rng.integers(0, 2, shape[0])
-        self.X = rng.normal(size=shape) + self.y[:, None] * np.linspace(0, 1, shape[1])
+        rng, n = np.random.default_rng(0), n_rows(shape[0])
+        self.y = rng.integers(0, 2, n)
+        self.X = rng.normal(size=(n, shape[1])) + self.y[:, None] * np.linspace(0, 1, shape[1])
 
     def time_fit(self, shape, n_jobs):
         MDLPDiscretizer(n_jobs=n_jobs).fit(self.X, self.y)
@@ -68,22 +70,21 @@ class Cuts:
 
 
 class Summary:
-    """A first reading in batches: eight columns of real numbers, eight of categories, and the encoder that follows."""
+    """The first pass over batches with eight numeric and eight categorical columns, and the encoder fitted from it."""
 
-    params, param_names = [[10_000, 100_000]], ["n_samples_a_batch"]
+    params, param_names = [[5_000, 50_000]], ["rows per batch"]
     timeout = 300
 
-    def setup(self, n_samples_a_batch):
-        rng, n = np.random.default_rng(0), 1_000_000
+    def setup(self, n_batch):
+        rng, n = np.random.default_rng(0), n_rows(200_000)
         self.y = rng.integers(0, 2, n)
         words = [f"value {i}" for i in range(10)]
         frame = pd.DataFrame(rng.normal(size=(n, 8))).add_prefix("n")
         for j in range(8):
             frame[f"s{j}"] = pd.Categorical.from_codes(rng.integers(0, 10, n), words)
-        firsts = range(0, n, n_samples_a_batch)
+        firsts = range(0, n, n_batch)
         self.batches = [
-            (read_columns(frame.iloc[first : first + n_samples_a_batch]), self.y[first : first + n_samples_a_batch])
-            for first in firsts
+            (read_columns(frame.iloc[first : first + n_batch]), self.y[first : first + n_batch]) for first in firsts
         ]
         self.summary = self.summarize()
 
@@ -93,31 +94,11 @@ class Summary:
             summary.update(columns, y)
         return summary
 
-    def time_update(self, n_samples_a_batch):
+    def time_update(self, n_batch):
         self.summarize()
 
-    def peakmem_update(self, n_samples_a_batch):
+    def peakmem_update(self, n_batch):
         self.summarize()
 
-    def time_fit_encoder(self, n_samples_a_batch):
+    def time_fit_encoder(self, n_batch):
         self.summary.fit_encoder(TableEncoder())
-
-
-class OneRow:
-    """One row after the other: ``predict``, and the predictor of rows."""
-
-    def setup(self):
-        rng = np.random.default_rng(0)
-        X, y = rng.integers(0, 4, (2000, 16)), rng.integers(0, 2, 2000)
-        self.model = NaiveBayesClassifier().fit(X, y)
-        self.predictor, self.X, self.row = self.model.row_predictor(), X[:1], tuple(X[0].tolist())
-        self.codes = self.model.encoder_.encode(self.X)[:, 0].tolist()
-
-    def time_predict(self):
-        self.model.predict(self.X)
-
-    def time_row(self):
-        self.predictor.predict(self.row)
-
-    def time_codes(self):
-        self.predictor.predict_codes(self.codes)

@@ -46,7 +46,7 @@ class Families:
 
 
 class ManyParents:
-    """KDB-5: counts of seen contexts, the ways to smooth them, scores of complete rows, and of rows with gaps."""
+    """KDB-5: counts of seen contexts, the ways to smooth them, scores of rows, complete and with missing values."""
 
     timeout = 300
 
@@ -54,9 +54,9 @@ class ManyParents:
         self.data = make("letter")
         self.structure = KDependence(k=5).learn(self.data, np.random.default_rng(0))
         self.tables = HierarchicalSmoothing(m=3.0).fit(self.structure, self.data, np.random.default_rng(0))
-        self.gaps = self.data.codes[:, :500].copy()
-        self.gaps[np.random.default_rng(0).random(self.gaps.shape) < 0.05] = 255
-        self.time_smooth(), self.time_dirichlet(), self.time_score(), self.time_score_gaps(), self.time_selective()
+        self.missing = self.data.codes[:, :500].copy()
+        self.missing[np.random.default_rng(0).random(self.missing.shape) < 0.05] = 255
+        self.time_smooth(), self.time_dirichlet(), self.time_score(), self.time_score_missing(), self.time_selective()
 
     def time_count(self):
         ContextCounts(self.structure.parents, self.data.n_states, self.data.n_classes).update(self.data)
@@ -73,8 +73,8 @@ class ManyParents:
     def time_score(self):
         log_joint(self.tables, self.structure, self.data.codes)
 
-    def time_score_gaps(self):
-        log_joint(self.tables, self.structure, self.gaps)
+    def time_score_missing(self):
+        log_joint(self.tables, self.structure, self.missing)
 
     def peakmem_smooth(self):
         self.time_smooth()
@@ -84,16 +84,16 @@ class ManyParents:
 
 
 class WideTrees:
-    """Trees over 1,500 features of 1,000 rows, which are complete, miss cells, or have weights."""
+    """Trees over 500 features of 1,000 rows: complete rows, rows with missing values, rows with weights."""
 
-    params, param_names = [["complete", "gaps", "weights"]], ["rows"]
+    params, param_names = [["complete", "missing values", "weights"]], ["rows"]
     timeout = 300
 
     def setup(self, rows):
-        X, y = make_wide(1000, 1500, 3)
+        X, y = make_wide(1000, 500, 3)
         rng = np.random.default_rng(0)
-        codes = np.where(rng.random(X.shape) < 0.1, -1, X.astype(int)) if rows == "gaps" else X
-        weight = rng.uniform(0, 2, 1000) if rows == "weights" else None
+        codes = np.where(rng.random(X.shape) < 0.1, -1, X.astype(int)) if rows == "missing values" else X
+        weight = rng.uniform(0, 2, len(y)) if rows == "weights" else None
         self.data = EncodedData.from_codes(codes, y, sample_weight=weight)
         few = self.data.take_features(np.arange(20))
         for learner in (ChowLiu(), KDependence()):
@@ -113,12 +113,12 @@ class WideTrees:
 
 
 class Searches:
-    """Whole searches over letter."""
+    """Searches of structures on rows in the shape of letter."""
 
     timeout = 300
 
     def setup(self):
-        self.data = make("letter")
+        self.data = make("letter", 4_000)
         self.time_ordering()
         self.time_order_search()
         self.time_greedy_search()

@@ -1,4 +1,4 @@
-"""A forest of networks on a table of letter's shape. One warm call each in ``setup``."""
+"""A forest of networks on data in the shape of letter. ``setup`` has one warm call of each benchmark."""
 
 from tanlearn import BayesForestClassifier
 from tanlearn.data.border import encode_rows
@@ -10,7 +10,7 @@ ROWS = 2_000
 
 
 class Forest:
-    """Growing and weighing eight members, scoring rows, and reading what was learnt."""
+    """Fitting and weighting eight networks, predictions, and explanations."""
 
     params, param_names = [1, 2], ["threads"]
     timeout = 600
@@ -18,9 +18,10 @@ class Forest:
     def setup(self, threads):
         data = make("letter")
         self.X, self.y = data.codes.T.astype(float), data.y
+        self.n_rows = min(ROWS, data.n_samples // 2)
         self.model = BayesForestClassifier(n_estimators=8, n_jobs=threads, random_state=0)
         self.stream = BayesForestClassifier(n_estimators=8, weights=None, n_jobs=threads, random_state=0)
-        self.stream.partial_fit(self.X[:ROWS], self.y[:ROWS], range(data.n_classes))
+        self.stream.partial_fit(self.X[: self.n_rows], self.y[: self.n_rows], range(data.n_classes))
         self.time_fit(threads), self.time_predict(threads), self.time_partial_fit(threads)
         self.codes = encode_rows(self.model, self.X)
 
@@ -31,25 +32,27 @@ class Forest:
         self.model.fit(self.X, self.y)
 
     def time_predict(self, threads):
-        self.model.predict_proba(self.X[:ROWS])
+        self.model.predict_proba(self.X[: self.n_rows])
 
     def time_partial_fit(self, threads):
-        self.stream.partial_fit(self.X[ROWS:], self.y[ROWS:])
+        self.stream.partial_fit(self.X[self.n_rows :], self.y[self.n_rows :])
 
     def time_explain(self, threads):
-        self.model.explain(self.X[:ROWS])
+        self.model.explain(self.X[: self.n_rows])
 
     def peakmem_explain(self, threads):
-        self.model.explain(self.X[:ROWS])
+        self.model.explain(self.X[: self.n_rows])
 
     def time_dependences(self, threads):
-        self.model.dependences(self.X[:ROWS])
+        self.model.dependences(self.X[: self.n_rows])
 
     def time_losses_without_features(self, threads):
-        losses_without(self.model.forest_, self.codes[:, :ROWS], self.y[:ROWS], n_jobs=threads)
+        losses_without(self.model.forest_, self.codes[:, : self.n_rows], self.y[: self.n_rows], n_jobs=threads)
 
     def peakmem_losses_without_features(self, threads):
-        losses_without(self.model.forest_, self.codes[:, :ROWS], self.y[:ROWS], n_jobs=threads)
+        losses_without(self.model.forest_, self.codes[:, : self.n_rows], self.y[: self.n_rows], n_jobs=threads)
 
     def track_parameters(self, threads):
         return self.model.n_parameters_
+
+    track_parameters.unit = "parameters"

@@ -1,4 +1,4 @@
-"""Counting, scoring, losses, discretising: the pieces by themselves. One warm call each in ``setup``."""
+"""Counting, scoring, losses and discretization by themselves. ``setup`` has one warm call of each."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ RNG = np.random.default_rng(0)
 
 
 class Statistics:
-    """Pair counts, mutual information and the tree of them."""
+    """Pair counts, mutual information, and the Chow-Liu tree of pair counts."""
 
     params, param_names = [list(SHAPES)], ["shape"]
     timeout = 300
@@ -51,7 +51,7 @@ class Statistics:
 
 
 class Scores:
-    """Prediction of 10,000 complete rows, their transpose, and rows with a tenth of the cells missing."""
+    """Prediction of 10,000 complete rows, their adjoint, and rows of which a tenth of the values is missing."""
 
     params, param_names = [list(SHAPES), ["naive Bayes", "chain"]], ["shape", "structure"]
 
@@ -63,8 +63,8 @@ class Scores:
         self.codes = data.codes
         self.missing = np.where(np.random.default_rng(0).random(data.codes.shape) < 0.1, 255, data.codes)
         self.missing = self.missing.astype(data.codes.dtype)
-        d_scores, d_cells = np.ones((10_000, data.n_classes)), np.zeros_like(self.tables.cells)
-        layout, selected, rows = self.tables.layout, np.arange(data.n_features), np.empty(10_000, np.intp)
+        d_scores, d_cells = np.ones((data.n_samples, data.n_classes)), np.zeros_like(self.tables.cells)
+        layout, selected, rows = self.tables.layout, np.arange(data.n_features), np.empty(data.n_samples, np.intp)
         self.arguments = data.codes, 0, d_scores, *layout.arrays(), selected, 255, rows, d_cells
         self.time_predict(shape, structure)
         self.time_predict_missing(shape, structure)
@@ -98,7 +98,7 @@ class Losses:
         self.losses[loss].value_and_gradient(self.scores, self.y)
 
 
-class Discretise:
+class Discretize:
     """MDLP on 20,000 rows of 20 continuous columns and of 20 columns of 256 values."""
 
     params, param_names = [["continuous", "pixels"]], ["columns"]

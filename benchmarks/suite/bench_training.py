@@ -1,4 +1,4 @@
-"""Gradient TAN: one epoch, trainings side by side, and memory."""
+"""Gradient training: one step, populations of trainings, and memory."""
 
 import numpy as np
 
@@ -26,14 +26,14 @@ def train_runs(estimator, part, n_runs, threads):
 
 
 class Step:
-    """Ten steps of TAN Subset, K = 8, float32, in the published batch size; divide by ten."""
+    """One step of TAN Subset, K = 8, float32, in the published batch size, the draw of its noise left out."""
 
     params, param_names = [list(SHAPES), ENGINES], ["shape", "engine"]
     timeout = 300
 
     def setup(self, shape, engine):
         batch_size = SHAPES[shape][3]
-        data = make(shape, 10 * batch_size)
+        data = make(shape, batch_size)
         rng = np.random.default_rng(0)
         sets = make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
         state, weights = State(data, sets, "uniform", "float32", rng), np.ones(data.n_samples, np.float32)
@@ -42,21 +42,21 @@ class Step:
             self.engine = UnfusedEngine(state, data, weights, Hybrid())
         else:
             self.engine = FusedEngine(state, data, weights, Hybrid(), batch_size, 2 if "two" in engine else 1)
-        self.time_ten_steps(shape, engine)
+        self.time_step(shape, engine)
 
-    def time_ten_steps(self, shape, engine):
+    def time_step(self, shape, engine):
         self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
 
 
 class Terms:
-    """Ten steps of a gradient k-tree, K = 8 in pairs, in the published batch size; divide by ten."""
+    """One step of a gradient k-tree, K = 8 in pairs, in the published batch size."""
 
     params, param_names = [["letter", "satimage", "usps"], ["order-free", "subset"]], ["shape", "candidates"]
     timeout = 300
 
     def setup(self, shape, candidates):
         batch_size = SHAPES[shape][3]
-        data = make(shape, 10 * batch_size)
+        data = make(shape, batch_size)
         rng = np.random.default_rng(0)
         sets = make_candidates(
             candidates, data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng, n_parents=2
@@ -64,21 +64,21 @@ class Terms:
         self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
         weights = np.ones(data.n_samples, np.float32)
         self.engine = TermEngine(TermState(data, sets), data, weights, ConditionalNLL(), batch_size)
-        self.time_ten_steps(shape, candidates)
+        self.time_step(shape, candidates)
 
-    def time_ten_steps(self, shape, candidates):
+    def time_step(self, shape, candidates):
         self.engine.epoch(self.plan, (1e-2, 1e-2), 1.0)
 
 
 class Gaps:
-    """Ten steps on a chain, and the loss of ten batches with its gradient, where so many rows lose a cell or more."""
+    """One step on a chain, and the loss of one batch with its gradient, by the share of rows with missing values."""
 
-    params, param_names = [["letter", "satimage"], [0.0, 0.07, 0.5]], ["shape", "rows with gaps"]
+    params, param_names = [["letter", "satimage"], [0.0, 0.07, 0.5]], ["shape", "rows with missing values"]
     timeout = 300
 
     def setup(self, shape, share):
         batch_size = SHAPES[shape][3]
-        data = make(shape, 10 * batch_size)
+        data = make(shape, batch_size)
         rng = np.random.default_rng(0)
         d = data.n_features
         rate = 1 - (1 - share) ** (1 / d)
@@ -91,10 +91,10 @@ class Gaps:
         self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         self.objective, self.rho = Objective(layout, data, ConditionalNLL()), np.zeros(layout.n_cells)
-        self.time_ten_steps(shape, share)
+        self.time_step(shape, share)
         self.time_objective(shape, share)
 
-    def time_ten_steps(self, shape, share):
+    def time_step(self, shape, share):
         self.engine.epoch(self.plan, (3e-3, 1e-3), 1.0)
 
     def time_objective(self, shape, share):
@@ -120,12 +120,12 @@ class Population:
 
 
 class Memory:
-    """Peak memory of the process at the shape of mnist; the data, 9 MB, are made elsewhere."""
+    """Peak memory of the process at the shape of mnist; the data, 4 MB, are made in another process."""
 
     timeout = 300
 
     def setup_cache(self):
-        data = make("mnist")
+        data = make("mnist", 20_000)
         return Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
 
     def peakmem_data(self, part):

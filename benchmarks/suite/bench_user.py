@@ -1,16 +1,17 @@
-"""What a user waits for: the import, the first fit of a process, and a prediction."""
+"""What a user waits for: the import, the first fit of a process, predictions, and C code."""
 
 import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TableEncoder
-from tanlearn.baselines import ChowLiu
+from tanlearn import BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier, TableEncoder
+from tanlearn.baselines import AODEClassifier, ChowLiu
 
-from .shapes import SHAPES, make
+from .shapes import SHAPES, make, make_mixed
 
 LEARNERS = {
     "naive Bayes": "tanlearn.NaiveBayesClassifier()",
@@ -26,7 +27,7 @@ def run(code, **variables):
 
 
 class Import:
-    """The package, and what it cannot do without."""
+    """The package, and the dependencies that it always imports, each in a fresh process."""
 
     number, warmup_time = 1, 0
 
@@ -38,7 +39,7 @@ class Import:
 
 
 class FirstFit:
-    """A small fit in a fresh process: with compiled kernels on disk, and without."""
+    """A fit to 40 rows in a fresh process that finds compiled kernels on disk, import included."""
 
     params, param_names = [list(LEARNERS)], ["learner"]
     timeout, number, warmup_time = 600, 1, 0
@@ -51,18 +52,81 @@ class FirstFit:
 
 
 class FirstFitCold:
-    """The same with nothing compiled; seconds to minutes, so it is done once."""
+    """A fit to 40 rows in a fresh process that must compile all kernels; it takes seconds, so it is run once."""
 
     params, param_names = [list(LEARNERS)], ["learner"]
-    timeout, number, repeat, warmup_time = 600, 1, 1, 0
+    timeout, number, repeat, rounds, warmup_time = 600, 1, 1, 1, 0
 
     def time_cold(self, learner):
         with tempfile.TemporaryDirectory() as folder:
             run(FIT.format(LEARNERS[learner]), NUMBA_CACHE_DIR=folder)
 
 
+class OneRow:
+    """``predict`` of one row at a time, encoding included."""
+
+    learners = {
+        "naive Bayes": NaiveBayesClassifier,
+        "Chow-Liu": lambda: BayesNetClassifier(structure=ChowLiu()),
+        "AODE": AODEClassifier,
+        "forest": lambda: BayesForestClassifier(n_estimators=8, random_state=0),
+    }
+    params, param_names = [list(learners)], ["learner"]
+    timeout = 300
+
+    def setup(self, learner):
+        X, y = make_mixed(500, 0)
+        self.model, self.row = self.learners[learner]().fit(X, y), X[:1]
+        self.time_predict(learner)
+
+    def time_predict(self, learner):
+        self.model.predict(self.row)
+
+
+class RowPredictor:
+    """The predictor of single rows of naive Bayes: from a tuple of raw values, and from codes."""
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 4, (2000, 16)), rng.integers(0, 2, 2000)
+        model = NaiveBayesClassifier().fit(X, y)
+        self.predictor, self.row = model.row_predictor(), tuple(X[0].tolist())
+        self.codes = model.encoder_.encode(X[:1])[:, 0].tolist()
+
+    def time_row(self):
+        self.predictor.predict(self.row)
+
+    def time_codes(self):
+        self.predictor.predict_codes(self.codes)
+
+
+class ExportC:
+    """Writing a Chow-Liu tree of letter's shape as C, with parameters of four bits."""
+
+    params, param_names = [[True, False]], ["packed"]
+
+    def setup(self, packed):
+        data = make("letter", 4_000)
+        X = np.ascontiguousarray(data.codes.T).astype(int)
+        encoder = TableEncoder(discrete_features=True)
+        self.model = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X, data.y).with_bits((3, 1))
+        self.folder = tempfile.TemporaryDirectory()
+        self.time_export(packed)
+
+    def teardown(self, packed):
+        self.folder.cleanup()
+
+    def time_export(self, packed):
+        self.model.export_c(Path(self.folder.name, "model.h"), packed=packed)
+
+    def track_size(self, packed):
+        return Path(self.folder.name, "model.h").stat().st_size
+
+    track_size.unit = "bytes of C"
+
+
 class Predict:
-    """``predict`` of the estimators, border included: one row at a time, and 10,000 at once."""
+    """``predict`` of the estimators, encoding included: one row, and 10,000 at once."""
 
     learners = {
         "naive Bayes": NaiveBayesClassifier,
@@ -85,8 +149,8 @@ class Predict:
         self.model.predict(self.X)
 
 
-class PredictGaps:
-    """``predict`` of a Chow-Liu tree on 10,000 rows of which a share of the cells is missing, beside complete ones."""
+class PredictMissing:
+    """``predict`` of a Chow-Liu tree on 10,000 rows, by the share of missing values."""
 
     params, param_names = [["letter", "usps"], [0.0, 0.1, 0.5]], ["shape", "missing"]
     timeout = 300
