@@ -1,10 +1,12 @@
 """Files of results: the same lines before and after they are packed, wherever that is stopped, and whatever breaks."""
 
+import fcntl
 import json
 import lzma
 import threading
 
 import pytest
+from support.processes import await_end, await_event
 from support.system_calls import patch_system
 
 from benchmarks import ROOT
@@ -100,16 +102,34 @@ def test_a_pack_that_is_stopped_before_changes_nothing(path, monkeypatch, name, 
 
 
 def test_a_line_that_comes_while_others_are_packed_is_not_lost(path, monkeypatch):
-    runs = threading.Thread(target=results.append, args=(path, {"cell": "late"}))
+    order, has_asked, lock = [], threading.Event(), fcntl.flock
+
+    def append():
+        results.append(path, {"cell": "late"})
+        order.append("appended")
+        has_asked.set()
+
+    def flock(file, how):
+        if threading.current_thread() is run:
+            try:
+                lock(file, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                order.append("waits")
+            has_asked.set()
+        lock(file, how)
 
     def write_file(*arguments):
-        runs.start()
-        runs.join(0.3)  # it would be done long before, if it did not wait
+        run.start()
+        await_event(has_asked)
         regular_files.write_file(*arguments)
+        order.append("packed")
 
+    run = threading.Thread(target=append)
+    monkeypatch.setattr(results.fcntl, "flock", flock)
     monkeypatch.setattr(results, "write_file", write_file)
     results.pack(path)
-    runs.join()
+    await_end(run)
+    assert order == ["waits", "packed", "appended"]
     assert results.read(path) == [*LINES, {"cell": "late"}]
     assert path.read_text() == '{"cell": "late"}\n'
 

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 
+from support import processes
 from support.command_line import COMMAND, interrupt, plain
 
 import tanlearn
@@ -145,17 +146,12 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
 def test_nobody_reads_on(slow):
     """As head does: the reader goes before the output comes, and nothing is said of it."""
     save_model(slow)
-    process = subprocess.Popen(
-        [*COMMAND, "predict", "m.tan", "-"],
-        cwd=slow.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    process.stdout.close()
-    process.stdin.write(slow.read_text())
-    process.stdin.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(), err) == (141, "tanlearn: not used: y.\n")
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [*COMMAND, "predict", "m.tan", "-"]
+    with processes.started(command, cwd=slow.parent, text=True, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write(slow.read_text())
+        process.stdin.close()
+        err = process.stderr.read()
+        code = process.wait()
+    assert (code, err) == (141, "tanlearn: not used: y.\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from support.dask_tables import FEATURES, MODELS, assert_same_model, table
+from support.processes import PATIENT_DASK
 
 import tanlearn
 from tanlearn import LBFGS
@@ -21,6 +22,7 @@ distributed = pytest.importorskip("distributed")
 def cluster():
     """Start two workers, whose held data are written to disk from the first byte on."""
     options = {
+        **PATIENT_DASK,
         "distributed.worker.memory.target": 1e-9,
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.pause": False,

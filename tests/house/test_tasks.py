@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from joblib.parallel import ThreadingBackend
 from sklearn.datasets import load_iris
+from support.processes import PATIENT_DASK
 
 from tanlearn import (
     BayesForestClassifier,
@@ -34,15 +35,20 @@ from tanlearn.data.datasets import Dataset
 X, Y = load_iris(return_X_y=True)
 TAN = TANClassifier(loss=Hybrid(), n_epochs=4, batch_size=30, random_state=0)
 SPACE = {"learning_rate": [0.01, 0.05, 0.1]}
-PATIENCE = 60  # seconds; a hundred times what anything here takes
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """Start a cluster of two processes."""
     distributed = pytest.importorskip("distributed", reason="needs tanlearn[dask]")
+    import dask
+
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as workers, distributed.Client(workers):
+    with (
+        dask.config.set(PATIENT_DASK),
+        distributed.LocalCluster(**options) as workers,
+        distributed.Client(workers),
+    ):
         yield
 
 
@@ -226,10 +232,9 @@ def test_those_who_are_at_home_share_memory():
 
 
 def wait(folder, number):
-    """Leave a file and, unless this is the first task, wait for another one."""
+    """Leave a file and, unless this is the first task, wait for another one, or for the end of the test."""
     (folder / str(number)).touch()
-    ends = time.monotonic() + PATIENCE
-    while number and not (folder / "go").exists() and time.monotonic() < ends:
+    while number and folder.exists() and not (folder / "go").exists():
         time.sleep(0.01)
 
 

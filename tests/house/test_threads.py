@@ -11,17 +11,18 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numba
 import numpy as np
 from joblib import Parallel, delayed
+from support import processes
 
 import tanlearn.kernels._jit
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.baselines import ChowLiu
 
 NAMES = ("naive Bayes", "Chow-Liu")  # not gradient TAN: its kernels compile 10 s, and six processes would
-TIMEOUT = 300  # seconds; about 10 times what the processes take on two cores
 
 
 def digest(name: str) -> str:
@@ -54,21 +55,14 @@ def test_threads_and_processes_over_one_cold_cache_agree_with_a_serial_fit(tmp_p
         "TANLEARN_CACHE": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    running = [
-        subprocess.Popen(
-            [sys.executable, __file__, pool],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for pool in ("threads", "loky", "threads", "loky")
-    ]
-    try:
-        printed = [process.communicate(timeout=TIMEOUT) for process in running]
-    finally:
-        for process in running:
-            process.kill()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(processes.started([sys.executable, __file__, pool], env=environment, **pipes))
+            for pool in ("threads", "loky", "threads", "loky")
+        ]
+        with ThreadPoolExecutor(len(running)) as readers:
+            printed = list(readers.map(processes.output, running))
     assert [errors for _, errors in printed] == [""] * 4
     assert [process.returncode for process in running] == [0] * 4
     expected = [digest(name) for name in NAMES for _ in range(4)]

@@ -12,10 +12,8 @@ import json
 import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
@@ -28,6 +26,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import ParallelBackendBase
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from support import processes
 
 import tanlearn.baselines
 from tanlearn import (
@@ -78,7 +77,6 @@ LIMITS = (
     ("training.engines", "SHARED_ROWS", 10),
 )
 BACKENDS = ("loky", "threading")
-TIMEOUT = 300  # seconds; more than ten times what a program takes
 
 
 def table():
@@ -167,14 +165,8 @@ def joblib_program():
 
 def program(name, **environment):
     """Return what this file prints as a program."""
-    done = subprocess.run(
-        [sys.executable, __file__, name],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+    done = processes.run([sys.executable, __file__, name], env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -276,7 +268,7 @@ def test_results_come_in_the_order_of_the_items_whatever_ends_first():
 
     def wait(item):
         """Let the first item wait for the last one."""
-        last_began.set() if item == 2 else last_began.wait(TIMEOUT)
+        last_began.set() if item == 2 else processes.await_event(last_began)
         return item
 
     assert in_threads(wait, iter(range(3)), 3) == [0, 1, 2]
@@ -290,18 +282,20 @@ def test_nobody_is_asked_for_threads_that_one_does_without(n_items, n_jobs, monk
 
 
 def test_after_an_error_nobody_begins_another_block():
-    begun, told = [], threading.Event()
+    begun, has_failed, threads = [], threading.Event(), set()
 
     def work(first, last):
         begun.append(first)
+        threads.add(threading.current_thread())
         if first == 0:
             raise KeyError(first)
-        told.wait(5)
+        processes.await_event(has_failed)
 
     with pytest.raises(KeyError):
         in_blocks(work, 10_000, 1, 2)
-    told.set()
-    time.sleep(1)  # enough for all of them
+    has_failed.set()
+    for thread in threads:
+        processes.await_end(thread)
     assert len(begun) < 4
 
 

@@ -68,7 +68,7 @@ def counted_at(cost, data, monkeypatch, block=2**16, **options):
     n_jobs=st.integers(1, 2),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_counting_in_words_equals_counting_by_itself(n_states, n_classes, n, n_jobs, seed):
     rng = np.random.default_rng(seed)
     X = np.stack([rng.integers(-1, k, n) for k in n_states], axis=1)
@@ -108,7 +108,7 @@ def test_weighted_rows_are_counted_by_themselves(weight, monkeypatch):
 
 
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_any_partition_merges_to_the_same_bytes(cuts, seed):
     data = random_data(seed, weight="integer")
     edges = [0, *sorted(cuts), 60]

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 
+from support import processes
+
 COMMAND = [sys.executable, "-c", "from tanlearn.cli import main; main()"]
 
 
@@ -16,18 +18,14 @@ def plain(text):
 def interrupt(arguments, sign, folder):
     """Return exit code and streams of a command that gets Ctrl-C once its standard error shows a sign."""
     # A shell that runs tests in the background may have its children ignore the signal.
-    process = subprocess.Popen(
-        [*COMMAND[:1], "-c", f"import signal; signal.signal(2, signal.default_int_handler); {COMMAND[2]}", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    )
-    seen = ""
-    for line in process.stderr:
-        seen += line
-        if sign in line:
-            break
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
+    listening = f"import signal; signal.signal(2, signal.default_int_handler); {COMMAND[2]}"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with processes.started([*COMMAND[:1], "-c", listening, *arguments], cwd=folder, **pipes) as process:
+        seen = ""
+        for line in process.stderr:
+            seen += line
+            if sign in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = processes.output(process)
     return process.returncode, out, seen + err

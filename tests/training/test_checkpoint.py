@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support import processes
 from support.interrupted_trainings import (
     ENGINES,
     N_EPOCHS,
@@ -203,14 +203,14 @@ def test_interruption_of_a_writing_costs_nothing(tmp_path, monkeypatch):
 
 
 def train_slowly(path):
-    """Train two epochs, say so, and wait for somebody to make an end of it."""
+    """Train two epochs, report it, and wait for a signal."""
     module.INTERVAL = module.PAUSE = 0
 
     def callback(report):
         if report.epoch == 2:
             sys.stdout.write("two\n")
             sys.stdout.flush()
-            time.sleep(60)
+            sys.stdin.read()  # until the end of this process, or of the one that has started it
 
     fit(checkpoint=path, callback=callback)
 
@@ -220,14 +220,12 @@ def train_slowly(path):
 def test_process_that_is_ended_from_outside_leaves_a_checkpoint(number, tmp_path):
     path = tmp_path / "training"
     command, pipe = [sys.executable, __file__, path], subprocess.PIPE
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment) as child:
-        try:
-            assert child.stdout.readline() == b"two\n"
-            child.send_signal(number)
-            error = child.communicate(timeout=60)[1]
-        finally:
-            child.kill()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with processes.started(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as child:
+        assert child.stdout.readline() == b"two\n"
+        child.send_signal(number)
+        error = child.stderr.read()
+        child.wait()
     assert child.returncode == -number
     assert (b"KeyboardInterrupt" in error) is (number == signal.SIGINT)
     seen = []
