@@ -49,9 +49,11 @@ format:
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Every benchmark once, in this environment; results are kept under the commit, unless files differ from it.
+# Every benchmark once in this environment, or those that BENCH matches. asv keeps the results under the commit, unless
+# tracked files differ from it.
+BENCH ?= .
 bench: $(VENV)/.bench
-	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same --launch-method=forkserver \
+	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same --launch-method=forkserver --bench="$(BENCH)" \
 	$$(test -z "$$(git status --porcelain --untracked-files=no)" && echo --set-commit-hash=$$(git rev-parse HEAD))
 
 # The site, in docs/_build/html; warnings, dead links between pages among them, are errors.
