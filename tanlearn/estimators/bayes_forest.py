@@ -140,8 +140,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     encoder names in ``discrete_features`` have none; codes (:meth:`fit_encoded`) have what their ``is_ordered`` says.
 
     The weighted forest is compared with the average of its networks and with the class frequencies by the log loss of
-    out-of-fold rows (at most 2,048), and the best of the three is kept. Where features are only noise, the forest
-    therefore predicts class frequencies. With ``weights=None`` nothing is compared but numbers of parents.
+    out-of-fold rows (at most 2,048), and the best of the three is kept. The average is kept only if it is better than
+    the weighted forest by two standard errors. Where features are only noise, the forest therefore predicts class
+    frequencies. With ``weights=None`` nothing is compared but numbers of parents.
 
     With ``weights=None`` there is :meth:`partial_fit`. The first chunk decides on cuts, parents, the combinations of
     values that are counted, and how many parents are used; all chunks are counted in these, and counts add up. After

@@ -23,6 +23,9 @@ __all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
 
 #: Rows at most that say what leaving features out costs.
 _IMPORTANCE_ROWS = 1024
+#: Standard errors by which the average of the networks must be better than the weighted networks to be kept. Of 21 fits
+#: of 100 to 400 rows of real tables in which it was better by less than 2, it was worse on new rows by .014 nats.
+_STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,8 @@ def weigh_forest(
 def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str], None]) -> tuple[Forest, float]:
     """Return the best of class frequencies, the weighted networks and their average, and its weight of the prior.
 
-    The best has the least mean log loss of out-of-fold rows.
+    The best has the least mean log loss of out-of-fold rows, to which the average adds standard errors of its distance
+    to the weighted networks.
     """
     data = views.outer.data
     found = weigh(views, str(settings.weights), settings.ridge, say)
@@ -229,12 +233,16 @@ def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str
         "weighted": (weighted, found.of_prior, found.own_p),
         "average": (average, 1.0, average_p),
     }
-    losses = {}
-    for name, (candidate, _, own_p) in candidates.items():
-        p = (1.0 - candidate.doubt) * own_p + candidate.doubt / data.n_classes
-        losses[name] = mean_log_loss(p, sample_weight)
-    best = min(losses, key=lambda name: losses[name])
-    say(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in losses.items())}")
+    losses = {
+        name: -np.log((1.0 - candidate.doubt) * own_p + candidate.doubt / data.n_classes)
+        for name, (candidate, _, own_p) in candidates.items()
+    }
+    means = {name: float(np.average(own, weights=sample_weight)) for name, own in losses.items()}
+    gain = losses["weighted"] - losses["average"]
+    spread = np.sqrt(np.average((gain - np.average(gain, weights=sample_weight)) ** 2, weights=sample_weight))
+    added = {"average": _STANDARD_ERRORS * float(spread) / np.sqrt(len(rows))}
+    best = min(means, key=lambda name: means[name] + added.get(name, 0.0))
+    say(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in means.items())}")
     chosen, of_prior, _ = candidates[best]
     say(f"doubt {chosen.doubt:.2g}")
     return chosen, of_prior
