@@ -150,7 +150,8 @@ def read_bif(
     -------
     BayesNetClassifier
         Fitted, with ``structure_`` and ``tables_`` of the file, and sorted classes. Distributions that miss a sum of 1
-        by up to 0.01, as rounding makes them, are divided by their sums.
+        by up to 0.01, as rounding makes them, are divided by their sums. Zeros stay zeros: for a row that has
+        probability zero in every class, the class probabilities are predicted, with a warning.
 
     Raises
     ------

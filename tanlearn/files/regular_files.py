@@ -205,7 +205,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
         _refuse_special(path)
         target = Path(os.path.realpath(path))
         beside = target.with_name(f".tanlearn-{secrets.token_hex(8)}.tmp")
-        replaced = target.stat() if target.exists() else None
+        replaced = os.stat(target) if target.exists() else None
         if replaced is not None and not os.access(target, os.W_OK):
             raise OSError(errno.EACCES, "the file is read-only")
         # Others must not read what a private file will hold, not even while it is written.
@@ -278,15 +278,21 @@ def _refuse_special(path: str | os.PathLike[str]) -> None:
 
 def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> None:
     """Give the new file owner, group, permissions and access control list of the one that it replaces."""
-    mode = stat.S_IMODE(replaced.st_mode) & 0o777
-    if hasattr(os, "chown"):
+    made, mode = os.stat(beside), replaced.st_mode & 0o777
+    if made.st_uid != replaced.st_uid:
         with contextlib.suppress(OSError):  # only a privileged user may give files away
             os.chown(beside, replaced.st_uid, -1)
+    if made.st_gid != replaced.st_gid:
         try:
             os.chown(beside, -1, replaced.st_gid)
         except OSError:  # another group gets no more than everybody
             mode &= ~0o070 | (mode & 0o007) << 3
-    os.chmod(beside, mode)
+    if made.st_mode & 0o777 != mode:
+        try:
+            os.chmod(beside, mode)
+        except OSError:  # some file systems have no permissions
+            if made.st_mode & 0o777 & ~mode:
+                raise
     if hasattr(os, "listxattr"):
         with contextlib.suppress(OSError):  # not every file system has access control lists
             name = "system.posix_acl_access"

@@ -144,16 +144,43 @@ def test_content_of_a_private_file_is_never_readable_by_others(tmp_path, monkeyp
 
 @needs_permissions
 def test_group_that_cannot_be_kept_gets_the_permissions_of_everybody(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+
     def chown(path, uid, gid):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    patch_system(monkeypatch, chown=chown)
-    path = tmp_path / "file"
+    def of_another_group(asked):
+        found = [*os.stat(asked)]
+        found[5] += asked == path
+        return os.stat_result(found)
+
+    patch_system(monkeypatch, chown=chown, stat=of_another_group)
     for mode, narrower in ((0o660, 0o600), (0o664, 0o644), (0o640, 0o600), (0o666, 0o666)):
         path.write_bytes(b"")
         path.chmod(mode)
         write_file(path, b"content")
         assert stat.S_IMODE(path.stat().st_mode) == narrower
+
+
+@needs_permissions
+def test_file_systems_without_permissions_are_written_unless_that_widens_them(tmp_path, monkeypatch):
+    def chmod(path, mode):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    path = tmp_path / "file"
+    patch_system(monkeypatch, chmod=chmod)
+    for mode in (0o644, 0o200):
+        path.write_bytes(b"earlier")
+        path.chmod(mode)
+        if mode == 0o644:
+            write_file(path, b"content")
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        else:
+            with pytest.raises(PermissionError):
+                write_file(path, b"content")
+    path.chmod(0o600)
+    assert path.read_bytes() == b"earlier"
+    assert [*kinds(tmp_path)] == ["file"]
 
 
 def test_read_only_file_is_refused(tmp_path, monkeypatch):
