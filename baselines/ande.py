@@ -215,6 +215,10 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         """Return log p(class, features) of encoded rows."""
         return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
 
+    def _least_log_probabilities(self) -> FloatArray:
+        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
+        return self.ensemble_.least_log_probabilities()
+
     def _set_log_prior(self, log_prior: FloatArray) -> None:
         """Take other class probabilities, for every estimator."""
         prior = np.empty_like(log_prior)

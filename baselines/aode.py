@@ -172,6 +172,10 @@ class AODEClassifier(PartialFitMixin, Classifier):
         """Return log p(class, features) of encoded rows."""
         return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
 
+    def _least_log_probabilities(self) -> FloatArray:
+        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
+        return self.ensemble_.least_log_probabilities()
+
     def _set_log_prior(self, log_prior: FloatArray) -> None:
         """Take other class probabilities, for every estimator."""
         self.ensemble_ = self.ensemble_.with_log_prior(log_prior)
@@ -293,6 +297,18 @@ class OneDependenceEnsemble:
                 of_child[rows, rows] = 0.0
         weight = np.concatenate([values.sum(axis=1) for values in features])
         return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
+
+    def least_log_probabilities(self) -> FloatArray:
+        """Return the smallest log-probability of any value of a feature, given each class.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_classes)
+        """
+        n_rows = len(self.is_parent)
+        least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
+        start = np.append(0, np.cumsum(self.n_states[:-1]))
+        return np.minimum.reduceat(least[:-1], start, axis=0).astype(np.float64)
 
     @property
     def n_parameters(self) -> int:

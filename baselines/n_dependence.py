@@ -94,6 +94,19 @@ class NDependenceEnsemble:
         children = (n + 1) * cells[n + 1] - (len(inside) - n) * cells[n] + cells[n] * outside
         return n_classes * (cells[n] + children) - math.comb(len(inside), n)
 
+    def least_log_probabilities(self) -> FloatArray:
+        """Return a lower bound of the log-probabilities of all values of a feature, given each class.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_classes)
+            Those of a value that no row contains, with super-parents' values that all rows of the class have.
+        """
+        counts = self.counts
+        n_rows = np.bincount(counts.y, counts.weights, counts.n_classes)
+        least: FloatArray = _log(self.m / counts.n_states[:, np.newaxis] / (n_rows + self.m))
+        return least
+
     def with_prior(self, prior: FloatArray) -> NDependenceEnsemble:
         """Return the ensemble with other class probabilities.
 

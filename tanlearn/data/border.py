@@ -13,12 +13,13 @@ from tanlearn.data.class_weights import weigh_classes
 from tanlearn.data.column_kinds import have_order
 from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.novelty import Novelty, find_novelty
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
 
-__all__ = ["encode_chunk", "encode_rows", "encode_training", "forget", "generator", "new_encoder"]
+__all__ = ["encode_chunk", "encode_new_rows", "encode_rows", "encode_training", "forget", "generator", "new_encoder"]
 
 
 def encode_training(
@@ -242,11 +243,46 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     >>> encode_rows(estimator, [["b"], ["c"]])
     array([[  1, 255]], dtype=uint8)
     """
+    codes: Codes = estimator.encoder_.encode_columns(_read_rows(estimator, X))
+    return codes
+
+
+def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
+    """Encode rows as :func:`encode_rows` does, and find the values that training did not contain.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted with :func:`encode_training`; scikit-learn's messages name it.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        A table with the columns of the training table.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
+        As by :func:`encode_rows`.
+    novelty : Novelty
+        Unseen categories, and distances from training ranges.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.data.border import encode_new_rows
+    >>> estimator = NaiveBayesClassifier().fit([["a"], ["b"]], [0, 1])
+    >>> encode_new_rows(estimator, [["b"], ["c"], [None]])[1].is_unseen.tolist()
+    [[False, True, False]]
+    """
+    columns = _read_rows(estimator, X)
+    codes = estimator.encoder_.encode_columns(columns)
+    return codes, find_novelty(estimator.encoder_, columns, codes)
+
+
+def _read_rows(estimator: Any, X: Any) -> Table:
+    """Return the columns of a table, after comparing them with those of the training table."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
     # Names are all that is left to compare; of a single row that takes a third of the time of its prediction.
     is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
     if not is_nameless or len(columns) != estimator.n_features_in_:
         validate_data(estimator, X, reset=False, skip_check_array=True)
-    codes: Codes = estimator.encoder_.encode_columns(columns)
-    return codes
+    return columns

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn._typing import AnyArray, Codes, FloatArray, codes_dtype, missing_code
-from tanlearn.data.border import encode_rows, encode_training, forget, generator
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn.data.border import encode_new_rows, encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
@@ -26,8 +26,10 @@ from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
+from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.inference import log_joint, log_posterior
+from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
 from tanlearn.network.quantization import FixedPoint
 from tanlearn.network.queries import log_evidence
 from tanlearn.network.structures import Structure
@@ -225,26 +227,74 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self._log_joint(np.full((len(codes), 1), missing_code(codes.dtype), codes.dtype))[0]
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(features) of every row: how likely the model holds it for; missing features are summed out.
+        """Return log p(features) of every row, to find odd rows; missing features are marginalized.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values; NaN, None and unseen categories count as missing.
+            Raw values; NaN and None count as missing.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The probability of the encoded row: of a continuous column, that of its interval. After training for
-            anything but likelihood it ranks rows still, but says little of their frequency.
+            Log-probability of the encoded row, which contains the intervals of continuous columns. After training for
+            anything but likelihood it ranks rows, but is not an estimate of their frequency.
+
+        Notes
+        -----
+        A value that training did not contain lowers the score, unlike a missing value::
+
+            score(x) = log sum_y p(y, x)  -  sum_j sqrt(12) d_j / (max_j - min_j)
+
+        An unseen category has the smallest probability of all values that are possible in its place, given the parents
+        and the class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children
+        have their smallest probability over the values of this parent. So a row does not score higher with an unseen
+        category than with any category that is possible in its place. (Ensembles and tables that back off marginalize
+        the unseen value and multiply by a lower bound of all probabilities of the feature.)
+
+        A number at the distance d_j from the training range [min_j, max_j] of a continuous column has the probability
+        of the outermost interval, which decreases exponentially with the distance, measured in standard deviations of a
+        uniform distribution over the range. Networks in files of other programs have no training ranges.
+
+        ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", "hot"], ["rain", "cold"], ["rain", "hot"], ["sun", "hot"]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home", "beach"])
+        >>> model.score_samples([["sun", "hot"], ["rain", "hot"], ["snow", "hot"], [None, "hot"]]).round(2).tolist()
+        [-1.07, -1.27, -1.86, -0.47]
         """
-        evidence = log_evidence(self.predict_joint_log_proba(X))
+        codes, novelty = encode_new_rows(self, X)
+        scores = self._log_joint_of_new_values(codes, novelty.is_unseen)
+        evidence = log_evidence(scores) - novelty.distance
         tables = getattr(self, "tables_", None)
         if tables is not None and not tables.is_normalized:
-            codes = codes_dtype(int(tables.layout.n_states.max()))
-            nothing = np.full((len(tables), 1), missing_code(codes), codes)
+            nothing = np.full((len(tables), 1), missing_code(codes.dtype), codes.dtype)
             evidence -= log_evidence(log_joint(tables, self.structure_, nothing, is_exact=True, device=self.device))
         return evidence
+
+    def _log_joint_of_new_values(self, codes: Codes, is_unseen: AnyArray) -> FloatArray:
+        """Return log p(class, features) of encoded rows, some of whose values are unseen."""
+        tables = getattr(self, "tables_", None)
+        if not is_unseen.any():
+            return self._log_joint(codes)
+        if tables is not None and not isinstance(tables, BackOffTables):
+            arrays = tables, self.structure_, codes, is_unseen
+            return log_joint_of_new_values(*arrays, n_jobs=self.n_jobs, device=self.device)
+        # Missing, and each of them as probable as the rarest value in the contexts of most rows.
+        least = self._least_log_probabilities()
+        log_new = np.minimum(least, bound_new_values(least))
+        scores = self._log_joint(codes)
+        for i in np.flatnonzero(is_unseen.any(axis=1)).tolist():
+            scores[is_unseen[i]] += log_new[i]
+        return scores
+
+    def _least_log_probabilities(self) -> FloatArray:
+        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
+        assert isinstance(self.tables_, BackOffTables)  # others that have tables need no bounds
+        return np.stack([family.least_log_probability() for family in self.tables_.families])
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probability of every class.

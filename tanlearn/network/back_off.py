@@ -58,6 +58,23 @@ class Family:
         m = np.ascontiguousarray(concentrations[: len(bounds) - 1])
         kernels.smooth(levels, counts, totals, bounds, m, n_states, scratch, self.log_p, self.log_rest, self.root)
 
+    def least_log_probability(self) -> FloatArray:
+        """Return a lower bound of the log-probabilities of all values in all contexts, given each class.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            The probability that smoothing leaves for a value that no row contains, where every context is the one of
+            most rows.
+        """
+        least: FloatArray = self.root.min(axis=0)
+        for level in range(1, len(self.bounds) - 1):
+            runs = slice(*self.bounds[level : level + 2, 1])
+            rest = np.zeros_like(least)
+            np.minimum.at(rest, self.levels.class_id[runs], self.log_rest[runs])
+            least = least + rest
+        return least
+
     def entries(self, level: int) -> tuple[IntArray, AnyArray]:
         """Return what is counted at a level.
 

@@ -1,0 +1,163 @@
+"""score_samples finds odd rows: with unseen categories, with numbers out of range, and with permuted columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import roc_auc_score
+
+from tanlearn import (
+    BayesNetClassifier,
+    HierarchicalSmoothing,
+    KTreeClassifier,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    TANClassifier,
+    load,
+    read_bif,
+)
+from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
+
+MODELS = [
+    NaiveBayesClassifier(),
+    BayesNetClassifier(structure=ChowLiu()),
+    BayesNetClassifier(structure=KDependence(k=2)),
+    BayesNetClassifier(structure=KDependence(k=2), parameters=MaximumLikelihood(alpha=0)),
+    BayesNetClassifier(structure=KDependence(k=3), parameters=HierarchicalSmoothing()),
+    TANClassifier(n_epochs=3, random_state=0),
+    KTreeClassifier(n_epochs=3, random_state=0),
+    AODEClassifier(),
+    AnDEClassifier(n=2),
+]
+
+
+def towns(n=300, seed=0):
+    """Six dependent columns of categories, one of which is constant, and classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    first = y + rng.integers(0, 3, n)
+    columns = {"a": first, "b": (first + (rng.random(n) < 0.2)) % 4, "c": rng.integers(0, 2, n)}
+    columns["d"] = (columns["b"] + columns["c"]) % 3
+    columns["e"] = np.where(rng.random(n) < 0.02, 9, columns["a"])  # 9 is rare
+    columns["f"] = np.zeros(n, int)
+    return pd.DataFrame({name: np.char.add("v", v.astype(str)) for name, v in columns.items()}, dtype=object), y
+
+
+X, Y = towns()
+ROWS = towns(40, seed=1)[0]
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: repr(model)[:90], scope="module")
+def model(request):
+    return request.param.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:nothing in 1 column")
+@pytest.mark.filterwarnings("ignore:nothing in 6 column")
+def test_an_unseen_category_costs_at_least_as_much_as_any_seen_one(model):
+    for name in X:
+        unseen = model.score_samples(ROWS.assign(**{name: "elsewhere"}))
+        seen = [model.score_samples(ROWS.assign(**{name: value})) for value in sorted(set(X[name]))]
+        least = np.min(seen, axis=0)  # without smoothing, some rows are impossible
+        assert (unseen <= np.where(least > -np.inf, least, np.max(seen, axis=0)) + 1e-9).all()
+        assert (unseen < np.max(seen, axis=0)).all()
+        if hasattr(model, "tables_"):  # ensembles average over fewer networks where a value is missing
+            assert (model.score_samples(ROWS.assign(**{name: None})) >= np.max(seen, axis=0) - 1e-9).all()
+        np.testing.assert_array_equal(
+            model.predict_proba(ROWS.assign(**{name: "elsewhere"})), model.predict_proba(ROWS.assign(**{name: None}))
+        )
+    strangers = ROWS.assign(**dict.fromkeys(X, "elsewhere"))
+    assert model.score_samples(strangers).max() < model.score_samples(X).min()
+
+
+def test_scores_do_not_depend_on_other_rows(model):
+    rows = ROWS.mask(np.random.default_rng(0).random(ROWS.shape) < 0.2, "elsewhere")
+    whole = model.score_samples(rows)
+    np.testing.assert_array_equal(model.score_samples(rows.iloc[7:9]), whole[7:9])
+    assert (whole < model.score_samples(ROWS) - 0.1)[(rows == "elsewhere").any(axis=1)].mean() > 0.9
+
+
+def numbers(n=400, seed=0):
+    """Two columns of numbers, one of them constant, and a category."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return pd.DataFrame({"x": y + rng.normal(size=n), "same": np.full(n, 0.5), "k": np.array(["a", "b"])[y]}), y
+
+
+def test_the_log_probability_falls_with_the_distance_from_the_training_range():
+    frame, y = numbers()
+    model = NaiveBayesClassifier().fit(frame, y)
+    low, high = frame["x"].min(), frame["x"].max()
+    for edge, sign in ((low, -1), (high, 1)):
+        distance = np.array([0.0, 1e-6, 1.0, 5.0, 1e4, 1e300])
+        rows = pd.DataFrame({"x": edge + sign * distance, "same": 0.5, "k": "a"})
+        found = model.score_samples(rows)
+        np.testing.assert_allclose(found[0] - found, np.sqrt(12) * distance / (high - low), rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(rows.iloc[[0] * 6]))
+    inside = pd.DataFrame({"x": [low, high, None], "same": 0.5, "k": "a"})
+    np.testing.assert_allclose(
+        np.exp(model.score_samples(inside)), np.exp(model.predict_joint_log_proba(inside)).sum(1)
+    )
+
+
+def test_another_number_in_a_constant_column_is_like_an_unseen_category():
+    frame, y = numbers()
+    model = NaiveBayesClassifier().fit(frame, y)
+    rows = pd.DataFrame({"x": 0.0, "same": [0.5, 0.7, -1e9, None], "k": "a"})
+    usual, other, far, missing = model.score_samples(rows)
+    assert usual == pytest.approx(missing)
+    assert other == far
+    rare = frame["x"].quantile(0.999)
+    assert other < usual - 1
+    assert other < model.score_samples(pd.DataFrame({"x": [rare], "same": 0.5, "k": "a"}))[0]
+
+
+def test_a_file_keeps_the_scores_of_odd_rows(tmp_path):
+    frame, y = numbers()
+    model = BayesNetClassifier(structure=ChowLiu()).fit(frame, y)
+    rows = pd.DataFrame({"x": [0.0, 99.0, 0.0], "same": [0.5, 0.5, 3.0], "k": ["a", "a", "elsewhere"]})
+    expected = model.score_samples(rows)
+    assert expected[0] > max(expected[1:])
+    model.save(tmp_path / "model.tan")
+    np.testing.assert_array_equal(load(tmp_path / "model.tan").score_samples(rows), expected)
+
+
+def test_networks_of_other_programs_have_no_ranges_but_unseen_states(tmp_path):
+    text = """network rain { }
+    variable class { type discrete [ 2 ] { yes, no }; }
+    variable grass { type discrete [ 2 ] { wet, dry }; }
+    probability ( class ) { table 0.25, 0.75; }
+    probability ( grass | class ) { (yes) 1, 0; (no) 0.5, 0.5; }"""
+    (tmp_path / "rain.bif").write_text(text)
+    model = read_bif(tmp_path / "rain.bif", handle_unknown="missing")
+    rows = pd.DataFrame({"grass": ["wet", "dry", "green", None]})
+    wet, dry, unseen, missing = np.exp(model.score_samples(rows))
+    assert (wet, dry, missing) == pytest.approx((0.625, 0.375, 1))
+    assert unseen == pytest.approx(1 / 3)  # less than dry; no value of this network is rare
+
+
+@pytest.mark.filterwarnings("ignore:nothing in")
+@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:6] + MODELS[7:], ids=lambda model: repr(model)[:90])
+def test_odd_rows_score_less_than_held_out_ordinary_rows(model):
+    """Shifted, unseen and permuted rows of breast cancer, with its last column as three categories."""
+    values, y = load_breast_cancer(return_X_y=True)
+    frame = pd.DataFrame(values[:, [0, 1, 2, 3, 4, 5, 6, 20, 21, 22]], columns=list("abcdefghij"))
+    frame["j"] = pd.qcut(frame["j"], 3, labels=["small", "medium", "large"]).astype(object)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(frame))
+    train, held_out = frame.iloc[order[:380]], frame.iloc[order[380:]]
+    model.fit(train, y[order[:380]])
+    deviation = train.iloc[:, :9].std()
+    shifted, slightly, permuted = held_out.copy(), held_out.copy(), held_out.copy()
+    shifted.iloc[:, :9] += 4 * deviation
+    slightly["c"] = train["c"].max() + 3 * deviation["c"]  # one number of ten
+    for name in frame:
+        permuted[name] = rng.permutation(held_out[name].to_numpy())
+    ordinary = model.score_samples(held_out)
+    is_odd = np.repeat([0, 1], len(held_out))
+    found = {}
+    odd = {"shifted": shifted, "one far": slightly, "unseen": held_out.assign(j="huge"), "permuted": permuted}
+    for kind, rows in odd.items():
+        found[kind] = roc_auc_score(is_odd, -np.append(ordinary, model.score_samples(rows)))
+    bars = {"shifted": 0.99, "one far": 0.7, "unseen": 0.7, "permuted": 0.75}
+    assert all(found[kind] > bar for kind, bar in bars.items()), found
