@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -119,8 +120,16 @@ def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
         f"some of the missing values, or {RAISE_LIMIT}. To get an error in place of approximate scores, make this "
         f"warning, tanlearn.InexactMarginalizationWarning, an error.",
         InexactMarginalizationWarning,
-        stacklevel=3,
+        stacklevel=_caller_level(),
     )
+
+
+def _caller_level() -> int:
+    """Return the stack level of the code that called this package, for the warning of the calling function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "tanlearn":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _name_rows(rows: Sequence[int]) -> str:

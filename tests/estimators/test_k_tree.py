@@ -322,8 +322,11 @@ def test_rows_that_miss_whatever_they_like_are_predicted(monkeypatch):
         np.testing.assert_allclose(model.predict_proba(gappy), exact, rtol=1e-9)
         for limit in ("100", "300"):
             monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", limit)
-            with pytest.warns(InexactMarginalizationWarning, match=r"the scores of rows? 0.* are approximate"):
+            with pytest.warns(
+                InexactMarginalizationWarning, match=r"the scores of rows? 0.* are approximate"
+            ) as caught:
                 found = model.predict_proba(gappy)
+            assert caught[0].filename == __file__
             assert np.isfinite(found).all()
             assert (found.argmax(axis=1) == exact.argmax(axis=1)).mean() > 0.8
         monkeypatch.delenv("TANLEARN_MAX_ROW_OPERATIONS")
