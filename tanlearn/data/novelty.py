@@ -25,20 +25,20 @@ class Novelty(NamedTuple):
     ----------
     is_unseen : ndarray of shape (n_features, n_samples), bool
         Where a value is present, but was not among the training values.
-    distance : ndarray of shape (n_samples,)
-        Distance of numbers from the training range, in standard deviations of a uniform distribution over this range,
-        summed over the columns.
+    log_density : ndarray of shape (n_samples,)
+        Log density of the numbers outside of the training range, relative to the density at the mean of the outermost
+        interval, summed over the columns.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tanlearn.data.novelty import Novelty
-    >>> Novelty(np.zeros((2, 3), bool), np.zeros(3)).distance.tolist()
+    >>> Novelty(np.zeros((2, 3), bool), np.zeros(3)).log_density.tolist()
     [0.0, 0.0, 0.0]
     """
 
     is_unseen: AnyArray
-    distance: FloatArray
+    log_density: FloatArray
 
 
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
@@ -68,22 +68,50 @@ def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty
     [[False, True, False]]
     """
     is_unseen = codes == missing_code(codes.dtype)
-    distance = np.zeros(codes.shape[1])
+    log_density = np.zeros(codes.shape[1])
     ranges = getattr(encoder, "value_ranges_", None) or [None] * len(columns)
     for i, bounds in enumerate(ranges):
         if is_unseen[i].any():
             is_unseen[i] &= ~_is_missing(columns[i])
-        if bounds is not None and not encoder.is_discrete_[i]:
-            low, high = (float(bound) for bound in bounds)
-            values = np.asarray(columns[i].numbers(were_numbers=True), np.float64)
+        if bounds is None or encoder.is_discrete_[i]:
+            continue
+        low, high = (float(bound) for bound in bounds)
+        values = np.asarray(columns[i].numbers(were_numbers=True), np.float64)
+        is_below, is_above = values < low, values > high
+        if low < high:
+            lowest, highest = _tails(encoder, i, low, high)
             with np.errstate(over="ignore"):  # infinitely far is far enough
-                beyond = np.fmax(np.fmax(low - values, values - high), 0.0)  # NaN, a missing value, is not beyond
-                deviation = high / _RANGE_PER_DEVIATION - low / _RANGE_PER_DEVIATION
-                if deviation > 0:
-                    distance += beyond / deviation
-                else:  # a constant column, or one without any value: another number is like an unseen category
-                    is_unseen[i] |= (beyond > 0) | (np.isnan(low) & ~np.isnan(values))
-    return Novelty(is_unseen, distance)
+                log_density[is_below] -= (lowest.mean - values[is_below]) / lowest.scale
+                log_density[is_above] -= (values[is_above] - highest.mean) / highest.scale
+        else:  # a constant column, or one without any value: another number is like an unseen category
+            is_unseen[i] |= is_below | is_above | (np.isnan(low) & ~np.isnan(values))
+    return Novelty(is_unseen, log_density)
+
+
+class _Tail(NamedTuple):
+    """Exponential density of the numbers in an outermost interval."""
+
+    mean: float
+    scale: float
+
+
+def _tails(encoder: TableEncoder, i: int, low: float, high: float) -> tuple[_Tail, _Tail]:
+    """Return the tails of a continuous column, which has at least two values.
+
+    An exponential density starts at the cut point, and its scale is the mean distance from there. A column of a single
+    interval has the mean and the standard deviation of a uniform distribution over the training range.
+    """
+    deviation = high / _RANGE_PER_DEVIATION - low / _RANGE_PER_DEVIATION
+    tails = [_Tail(low / 2 + high / 2, deviation)] * 2
+    typical = encoder.typical_values_[i]
+    cut_points = getattr(encoder.discretizer_, "cut_points_", None)
+    own: AnyArray = np.empty(0) if cut_points is None else cut_points[int(np.count_nonzero(~encoder.is_discrete_[:i]))]
+    if typical is not None and len(own):
+        for side, (mean, cut, sign) in enumerate(((typical[0], own[0], -1), (typical[-1], own[-1], 1))):
+            scale = sign * (float(mean) - float(cut))
+            if scale > 0:  # not where the interval has no values, or all of them are its cut point
+                tails[side] = _Tail(float(mean), scale)
+    return tails[0], tails[1]
 
 
 def _is_missing(column: Column) -> AnyArray:

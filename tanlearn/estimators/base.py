@@ -244,7 +244,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         -----
         A value that training did not contain lowers the score, unlike a missing value::
 
-            score(x) = log sum_y p(y, x)  -  sum_j sqrt(12) d_j / (max_j - min_j)
+            score(x) = log sum_y p(y, x)  -  sum_j |x_j - mean_j| / |mean_j - cut_j|
 
         An unseen category has the smallest probability of all values that are possible in its place, given the parents
         and the class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children
@@ -252,9 +252,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         category than with any category that is possible in its place. (Ensembles and tables that back off marginalize
         the unseen value and multiply by a lower bound of all probabilities of the feature.)
 
-        A number at the distance d_j from the training range [min_j, max_j] of a continuous column has the probability
-        of the outermost interval, which decreases exponentially with the distance, measured in standard deviations of a
-        uniform distribution over the range. Networks in files of other programs have no training ranges.
+        The second sum is over numbers outside the training range of continuous columns. Such a number has the
+        probability of the outermost interval, times an exponential density relative to that at mean_j, the mean of the
+        training values in this interval, which starts at the cut point cut_j. A column of a single interval has the
+        mean and the standard deviation of a uniform distribution in place of mean_j and the difference. Networks in
+        files of other programs have no training ranges.
 
         ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
 
@@ -268,7 +270,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """
         codes, novelty = encode_new_rows(self, X)
         scores = self._log_joint_of_new_values(codes, novelty.is_unseen)
-        evidence = log_evidence(scores) - novelty.distance
+        evidence = log_evidence(scores) + novelty.log_density
         tables = getattr(self, "tables_", None)
         if tables is not None and not tables.is_normalized:
             nothing = np.full((len(tables), 1), missing_code(codes.dtype), codes.dtype)

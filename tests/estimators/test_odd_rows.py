@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 
@@ -12,6 +13,7 @@ from tanlearn import (
     KTreeClassifier,
     MaximumLikelihood,
     NaiveBayesClassifier,
+    TableEncoder,
     TANClassifier,
     load,
     read_bif,
@@ -87,17 +89,53 @@ def numbers(n=400, seed=0):
 def test_the_log_probability_falls_with_the_distance_from_the_training_range():
     frame, y = numbers()
     model = NaiveBayesClassifier().fit(frame, y)
-    low, high = frame["x"].min(), frame["x"].max()
-    for edge, sign in ((low, -1), (high, 1)):
-        distance = np.array([0.0, 1e-6, 1.0, 5.0, 1e4, 1e300])
-        rows = pd.DataFrame({"x": edge + sign * distance, "same": 0.5, "k": "a"})
+    x, cuts = frame["x"], model.encoder_.discretizer_.cut_points_[0]
+    assert len(cuts) > 0
+    below, above = x[x <= cuts[0]].mean(), x[x > cuts[-1]].mean()
+    for edge, sign, mean, scale in ((x.min(), -1, below, cuts[0] - below), (x.max(), 1, above, above - cuts[-1])):
+        numbers_ = edge + sign * np.array([0.0, 1e-6, 1.0, 5.0, 1e4, 1e300])
+        rows = pd.DataFrame({"x": numbers_, "same": 0.5, "k": "a"})
         found = model.score_samples(rows)
-        np.testing.assert_allclose(found[0] - found, np.sqrt(12) * distance / (high - low), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(found[0] - found[1:], np.abs(numbers_[1:] - mean) / scale, rtol=1e-9)
         np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(rows.iloc[[0] * 6]))
-    inside = pd.DataFrame({"x": [low, high, None], "same": 0.5, "k": "a"})
-    np.testing.assert_allclose(
-        np.exp(model.score_samples(inside)), np.exp(model.predict_joint_log_proba(inside)).sum(1)
-    )
+    inside = pd.DataFrame({"x": [x.min(), x.max(), None], "same": 0.5, "k": "a"})
+    expected = np.exp(model.predict_joint_log_proba(inside)).sum(axis=1)
+    np.testing.assert_allclose(np.exp(model.score_samples(inside)), expected)
+
+
+def test_a_column_of_one_interval_has_the_scale_of_a_uniform_distribution():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"noise": rng.uniform(2, 4, 300), "k": np.array(["a", "b"])[rng.integers(0, 2, 300)]})
+    with pytest.warns(UserWarning, match="noise"):
+        model = NaiveBayesClassifier().fit(frame, np.arange(300) % 2)
+    assert model.encoder_.n_states_.tolist() == [1, 2]
+    low, high = frame["noise"].min(), frame["noise"].max()
+    found = model.score_samples(pd.DataFrame({"noise": [3.0, low - 1, high + 2], "k": "a"}))
+    deviation = (high - low) / np.sqrt(12)
+    middle = (low + high) / 2
+    expected = [(middle - (low - 1)) / deviation, (high + 2 - middle) / deviation]
+    np.testing.assert_allclose(found[0] - found[1:], expected, rtol=1e-9)
+
+
+def test_discretizers_without_cut_points_have_the_scale_of_a_uniform_distribution():
+    frame, y = numbers()
+    encoder = TableEncoder(discretizer=WithoutCutPoints())
+    model = NaiveBayesClassifier(encoder=encoder).fit(frame[["x", "k"]], y)
+    low, high = frame["x"].min(), frame["x"].max()
+    found = model.score_samples(pd.DataFrame({"x": [high, high + 2], "k": "a"}))
+    expected = (high + 2 - (low + high) / 2) / ((high - low) / np.sqrt(12))
+    assert found[0] - found[1] == pytest.approx(expected)
+
+
+class WithoutCutPoints(BaseEstimator):
+    """Two intervals, divided at 0."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.n_states_ = np.full(X.shape[1], 2)
+        return self
+
+    def transform(self, X):
+        return np.where(np.isnan(X), 255, X > 0).astype(np.uint8)
 
 
 def test_another_number_in_a_constant_column_is_like_an_unseen_category():
@@ -137,7 +175,7 @@ def test_networks_of_other_programs_have_no_ranges_but_unseen_states(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:nothing in")
-@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:6] + MODELS[7:], ids=lambda model: repr(model)[:90])
+@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:5] + MODELS[7:], ids=lambda model: repr(model)[:90])
 def test_odd_rows_score_less_than_held_out_ordinary_rows(model):
     """Shifted, unseen and permuted rows of breast cancer, with its last column as three categories."""
     values, y = load_breast_cancer(return_X_y=True)
@@ -159,5 +197,5 @@ def test_odd_rows_score_less_than_held_out_ordinary_rows(model):
     odd = {"shifted": shifted, "one far": slightly, "unseen": held_out.assign(j="huge"), "permuted": permuted}
     for kind, rows in odd.items():
         found[kind] = roc_auc_score(is_odd, -np.append(ordinary, model.score_samples(rows)))
-    bars = {"shifted": 0.99, "one far": 0.7, "unseen": 0.7, "permuted": 0.75}
+    bars = {"shifted": 0.85, "one far": 0.95, "unseen": 0.8, "permuted": 0.8}
     assert all(found[kind] > bar for kind, bar in bars.items()), found
