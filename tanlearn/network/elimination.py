@@ -365,7 +365,7 @@ class Eliminator:
                 bounds = posterior(scores, log_sum(scores)).cumsum(axis=0)
                 # A conditioned feature needs no random number of its own, so the slice takes that of the last one.
                 left = uniform[k, plan.conditioned[-1]] * bounds[-1]
-                last = np.maximum((bounds < bounds[-1]).sum(axis=0), 0)  # slices of probability zero are not drawn
+                last = (bounds < bounds[-1]).sum(axis=0)  # slices of probability zero are not drawn
                 chosen = np.minimum((bounds <= left).sum(axis=0), last)
             slices = [expand_slices(column, plan.conditioned, self._states, s, s + 1) for s in chosen.tolist()]
             found = np.empty((codes.shape[0], n_classes, n_classes), codes.dtype)

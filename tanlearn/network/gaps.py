@@ -112,7 +112,7 @@ class IncompleteRows:
         Raises
         ------
         ValueError
-            If with two augmenting parents the factors of a row would be too large.
+            If with two augmenting parents a row would take too many operations.
         """
         if self._eliminator is not None:
             samples = np.arange(self._codes.shape[1])
@@ -155,7 +155,7 @@ class IncompleteRows:
         Raises
         ------
         ValueError
-            If with two augmenting parents the factors of a row would be too large.
+            If with two augmenting parents a row would take too many operations.
         """
         if self._eliminator is not None:
             samples = np.arange(self._codes.shape[1])
