@@ -57,7 +57,7 @@ _WORDS = {"default", "discrete", "network", "probability", "property", "table", 
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in ";=/"})
 
 
-def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str = "class") -> None:
+def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | None = None) -> None:
     """Write a fitted classifier as a network in the Interchange Format, BIF.
 
     Parameters
@@ -67,8 +67,8 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str = "cl
         :class:`~tanlearn.TANClassifier`.
     path : str or path
         Where; what is there is replaced, by all of the network or not at all.
-    class_name : str, default="class"
-        Name of the class variable.
+    class_name : str, optional
+        Name of the class variable; by default the name in the file that the classifier was read from, or ``"class"``.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str = "cl
     write_file(path, format_bif(_to_network(model, class_name)).encode("ascii"), _FILE)
 
 
-def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str = "class") -> None:
+def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | None = None) -> None:
     """Write a fitted classifier as a network in XMLBIF.
 
     Parameters
@@ -109,8 +109,8 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str = 
         :class:`~tanlearn.TANClassifier`.
     path : str or path
         Where; what is there is replaced, by all of the network or not at all. pyAgrum wants the ending .bifxml.
-    class_name : str, default="class"
-        Name of the class variable.
+    class_name : str, optional
+        Name of the class variable; by default the name in the file that the classifier was read from, or ``"class"``.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def _read(
         raise ValueError(f"{os.fspath(path)!r} cannot be read as a network: {error}") from error
 
 
-def _to_network(model: Any, class_name: str) -> Network:
+def _to_network(model: Any, class_name: str | None) -> Network:
     """Return a fitted classifier as a network, with a note to each variable."""
     if not isinstance(model, GenerativeMixin):
         raise TypeError(
@@ -241,6 +241,7 @@ def _to_network(model: Any, class_name: str) -> Network:
             f"NaiveBayesClassifier, BayesNetClassifier or TANClassifier."
         )
     check_is_fitted(model)
+    class_name = getattr(model, "class_name_", "class") if class_name is None else class_name
     if not model.structure_.is_acyclic:
         raise ValueError("a structure with a cycle is no Bayesian network, and has no file. Learn one without cycles.")
     tables, names = model.tables_, feature_names(model, class_name)
@@ -311,6 +312,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     has_cuts = any("cut_points" in column for column in known)
     model.encoder_ = restore_encoder(encoder, MDLPDiscretizer() if has_cuts else None, known)
     model.classes_ = classes
+    model.class_name_ = notes[target]["name"] or target
     model.n_features_in_ = len(features)
     names = [notes[name]["name"] for name in features]
     if names != [None] * len(names):

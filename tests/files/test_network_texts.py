@@ -264,6 +264,22 @@ def test_patterns_of_parsers_do_not_backtrack():
     assert [*backtracking(re._parser.parse("(?:a|b+)c"))] != []
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_class_keeps_the_name_that_it_has_in_the_file(name, tmp_path):
+    text = bif_of(["0.5", "0.5"], ["1", "0"]).replace("class", "sick leave").replace("x", "class")
+    (tmp_path / "network.bif").write_text(text.replace("sick leave", '"sick leave"'))
+    model = read_bif(tmp_path / "network.bif", class_name="sick leave")
+    write, read = WRITERS[name]
+    write(model, tmp_path / "written")
+    again = read(tmp_path / "written", class_name="sick leave")
+    assert again.feature_names_in_.tolist() == ["class"]
+    assert np.array_equal(again.tables_.cells, model.tables_.cells)
+    write(again, tmp_path / "written", class_name="other")
+    assert read(tmp_path / "written", class_name="other").classes_.tolist() == ["s0", "s1"]
+    with pytest.raises(ValueError, match="class"):
+        write(model, tmp_path / "written", class_name="class")
+
+
 def test_rows_of_a_network_that_was_read_are_predicted_as_its_file_says(tmp_path):
     path = tmp_path / "network.bif"
     path.write_text(bif_of(["0.33", "0.33", "0.33"], ["0.5", "0.25", "0.25"]).replace("table 1, 0", "table 0.5, 0.5"))
