@@ -34,9 +34,11 @@ class ChowLiu(BaseEstimator):
 
     Parameters
     ----------
-    root : int, default=0
-        The feature that gets no parent. With ``alpha > 0`` the choice matters a little: smoothing depends on
-        which of two features is the child. In a forest, every other tree hangs on its lowest feature.
+    root : int, optional
+        Number of the feature that has no augmenting parent. By default it is the feature with the largest mutual
+        information with the class, and so is the root of every tree of a forest; equal features are ordered by name.
+        With a number, the root of every other tree is its feature with the lowest number. The root matters where
+        tables are smoothed, because smoothing depends on which of two features is the child.
     penalty : {"aic", "bic"}, float or None, default=None
         Price of a free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge that
         does not earn its (values_i - 1) (values_j - 1) n_classes parameters is left out, which
@@ -59,12 +61,14 @@ class ChowLiu(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "root": [Interval(Integral, 0, None, closed="left")],
+        "root": [None, Interval(Integral, 0, None, closed="left")],
         "penalty": [None, StrOptions({"aic", "bic"}), Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
     }
 
-    def __init__(self, *, root: int = 0, penalty: str | float | None = None, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, *, root: int | None = None, penalty: str | float | None = None, n_jobs: int | None = None
+    ) -> None:
         self.root = root
         self.penalty = penalty
         self.n_jobs = n_jobs
@@ -77,8 +81,8 @@ class ChowLiu(BaseEstimator):
         data : EncodedData
             A row counts for a pair of features where neither is missing.
         rng : numpy.random.Generator
-            Not used: of equal edges (to 9e-13 nats), the one between earlier features is taken: first by the lower
-            number of the two, then by the higher.
+            Not used. Equal edges (to 9e-13 nats) are ordered by the names of their features, without names by the
+            lower number of the two, then by the higher.
 
         Returns
         -------
@@ -119,7 +123,7 @@ class ChowLiu(BaseEstimator):
     def _check(self, n_features: int) -> None:
         """Refuse parameters that do not fit, before anything is counted."""
         self._validate_params()
-        if self.root >= n_features:
+        if self.root is not None and self.root >= n_features:
             raise ValueError(f"root must be a feature (0..{n_features - 1}), got {self.root}.")
 
     def _grow(self, information: Information) -> Structure:
@@ -127,34 +131,37 @@ class ChowLiu(BaseEstimator):
         named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
         price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = information.n_states - 1
-        n_features = len(free)
+        order = information.by_name
+        free = free[order]
 
         def gains() -> Iterator[tuple[int, FloatArray]]:
-            for first, gain in information.of_pairs(np.arange(n_features)):
+            for first, gain in information.of_pairs(order):
                 if price:  # without rows, nothing pays for an edge
                     n_parameters = np.outer(free[first : first + len(gain)], free[: gain.shape[1]])
                     n_parameters *= information.n_classes
                     gain -= price / max(information.weight, _NOTHING) * n_parameters
                 yield first, gain
 
-        parent = maximum_spanning_forest(gains(), n_features, self.root, spanning=self.penalty is None)
-        return Structure(parent)
+        if self.root is None:
+            roots = information.by_class
+        else:
+            numbers = np.arange(len(order))
+            roots = np.append(self.root, numbers[numbers != self.root])
+        position = np.argsort(order)
+        found = maximum_spanning_forest(gains(), position[roots], spanning=self.penalty is None)
+        return Structure(np.where(found < 0, -1, order[found])[position])
 
 
-def maximum_spanning_forest(
-    gains: Iterable[tuple[int, FloatArray]], n_features: int, root: int, *, spanning: bool
-) -> IntArray:
-    """Return the parents of the maximum-weight forest, each tree hanging on the root or its lowest feature.
+def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntArray, *, spanning: bool) -> IntArray:
+    """Return the parents of the maximum-weight forest.
 
     Parameters
     ----------
     gains : iterable of (int, ndarray of shape (n_rows, first + n_rows))
         Edge weights, block of rows by block of rows: the number ``first`` of a block's first feature, then the weights
         of the edges of features ``first``, ``first + 1``, ... to all before them; others are not read.
-    n_features : int
-        Number of features.
-    root : int
-        Feature that the tree with it hangs on.
+    roots : ndarray of shape (n_features,)
+        All feature numbers. The root of every tree is the first of its features in this array.
     spanning : bool
         Connect everything, or leave out edges without positive weight. Of equal edges (i, j), i < j, the one with the
         lower i is taken, then the one with the lower j.
@@ -169,12 +176,13 @@ def maximum_spanning_forest(
     >>> import numpy as np
     >>> from tanlearn.baselines.chow_liu import maximum_spanning_forest
     >>> gain = np.array([[0, 0, 0], [3, 0, 0], [1, 2, 0.0]])
-    >>> maximum_spanning_forest([(0, gain)], 3, 2, spanning=True).tolist()
+    >>> maximum_spanning_forest([(0, gain)], np.array([2, 0, 1]), spanning=True).tolist()
     [1, 2, -1]
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    n_features = len(roots)
     parent, weight, n_children = np.full(n_features, -1), np.zeros(n_features), np.zeros(n_features, np.intp)
     to_come, best, changed = np.empty((3, n_features), np.intp)
     best_weight = np.empty(n_features)
@@ -185,8 +193,6 @@ def maximum_spanning_forest(
     child = np.flatnonzero(parent >= 0)
     edges = coo_array((np.ones(len(child)), (child, parent[child])), shape=(n_features, n_features))
     labels = connected_components(edges, directed=False)[1]
-    tops = np.unique(labels, return_index=True)[1]
-    tops[labels[root]] = root
-    for top in tops:
+    for top in roots[np.unique(labels[roots], return_index=True)[1]]:
         hang_on(top, -1, 0.0, parent, weight, n_children)
     return parent

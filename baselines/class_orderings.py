@@ -6,7 +6,7 @@ import numpy as np
 
 from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData, name_order
 from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
 from tanlearn.network.counts import CountState
@@ -32,7 +32,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     Returns
     -------
     ndarray of shape (n_features,)
-        Feature numbers, first feature first; of equal features, the lower number.
+        Feature numbers, first feature first. Equal features are ordered by name, or by number without names.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
     total = float(weights.sum())
-    remaining = np.arange(data.n_features)
+    remaining = data.by_name
     samples, group = _ungrouped(data)
     ordering = []
     while len(remaining):
@@ -86,7 +86,7 @@ def single_parent_ordering(state: CountState) -> IntArray:
     Returns
     -------
     ndarray of shape (n_features,)
-        Feature numbers, first feature first; of equal features, the lower number.
+        Feature numbers, first feature first. Equal features are ordered by name, or by number without names.
 
     Examples
     --------
@@ -99,21 +99,21 @@ def single_parent_ordering(state: CountState) -> IntArray:
     >>> abs(order.index(1) - order.index(3))  # only together do they tell the class
     1
     """
-    d = state.n_features
-    alone = round_information(state.mutual_information())
+    d, order = state.n_features, name_order(state.names, state.n_features)
+    alone = round_information(state.mutual_information())[order]
     given = np.full((d, d), -np.inf)  # I(C; X_i | X_j) in row i, column j
     for i in range(d):
         for j in range(i):
             table = state.pair(i, j)
             given[i, j], given[j, i] = _information(table), _information(table.swapaxes(0, 1))
-    given = round_information(given)
+    given = round_information(given)[np.ix_(order, order)]
     ordering = [int(alone.argmax())]
     best = given[:, ordering[0]].copy()
     for _ in range(d - 1):
         best[ordering] = -np.inf
         ordering.append(int(best.argmax()))
         best = np.maximum(best, given[:, ordering[-1]])
-    return np.array(ordering, dtype=np.intp)
+    return order[ordering]
 
 
 def _information(table: AnyArray) -> float:

@@ -106,7 +106,8 @@ class GreedySearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Draws held-out rows and folds; otherwise not used: of equal edges, the order of child and parent decides.
+            Draws held-out rows and folds. Equal edges are ordered by the names of child and parent, without names by
+            their numbers.
 
         Returns
         -------
@@ -136,9 +137,9 @@ class GreedySearch(WrapperSearch):
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
         """Yield the edge to add next and the score with it, as long as there is one; the caller adds it."""
         parent = scorer.parents[:, 0]  # a view: it changes with every edge
-        n_features = len(parent)
+        order = scorer.by_name
         scorer.check_memory()
-        families = [scorer.families(i, single_parents(i, n_features)) for i in np.flatnonzero(parent < 0).tolist()]
+        families = [scorer.families(i, single_parents(i, order)) for i in order[parent[order] < 0].tolist()]
         while len(families) > 1:
             tree = tree_labels(parent)
             tasks = [(own, np.flatnonzero(tree[own.parents[:, 0]] != tree[own.child])) for own in families]

@@ -71,7 +71,7 @@ class KDependence(BaseEstimator):
         data : EncodedData
             A row counts for a feature, or a pair of them, where none is missing.
         rng : numpy.random.Generator
-            Not used: of equals (to 9e-13 nats), the feature with the lower number comes first.
+            Not used: equal features (to 9e-13 nats) are ordered by name, or by number without names.
 
         Returns
         -------
@@ -111,7 +111,8 @@ class KDependence(BaseEstimator):
             The parents of a feature stand with the most informative first, so that those for a smaller ``k`` are the
             first ones of those for a larger.
         """
-        order = np.argsort(-information.of_class, kind="stable")
+        order = information.by_class
+        rank = np.argsort(information.by_name)
         parents = np.full((len(order), max(1, min(self.k, len(order) - 1))), -1)
         for first, block in information.of_pairs(order):
             for position, row in enumerate(block, first):
@@ -121,7 +122,7 @@ class KDependence(BaseEstimator):
                     if not most > self.threshold:
                         break
                     equal = np.flatnonzero(of_pairs == most)
-                    best = equal[earlier[equal].argmin()]
+                    best = equal[rank[earlier[equal]].argmin()]
                     parents[order[position], number] = earlier[best]
                     of_pairs[best] = -np.inf
         return Structure(parents)

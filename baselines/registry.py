@@ -174,7 +174,7 @@ _OURS = "this library, after "
 #: What chooses a structure: its description, where it is described, and the learner, given the number of threads.
 _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner | None]]] = {
     "NB": ("naive Bayes", _FRIEDMAN, lambda n_jobs: None),
-    "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(n_jobs=n_jobs)),
+    "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(root=0, n_jobs=n_jobs)),
     "TAN Random": ("random tree", _GRADIENT, lambda n_jobs: RandomTree()),
     "TAN-RO-CR": (
         "parents by accuracy, in random order",

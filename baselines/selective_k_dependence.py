@@ -144,6 +144,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Rank by all rows, let a sample judge, and count all rows in the best network."""
         pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
+        pairs.names = getattr(self, "feature_names_in_", None)
         information = Information.of_counts(pairs, n_jobs=self.n_jobs)
         self._learn_from(information, lambda: rows.sample, lambda contexts: rows.add_to(contexts, n_jobs=self.n_jobs))
 
@@ -155,7 +156,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
     ) -> None:
         """Learn from what is known of pairs, rows that judge, and what counts all rows."""
         data = rows()
-        order = np.argsort(-information.of_class, kind="stable")
+        order = information.by_class
         largest = KDependence(k=self.max_k).from_information(information)
         judge = LeaveOneOut(data, largest.parents, max(len(CONCENTRATIONS), self.max_k + 1), n_jobs=self.n_jobs)
         m = read_concentrations(self.m, judge.n_levels)

@@ -77,18 +77,20 @@ class SuperParent(GreedySearch):
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
         """Yield the best edge of the super-parent and the score with it; the caller adds it."""
         parent = scorer.parents[:, 0]  # a view: it changes with every edge
-        orphans = np.flatnonzero(parent < 0)
+        order = scorer.by_name
+        orphans = order[parent[order] < 0]
         while len(orphans) > 1:
-            children = [orphans[orphans != root] for root in tree_labels(parent)]  # an orphan is the root of its tree
+            labels = tree_labels(parent)[order]  # an orphan is the root of its tree
+            children = [orphans[orphans != root] for root in labels]
             adopted = []
-            for number, of_parent in enumerate(children):
+            for number, of_parent in zip(order.tolist(), children, strict=True):
                 parents = scorer.parents.copy()
                 parents[of_parent, 0] = number
                 adopted.append(parents)
             best = first_best(in_threads(scorer.score, adopted, self.n_jobs))
-            edge = np.array([[best, -1]])
+            edge = np.array([[order[best], -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]
             values = np.concatenate(try_many(scorer, tasks, self.n_jobs))
             chosen = first_best(values)
             yield tasks[chosen][0], 0, float(values[chosen])
-            orphans = np.flatnonzero(parent < 0)
+            orphans = order[parent[order] < 0]

@@ -159,6 +159,11 @@ class StructureScorer:
                 part.current.append((layout.select(table), codes, layout.select_cells(cells, table)))
         self.value = self._mean([part.scores for part in self._parts])
 
+    @property
+    def by_name(self) -> IntArray:
+        """Feature numbers in the order of the names, in which searches try features: of equals they take the first."""
+        return self._data.by_name
+
     def copy(self) -> StructureScorer:
         """Return a scorer that goes on from here by itself, with the same rows held out.
 
@@ -483,7 +488,7 @@ def first_best(values: Any) -> int:
     return int((scores >= scores.max() - ROUNDING).argmax())
 
 
-def single_parents(child: int, n_features: int) -> IntArray:
-    """Return the families of a child with one augmenting parent, in the order of the features."""
-    others = np.delete(np.arange(n_features), child)
+def single_parents(child: int, features: IntArray) -> IntArray:
+    """Return the families of a child with one augmenting parent, in the order of the given features."""
+    others = features[features != child]
     return np.stack([others, np.full(len(others), -1)], axis=1)

@@ -38,7 +38,7 @@ class Families:
             initial=Structure.naive_bayes(data.n_features),
             rng=np.random.default_rng(0),
         )
-        self.families = self.scorer.families(0, single_parents(0, data.n_features))
+        self.families = self.scorer.families(0, single_parents(0, np.arange(data.n_features)))
         self.time_try_families(shape, score)
 
     def time_try_families(self, shape, score):

@@ -88,7 +88,9 @@ def encode_training(
         table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
     encoder, places = estimator.encoder_, columns.places
     is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
-    data = EncodedData(table, encoder.n_states_, codes, len(classes), weights, places, numbers, is_ordered=is_ordered)
+    rows = codes, len(classes), weights, places, numbers
+    names = getattr(estimator, "feature_names_in_", None)
+    data = EncodedData(table, encoder.n_states_, *rows, is_ordered=is_ordered, names=names)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 
@@ -147,7 +149,8 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
     encoder, rows = estimator.encoder_, (codes, len(classes), weights, columns.places, numbers)
     is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
-    return EncodedData(table, encoder.n_states_, *rows, estimator.device, is_ordered=is_ordered)
+    names = getattr(estimator, "feature_names_in_", None)
+    return EncodedData(table, encoder.n_states_, *rows, estimator.device, is_ordered=is_ordered, names=names)
 
 
 def new_encoder(estimator: Any) -> TableEncoder:

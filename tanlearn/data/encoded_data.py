@@ -13,7 +13,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_cod
 from tanlearn.data.validation import read_weights
 from tanlearn.kernels._cuda import DEVICES
 
-__all__ = ["EncodedData", "joined"]
+__all__ = ["EncodedData", "joined", "name_order"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,9 @@ class EncodedData:
     is_ordered : ndarray of shape (n_features,), bool, optional
         Features of which neighbouring codes are alike: intervals, whole numbers and ordered categories. By default
         none is known to be so. Few learners ask.
+    names : sequence of str, optional
+        Names of the features. Structure learners use them to break ties, so that results do not depend on the order of
+        the columns. Without names, the lower feature number wins.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class EncodedData:
     row_numbers: IntArray | None = None
     device: str = "cpu"
     is_ordered: AnyArray | None = None
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -140,6 +144,11 @@ class EncodedData:
     def n_samples(self) -> int:
         """Number of rows."""
         return self.codes.shape[1]
+
+    @property
+    def by_name(self) -> IntArray:
+        """Feature numbers in the order of the names, or in their own order without names."""
+        return name_order(self.names, self.n_features)
 
     @property
     def is_incomplete(self) -> AnyArray:
@@ -232,8 +241,10 @@ class EncodedData:
         """
         places = None if self.places is None else tuple(self.places[i] for i in features)
         ordered = None if self.is_ordered is None else self.is_ordered[features]
+        names = None if self.names is None else tuple(self.names[i] for i in features)
         codes = np.ascontiguousarray(self.codes[features])
-        return replace(self, codes=codes, n_states=self.n_states[features], places=places, is_ordered=ordered)
+        n_states = self.n_states[features]
+        return replace(self, codes=codes, n_states=n_states, places=places, is_ordered=ordered, names=names)
 
     def __repr__(self) -> str:
         return (
@@ -266,6 +277,32 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
     wrong = largest >= states
     _check_codes(table, wrong, f"codes must be below the feature's n_states, {states[wrong.argmax()]}")
     return states.astype(np.intp)
+
+
+def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
+    """Return feature numbers in the order of the names, which does not depend on the order of the columns.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        Names of the features.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        The feature numbers in ascending order if there are no names.
+
+    Examples
+    --------
+    >>> from tanlearn.data.encoded_data import name_order
+    >>> name_order(["height", "age", "weight"], 3).tolist(), name_order(None, 3).tolist()
+    ([1, 0, 2], [0, 1, 2])
+    """
+    if names is None:
+        return np.arange(n_features)
+    return np.array(sorted(range(n_features), key=[str(name) for name in names].__getitem__), dtype=np.intp)
 
 
 def joined(parts: Sequence[EncodedData]) -> EncodedData:

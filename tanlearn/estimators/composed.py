@@ -91,6 +91,7 @@ class _FamiliesMixin(PartialFitMixin):
         elif not isinstance(structure, Structure):
             self.structure_learner_ = clone(structure)
             pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
+            pairs.names = getattr(self, "feature_names_in_", None)
             structure = self.structure_learner_.from_counts(pairs, generator(self.random_state))
         check_structure(structure, len(rows.n_states))
         self.structure_ = structure

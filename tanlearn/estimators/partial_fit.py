@@ -157,6 +157,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
                 return
         elif isinstance(counts, CountState) and hasattr(structure, "from_counts"):
             self.structure_learner_ = clone(structure)
+            counts.names = getattr(self, "feature_names_in_", None)
             self.structure_ = self.structure_learner_.from_counts(counts, generator(self.random_state))
             self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
             return

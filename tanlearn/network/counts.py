@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,8 @@ class CountState:
         self._pair_offset: IntArray = np.append(0, np.cumsum(sizes)).astype(np.intp)
         self._cells: AnyArray = np.zeros(self._layout.n_cells, np.int64)
         self._pairs: AnyArray = np.zeros(self._pair_offset[-1], np.int64)
+        #: Names of the features, by which structure learners break ties; not part of the counts and not written.
+        self.names: Sequence[str] | None = None
 
     @property
     def n_features(self) -> int:
@@ -163,7 +165,9 @@ class CountState:
         -------
         CountState
         """
-        return CountState(self.n_states, self.n_classes)
+        state = CountState(self.n_states, self.n_classes)
+        state.names = self.names
+        return state
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> CountState:
         """Add the counts of a batch.
@@ -193,6 +197,7 @@ class CountState:
         cells = self._layout.count(data.codes, data.y, weights, data.device)
         self._count_pairs(data, weights, n_jobs)
         self._cells += cells
+        self.names = data.names if self.names is None else self.names
         return self
 
     def merge(self, other: CountState) -> CountState:

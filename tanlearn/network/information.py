@@ -2,18 +2,18 @@
 
 From integer counts it is the same on every CPU, and that of a copy with other values equal to the last bit. Learners
 compare it rounded to 9e-13 nats, so that the rounding of sums hardly ever tells apart what is equal in exact
-arithmetic, and the order of the features decides.
+arithmetic, and the names of the features decide, or their numbers where they have no names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.encoded_data import EncodedData, name_order
 from tanlearn.network.counts import CountState, class_information
 from tanlearn.network.pair_information import pair_information
 from tanlearn.network.tables import TableLayout
@@ -70,6 +70,8 @@ class Information:
         Of an order, an array of all feature numbers. Returns an iterator over I(X_i; X_j | C) of the rows that miss
         neither, some rows of the matrix at a time, as
         :func:`~tanlearn.network.pair_information.pair_information` does; there is no room for all of it.
+    names : sequence of str, optional
+        Names of the features, by which learners break ties.
     """
 
     n_states: IntArray
@@ -77,6 +79,7 @@ class Information:
     weight: float
     of_class: FloatArray
     of_pairs: Callable[[IntArray], Iterator[tuple[int, FloatArray]]]
+    names: Sequence[str] | None = None
 
     @classmethod
     def of_counts(cls, state: CountState, *, n_jobs: int | None = None) -> Information:
@@ -99,7 +102,8 @@ class Information:
             yield 0, round_information(np.tril(information[np.ix_(order, order)], -1))
 
         of_class = round_information(state.mutual_information())
-        return cls(state.n_states, state.n_classes, float(state.class_counts.sum()), of_class, of_pairs)
+        weight = float(state.class_counts.sum())
+        return cls(state.n_states, state.n_classes, weight, of_class, of_pairs, state.names)
 
     @classmethod
     def of_rows(cls, data: EncodedData, *, n_jobs: int | None = None) -> Information:
@@ -139,7 +143,20 @@ class Information:
         layout = TableLayout.of_features(data.n_states, data.n_classes)
         counts = layout.count(data.codes, data.y, data.weights)
         of_class = round_information(class_information(layout, counts))
-        return cls(data.n_states, data.n_classes, float(counts[: data.n_classes].sum()), of_class, of_pairs)
+        weight = float(counts[: data.n_classes].sum())
+        return cls(data.n_states, data.n_classes, weight, of_class, of_pairs, data.names)
+
+    @property
+    def by_name(self) -> IntArray:
+        """Feature numbers in the order of the names, or in their own order without names."""
+        return name_order(self.names, len(self.n_states))
+
+    @property
+    def by_class(self) -> IntArray:
+        """Feature numbers, the most informative feature about the class first; ties are broken by :attr:`by_name`."""
+        by_name = self.by_name
+        order: IntArray = by_name[np.argsort(-self.of_class[by_name], kind="stable")]
+        return order
 
     def matrix(self) -> FloatArray:
         """Return I(X_i; X_j | C) of all pairs.

@@ -49,6 +49,35 @@ def test_chain_is_found():
     assert parent.tolist() == [-1, 0, 1, -1]
 
 
+def root_first(root, n_features):
+    """Return all feature numbers, the root before the others."""
+    return np.array([root, *(i for i in range(n_features) if i != root)])
+
+
+@pytest.mark.parametrize("penalty", [None, "bic"])
+def test_every_tree_hangs_on_its_feature_that_is_most_informative_about_the_class(penalty):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    noisy = [np.where(rng.random(400) < share, rng.integers(0, 2, 400), y) for share in (0.9, 0.7, 0.2)]
+    other = rng.integers(0, 2, (2, 400))
+    copied = np.where(rng.random(400) < 0.1, 1 - other[0], other[0])
+    shown = np.where(rng.random(400) < 0.3, y, copied)
+    data = EncodedData.from_codes(np.column_stack([*noisy, other[0], shown]), y)
+    parent = ChowLiu(penalty=penalty).learn(data, RNG).parent
+    state = CountState(data.n_states, data.n_classes).update(data)
+    of_class = state.mutual_information()
+    trees = {}
+    for i in range(data.n_features):
+        top = i
+        while parent[top] >= 0:
+            top = parent[top]
+        trees.setdefault(top, []).append(i)
+    assert len(trees) == 1 or penalty == "bic"
+    assert max(len(tree) for tree in trees.values()) > 1
+    assert all(of_class[top] == max(of_class[tree]) for top, tree in trees.items())
+    assert ChowLiu(penalty=penalty).from_counts(state).parent.tolist() == parent.tolist()
+
+
 def test_every_tree_of_a_forest_hangs_on_the_root_or_its_lowest_feature():
     """Two chains, 0 - 2 - 4 and 1 - 3 - 5."""
     gain = np.full((6, 6), -1.0)
@@ -63,7 +92,7 @@ def test_every_tree_of_a_forest_hangs_on_the_root_or_its_lowest_feature():
         5: [-1, 3, 0, 5, 2, -1],
     }
     for root, parent in forests.items():
-        assert maximum_spanning_forest([(0, gain)], 6, root, spanning=False).tolist() == parent
+        assert maximum_spanning_forest([(0, gain)], root_first(root, 6), spanning=False).tolist() == parent
 
 
 @pytest.mark.parametrize("root", range(4))
@@ -167,14 +196,14 @@ def test_an_edge_worth_exactly_its_price_is_left_out():
     for penalty in (0.0, "aic", "bic"):
         assert ChowLiu(penalty=penalty).learn(data, RNG).parent.tolist() == [-1, -1]
     gain = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])
-    assert maximum_spanning_forest([(0, gain)], 3, 0, spanning=False).tolist() == [-1, -1, 0]
+    assert maximum_spanning_forest([(0, gain)], np.arange(3), spanning=False).tolist() == [-1, -1, 0]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_spanning_tree_is_the_heaviest(seed):
     gain = np.random.default_rng(seed).normal(size=(4, 4))
     gain += gain.T
-    parent = maximum_spanning_forest([(0, gain)], 4, 0, spanning=True)
+    parent = maximum_spanning_forest([(0, gain)], np.arange(4), spanning=True)
     weights = [
         sum(gain[i, j] for i, j in enumerate(forest) if j >= 0)
         for forest in itertools.product(range(-1, 4), repeat=4)

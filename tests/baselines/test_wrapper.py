@@ -48,7 +48,7 @@ def test_after_many_exchanges_the_scorer_is_the_one_built_anew_to_the_last_bit(s
     assert (walked.parents >= 0).any()
     for ours, fresh in zip(walked._parts, anew._parts, strict=True):
         np.testing.assert_array_equal(ours.scores, fresh.scores)
-    families = single_parents(0, 4)
+    families = single_parents(0, np.arange(4))
     np.testing.assert_array_equal(
         walked.try_families(walked.families(0, families)), anew.try_families(anew.families(0, families))
     )
@@ -98,7 +98,7 @@ def shares(monkeypatch):
 
 def assert_leaving_out_changes_nothing(scorer, n_features, shares, atol):
     for child in range(n_features):
-        families = scorer.families(child, single_parents(child, n_features))
+        families = scorer.families(child, single_parents(child, np.arange(n_features)))
         together = scorer.try_families(families)
         n_calls = len(shares)
         alone = [scorer.try_families(families, np.array([number]))[0] for number in range(n_features - 1)]
@@ -155,8 +155,8 @@ def test_a_copy_goes_its_own_way():
 
 
 def test_single_parents_and_the_first_of_the_best():
-    assert single_parents(1, 3).tolist() == [[0, -1], [2, -1]]
-    assert single_parents(0, 1).shape == (0, 2)
+    assert single_parents(1, np.arange(3)).tolist() == [[0, -1], [2, -1]]
+    assert single_parents(0, np.arange(1)).shape == (0, 2)
     assert first_best([0.0, 0.3, 0.1 + 0.2, 0.3]) == 1
     assert first_best([0.0, 0.1 + 0.2, 0.3]) == 1
     assert first_best([0.3 - 1e-9, 0.3]) == 1

@@ -279,7 +279,7 @@ def _naive_bayes(problem, data, ordering, draw):
 
 
 def _chow_liu(problem, data, ordering, draw):
-    return ChowLiu().learn(data, stream("chow-liu"))
+    return ChowLiu(root=0).learn(data, stream("chow-liu"))
 
 
 def _random(problem, data, ordering, draw):

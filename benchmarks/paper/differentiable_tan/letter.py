@@ -77,7 +77,7 @@ def search(arguments):
 def final(arguments):
     """Print the test errors of the chosen settings."""
     x, y, x_test, y_test = load(arguments.data)
-    classic = BayesNetClassifier(structure=ChowLiu(), parameters=MaximumLikelihood(alpha=1), encoder=ENCODER)
+    classic = BayesNetClassifier(structure=ChowLiu(root=0), parameters=MaximumLikelihood(alpha=1), encoder=ENCODER)
     print(f"TAN-CMI ML: {100 * (1 - classic.fit(x, y).score(x_test, y_test)):.2f} %")
     for candidates in arguments.candidates:
         errors = []

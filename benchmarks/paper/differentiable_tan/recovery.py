@@ -55,7 +55,7 @@ def main():
     for name in arguments.sets:
         data = load(arguments.data / f"{name}.npz")
         rng = np.random.default_rng(arguments.seed)
-        tree = ChowLiu().learn(data, rng)
+        tree = ChowLiu(root=0).learn(data, rng)
         candidates: CandidateSets = make_candidates(
             "all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng
         )

@@ -26,7 +26,7 @@ from tanlearn.data.splits import hold_out
 
 STRUCTURES = {
     "NB": None,
-    "TAN-CMI": ChowLiu(),
+    "TAN-CMI": ChowLiu(root=0),
     "TAN-OMI-CR": OrderSearch(smoothing=SMOOTHING),
     "TAN-OM": OrderSearch(score="margin", gamma=30, smoothing=SMOOTHING),
     "TAN-CR": GreedySearch(smoothing=SMOOTHING),

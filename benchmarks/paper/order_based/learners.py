@@ -44,7 +44,7 @@ class ExplainingAway(BaseEstimator):
         """Return the tree."""
         classless = replace(data, y=np.zeros_like(data.y), n_classes=1)
         given, alone = (Information.of_rows(rows, n_jobs=self.n_jobs).matrix() for rows in (data, classless))
-        return Structure(maximum_spanning_forest([(0, given - alone)], data.n_features, 0, spanning=True))
+        return Structure(maximum_spanning_forest([(0, given - alone)], np.arange(data.n_features), spanning=True))
 
 
 class FromThird(OrderSearch):
@@ -144,7 +144,7 @@ LEARNERS = {
     learner.name: learner
     for learner in (
         BayesNet("NB"),
-        BayesNet("TAN-CMI", ChowLiu()),
+        BayesNet("TAN-CMI", ChowLiu(root=0)),
         BayesNet("TAN-RO-CR", OrderSearch(ordering="random", smoothing=SMOOTHING), parameters=("ML",)),
         BayesNet("TAN-OMI-CR", OrderSearch(smoothing=SMOOTHING)),
         BayesNet("TAN-OMISP-CR", OrderSearch(ordering="cmisp", smoothing=SMOOTHING)),

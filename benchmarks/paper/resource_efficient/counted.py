@@ -15,7 +15,7 @@ from tanlearn.baselines import ChowLiu, KDependence
 from .report import FORMATS
 from .scoring import errors_of
 
-LEARNERS = {"NB, counted": None, "Chow-Liu TAN, counted": ChowLiu(), "KDB-2, counted": KDependence(k=2)}
+LEARNERS = {"NB, counted": None, "Chow-Liu TAN, counted": ChowLiu(root=0), "KDB-2, counted": KDependence(k=2)}
 #: What makes a line.
 KEY = ("set", "learner", "fold", "part", "bits")
 
