@@ -86,6 +86,44 @@ def test_rows_of_weight_zero_are_absent(table):
     np.testing.assert_array_equal(first, second)
 
 
+def test_networks_of_rows_of_weight_two_are_those_of_repeated_rows():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (150, 4))
+    y = np.where(rng.random(150) < 0.8, codes[:, 0] == codes[:, 1], rng.random(150) < 0.5).astype(int)
+    weight = rng.integers(1, 4, 150)
+    rows = np.repeat(np.arange(150), weight)
+    found = []
+    for own, sample_weight in ((np.arange(150), weight), (rows, None), (np.arange(150), None)):
+        data = EncodedData.from_codes(codes[own], y[own], n_states=[4] * 4, sample_weight=sample_weight)
+        found.append(small(min_samples=1, max_parents=2).fit_encoded(data).forest_)  # min_samples counts rows
+    weighted, repeated, _ = found
+    np.testing.assert_array_equal(weighted.log_frequency, repeated.log_frequency)
+    gains = []
+    for forest in found:
+        scores = np.zeros((4, 3, 150, 2))
+        for member, out in zip(forest.members, scores, strict=True):
+            slot = np.tile(np.arange(3), (4, 1))
+            of_member = np.ascontiguousarray(codes.T.astype(np.uint8))
+            member.add_scores(of_member, np.ones((4, 3)), slot, out)
+        gains.append(scores)
+    for one, two in zip(weighted.members, repeated.members, strict=True):
+        np.testing.assert_array_equal(one.tables.parents, two.tables.parents)
+    np.testing.assert_allclose(gains[0], gains[1], atol=1e-5)
+    assert np.abs(gains[0] - gains[2]).max() > 0.1
+
+
+def test_tables_of_few_distinct_rows_are_learnt():
+    # Equal rows must be able to stand in different folds: without all rows of one class, those of others mislead.
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (3000, 2))
+    p = np.array([0.9, 0.65, 0.3, 0.05])[2 * X[:, 0] + X[:, 1]]
+    y = rng.random(3000) < p
+    found = small(n_estimators=8).fit(X[:400].astype(str), y[:400]).predict_proba(X[400:].astype(str))[:, 1]
+    assert np.abs(found - p[400:]).max() < 0.12
+    own, truth = (np.where(y[400:], q, 1 - q) for q in (found, p[400:]))
+    assert np.mean(np.log(truth / own)) < 0.05
+
+
 def test_codes_of_unknown_origin_are_categories():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 40, (300, 2))
