@@ -21,6 +21,7 @@ from tanlearn.cli.tables import (
     Reading,
     named_columns,
 )
+from tanlearn.data.row_checks import RowCheck
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
 
 __all__ = ["predict"]
@@ -60,12 +61,15 @@ def predict(
             copied = [name for name in kept if name not in columns and table.format in ("csv", "tsv")]
             texts = [*file.texts, *copied]
             parts, n_done = [], 0
+            checked: RowCheck | None = None
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
                 for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
                     rows = file.prepare(frame[columns], table.name, n_done + 1)
                     with _collected(impossible, n_done + 1):
-                        parts.append(_predictions(file.classifier, rows, frame[kept], proba))
+                        found = file.classifier.check_rows(rows)
+                    checked = found if checked is None else checked + found
+                    parts.append(_predictions(file.classifier, rows, frame[kept], proba))
                     n_done += len(frame)
                     draw(None)
         if impossible:
@@ -73,6 +77,8 @@ def predict(
                 f"note: {len(impossible):,} of {n_done:,} rows have probability zero in every class "
                 f"({named_rows([*impossible])}): the class probabilities without any feature are predicted for them."
             )
+        for message in [] if checked is None else checked.messages():
+            note(message)
         write_table(parts, output, ending, has_index=table.has_index, texts=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
@@ -96,10 +102,13 @@ def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
 
 def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
     """Return the predictions of some rows beside the columns that are kept."""
-    found = {"prediction": classifier.predict(rows)}
-    if proba:
-        names = [f"p_{label}" for label in classifier.classes_.tolist()]
-        found |= dict(zip(names, classifier.predict_proba(rows).T, strict=True))
+    with warnings.catch_warnings():
+        # What check_rows counts is reported once for all rows, and not for every chunk.
+        warnings.filterwarnings("ignore", "nothing in .* was there in fit", UserWarning)
+        found = {"prediction": classifier.predict(rows)}
+        if proba:
+            names = [f"p_{label}" for label in classifier.classes_.tolist()]
+            found |= dict(zip(names, classifier.predict_proba(rows).T, strict=True))
     twice = [name for name in kept.columns if name in found]
     if twice:
         raise ValueError(f"{twice[0]!r} is a column of the output already. Leave it out of --keep.")

@@ -14,12 +14,22 @@ from tanlearn.data.column_kinds import have_order
 from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.novelty import Novelty, find_novelty
+from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
 
-__all__ = ["encode_chunk", "encode_new_rows", "encode_rows", "encode_training", "forget", "generator", "new_encoder"]
+__all__ = [
+    "check_rows",
+    "encode_chunk",
+    "encode_new_rows",
+    "encode_rows",
+    "encode_training",
+    "forget",
+    "generator",
+    "new_encoder",
+]
 
 
 def encode_training(
@@ -179,6 +189,36 @@ def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray 
     names = getattr(estimator, "feature_names_in_", None)
     codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
     return codes
+
+
+def check_rows(estimator: Any, X: Any) -> RowCheck:
+    """Count missing, unseen and out-of-range values in rows for an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted with :func:`encode_training`; scikit-learn's messages name it.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        A table with the columns of the training table.
+
+    Returns
+    -------
+    RowCheck
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If X has other columns than in ``fit``, or is infinite somewhere.
+    TypeError
+        If a column mixes strings and numbers, or one that held numbers holds something else.
+    """
+    check_is_fitted(estimator)
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    checked: RowCheck = estimator.encoder_.check_columns(columns)
+    return checked
 
 
 def forget(estimator: Any) -> None:

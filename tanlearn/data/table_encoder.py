@@ -22,6 +22,7 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.row_checks import RowCheck, check_columns
 from tanlearn.data.table import ArrayTable, Panel, Table
 from tanlearn.data.validation import present_rows
 from tanlearn.kernels.encode import mean_of_states
@@ -249,6 +250,63 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = read_columns(X, n_jobs=self.n_jobs)
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.encode_columns(columns, handle_unknown=handle_unknown)
+
+    def check_rows(self, X: Any) -> RowCheck:
+        """Count missing, unseen and out-of-range values in every column of new rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+            Counts per column, with names where the training table had names. It prints as text, and ``to_frame``
+            converts it to pandas. Out of range means below the smallest or above the largest training value
+            (``value_ranges_``).
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in ``fit``, or is infinite somewhere.
+        TypeError
+            If a column mixes strings and numbers, or one that held numbers holds something else.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["car", 0.5], ["boat", 7.0], ["car", 1.5], ["boat", 7.5]], [0, 1, 0, 1])
+        >>> print(encoder.check_rows([["train", 1.0], ["boat", 8.5]]))
+        2 rows, 2 columns
+        0: 1 of 2 rows hold values not seen in training ('train'), which count as missing.
+        1: 1 of 2 rows hold numbers outside the training range of 0.5 to 7.5 (8.5).
+        """
+        check_is_fitted(self)
+        columns = read_columns(X, n_jobs=self.n_jobs)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.check_columns(columns)
+
+    def check_columns(self, columns: Table) -> RowCheck:
+        """Count missing, unseen and out-of-range values in columns that are read already, as :meth:`check_rows` does.
+
+        Parameters
+        ----------
+        columns : Table
+            The table, as :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+
+        Raises
+        ------
+        TypeError
+            If a column that held numbers holds something else.
+        """
+        unknown: list[tuple[float, float] | None] = [None] * self.n_features_in_  # in pickles of earlier versions
+        ranges = getattr(self, "value_ranges_", unknown)
+        return check_columns(columns, self._indexes, ranges, getattr(self, "feature_names_in_", None))
 
     def decode(self, codes: Codes) -> AnyArray:
         """Return what the codes of learners stand for, as :meth:`inverse_transform` does.

@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.data.border import encode_new_rows, encode_rows, encode_training, forget, generator
+from tanlearn.data.border import check_rows, encode_new_rows, encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.impossible_rows import replace_impossible
@@ -365,6 +366,39 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """
         scores = self._class_scores(X, stacklevel=2)
         return self.classes_[scores.argmax(axis=1)]
+
+    def check_rows(self, X: Any) -> RowCheck:
+        """Count missing, unseen and out-of-range values in every column of new rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+            Counts per column, with names where the training table had names. It prints as text, and ``to_frame``
+            converts it to pandas. Out of range means below the smallest or above the largest training value
+            (``encoder_.value_ranges_``).
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in ``fit``, or is infinite somewhere.
+        TypeError
+            If a column mixes strings and numbers, or one that held numbers holds something else.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"])
+        >>> print(model.check_rows([["snow"], ["rain"], [None]]))
+        3 rows, 1 columns
+        0: 1 of 3 rows hold no value.
+        0: 1 of 3 rows hold values not seen in training ('snow'), which count as missing.
+        """
+        return check_rows(self, X)
 
     def row_predictor(self) -> RowPredictor:
         """Return an object that predicts one row at a time, in a few microseconds, for services.

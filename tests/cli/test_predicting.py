@@ -215,3 +215,21 @@ def test_few_dates_are_categories_and_dates_still(run, tmp_path, chunks):
     done = run("predict", tmp_path / "m.tan", tmp_path / "t.csv")
     assert done.exit_code == 0, done.output
     assert done.stdout.split()[1:] == frame["y"].tolist()
+
+
+@pytest.mark.parametrize("n_rows", [100_000, 70])
+def test_unseen_values_and_numbers_out_of_range_are_counted_over_all_rows(run, model, new, monkeypatch, n_rows):
+    monkeypatch.setattr(predicting, "_CHUNK_ROWS", n_rows)
+    frame = pd.read_csv(new)
+    frame.loc[frame.index % 3 != 0, "town"] = "Wels"
+    frame.loc[[5, 200], "age"] = [99, 7]
+    frame.to_csv(new, index=False)
+    done = run("predict", model, new, "--keep", "id")
+    low, high = (int(age) for age in tanlearn.load(model).encoder_.value_ranges_[0])
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        0,
+        [
+            f"tanlearn: age: 2 of 300 rows hold numbers outside the training range of {low} to {high} (99.0).",
+            "tanlearn: town: 200 of 300 rows hold values not seen in training ('Wels'), which count as missing.",
+        ],
+    )
