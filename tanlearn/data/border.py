@@ -156,6 +156,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
         table = _fit_encoder(estimator, columns, codes, weights)
     else:
         table = estimator.encoder_.encode_columns(columns)
+        estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
     weights = weigh_classes(estimator.class_weight, codes, classes, weights)
     encoder, rows = estimator.encoder_, (codes, len(classes), weights, columns.places, numbers)
     is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -388,6 +389,63 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.typical_values_ = self._typical_values(columns, codes, sample_weight)
         return codes
 
+    def with_ranges_of(self, columns: Table) -> TableEncoder:
+        """Return this encoder with training ranges that also contain the values of further training rows.
+
+        Parameters
+        ----------
+        columns : Table
+            The rows, with the columns of ``fit``.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself if its ranges contain all values, else a copy that shares categories and cut points.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> from tanlearn.data.columns import read_columns
+        >>> encoder = TableEncoder(discrete_features=False).fit([[0.5], [1.5]], [0, 1])
+        >>> encoder.with_ranges_of(read_columns([[1.0], [7.5]])).value_ranges_
+        [(0.5, 7.5)]
+        """
+        known = getattr(self, "value_ranges_", [None] * len(columns))  # a pickle of an earlier version has none
+        return self.with_ranges(_value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
+
+    def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
+        """Return this encoder with training ranges that also contain other ranges.
+
+        Parameters
+        ----------
+        others : list of (tuple of (float, float) or None)
+            A range for each column; None leaves its own as it is.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself if its ranges contain the others, else a copy that shares categories and cut points.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder(discrete_features=False).fit([[0.5], [1.5]], [0, 1])
+        >>> encoder.with_ranges([(-1.0, 1.0)]).value_ranges_
+        [(-1.0, 1.5)]
+        """
+        known = getattr(self, "value_ranges_", [None] * len(others))
+        wider = [
+            own
+            if own is None or other is None
+            else (float(np.fmin(own[0], other[0])), float(np.fmax(own[1], other[1])))
+            for own, other in zip(known, others, strict=True)
+        ]
+        if np.array_equal(_bounds(known), _bounds(wider), equal_nan=True):
+            return self
+        encoder = copy(self)
+        encoder.value_ranges_ = wider
+        return encoder
+
     def encode_columns(self, columns: Table, *, handle_unknown: str | None = None) -> Codes:
         """Return the codes of columns that are read already.
 
@@ -546,6 +604,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
     """Return some columns of numbers as a table, in Fortran order."""
     return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T
+
+
+def _bounds(ranges: list[tuple[float, float] | None]) -> FloatArray:
+    """Return ranges as an array, NaN where there is none."""
+    return np.array([(np.nan, np.nan) if own is None else own for own in ranges])
 
 
 def _value_ranges(columns: Table, chosen: list[int]) -> list[tuple[float, float] | None]:

@@ -363,6 +363,9 @@ class TableCounts:
                 f"one: TableCounts.of_source(..., like=one), or on the command line tanlearn counts --like."
             )
         self.counts.merge(other.counts)
+        ranges = getattr(other.encoder, "value_ranges_", None)  # a pickle of an earlier version has none
+        if ranges is not None:
+            self.encoder = self.encoder.with_ranges(ranges)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -398,6 +401,7 @@ class TableCounts:
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
         rows = self.encoder.encode_columns(columns), self.encoder.n_states_, codes, len(self.classes)
         self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
+        self.encoder = self.encoder.with_ranges_of(columns)
 
     def _check_names(self, names: tuple[str, ...] | None) -> None:
         """Refuse columns of other names."""

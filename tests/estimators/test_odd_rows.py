@@ -9,10 +9,12 @@ from sklearn.metrics import roc_auc_score
 
 from tanlearn import (
     BayesNetClassifier,
+    CountState,
     HierarchicalSmoothing,
     KTreeClassifier,
     MaximumLikelihood,
     NaiveBayesClassifier,
+    TableCounts,
     TableEncoder,
     TANClassifier,
     load,
@@ -148,6 +150,34 @@ def test_another_number_in_a_constant_column_is_like_an_unseen_category():
     rare = frame["x"].quantile(0.999)
     assert other < usual - 1
     assert other < model.score_samples(pd.DataFrame({"x": [rare], "same": 0.5, "k": "a"}))[0]
+
+
+def test_numbers_of_later_chunks_are_in_the_training_range():
+    frame, y = numbers()
+    frame.loc[300, "x"], frame.loc[301, "x"] = 50.0, np.nan
+    model = NaiveBayesClassifier()
+    model.partial_fit(frame[:200], y[:200], classes=[0, 1])
+    twin = model.with_class_prior([0.5, 0.5])
+    before = model.encoder_.value_ranges_
+    model.partial_fit(frame[200:], y[200:])
+    assert model.encoder_.value_ranges_ == [(frame["x"].min(), 50.0), (0.5, 0.5), None]
+    assert twin.encoder_.value_ranges_ == before
+    rows = pd.DataFrame({"x": [49.0, 51.0], "same": 0.5, "k": "a"})
+    inside, outside = model.score_samples(rows)
+    assert inside == pytest.approx(np.logaddexp.reduce(model.predict_joint_log_proba(rows)[0]))
+    assert outside < inside - 10
+
+
+def test_counts_of_parts_have_the_range_of_all_parts():
+    frame, y = numbers()
+    encoder = TableEncoder().fit(frame[:200], y[:200])
+    parts = [TableCounts(CountState(encoder.n_states_, 2), encoder=encoder, classes=[0, 1]) for _ in range(2)]
+    parts[0].update(frame[:200], y[:200])
+    parts[1].update(frame[200:].assign(x=frame["x"][200:] + 20), y[200:])
+    parts[0].merge(parts[1])
+    low, high = frame["x"][:200].min(), frame["x"][200:].max() + 20
+    assert parts[0].encoder.value_ranges_ == [(low, high), (0.5, 0.5), None]
+    assert encoder.value_ranges_[0] == (low, frame["x"][:200].max())
 
 
 def test_a_file_keeps_the_scores_of_odd_rows(tmp_path):
