@@ -56,7 +56,7 @@ class ChowLiu(BaseEstimator):
     >>> x[:, 2] = x[:, 0] ^ (rng.random(500) < 0.1)  # feature 2 is a noisy copy of feature 0
     >>> data = EncodedData.from_codes(x, rng.integers(0, 2, 500))
     >>> ChowLiu(penalty="bic").learn(data, rng).parent.tolist()
-    [-1, -1, 0]
+    [2, -1, -1]
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
