@@ -287,7 +287,8 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     >>> encode_rows(estimator, [["b"], ["c"]])
     array([[  1, 255]], dtype=uint8)
     """
-    codes: Codes = estimator.encoder_.encode_columns(_read_rows(estimator, X))
+    columns = _read_rows(estimator, X)  # raises if there is no encoder
+    codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes
 
 
