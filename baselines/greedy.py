@@ -121,7 +121,19 @@ class GreedySearch(WrapperSearch):
         TableMemoryError
             If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
         """
-        scorer = self._start(data, rng, self.initial)
+        self.climb(data, self._start(data, rng, self.initial))
+        return self.structure_
+
+    def climb(self, data: EncodedData, scorer: StructureScorer) -> None:
+        """Add edges to the structure of a scorer as long as the score grows.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Complete rows.
+        scorer : StructureScorer
+            Scorer at the first structure; afterwards at the last.
+        """
         self._keep(scorer)
         self.history_ = []
         for step, (families, number, value) in enumerate(self._best_edges(scorer), start=1):
@@ -132,7 +144,6 @@ class GreedySearch(WrapperSearch):
             self.history_.append(Edge(child, (parent,), value, step))
             self._keep(scorer)
             self._tell(f"edge {step}, {parent} -> {child}", scorer)
-        return self.structure_
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
         """Yield the edge to add next and the score with it, as long as there is one; the caller adds it."""

@@ -29,7 +29,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .class_orderings import all_parents_ordering, single_parent_ordering
 from .history import Edge
-from .wrapper import ROUNDING, WrapperSearch, first_best
+from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
 
@@ -156,6 +156,19 @@ class OrderSearch(WrapperSearch):
         """
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)
+        self.climb(data, scorer)
+        return self.structure_
+
+    def climb(self, data: EncodedData, scorer: StructureScorer) -> None:
+        """Choose the parents of one feature after the other along ``ordering_``, as long as the score grows.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Complete rows.
+        scorer : StructureScorer
+            Scorer at naive Bayes; afterwards at the last structure.
+        """
         self.history_ = []
         self._keep(scorer)
         n_threads = number_of_threads(self.n_jobs)
@@ -175,7 +188,6 @@ class OrderSearch(WrapperSearch):
                 self.history_.append(Edge(child, tuple(parents), scorer.value, position))
                 self._keep(scorer)
                 self._tell(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
-        return self.structure_
 
     def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:
         """Return the ordering."""
