@@ -53,6 +53,7 @@ TESTS = {
     "inference": ["inference", "queries", "quantization", "cuda_prediction"],
     "information": ["information", "chow_liu", "k_dependence"],
     "k_dependence": ["k_dependence", "cuda_learning"],
+    "learning": ["forest"],
     "_memory": ["memory"],
     "n_dependence": ["ande", "ande_kernel"],
     "order_search": ["order_search", "wrapper"],

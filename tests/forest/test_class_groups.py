@@ -19,6 +19,7 @@ def test_the_likeliest_classes_are_in_order(n_classes, n_groups, n_likeliest):
 
 def test_equally_likely_classes_keep_their_order():
     assert likeliest_classes(np.array([[0.0, 1.0, 0.0, 1.0, 0.0]]), 4).tolist() == [[1, 3, 0]]
+    assert likeliest_classes(np.tile([0.0, 1.0, 2.0], (1, 40)), 30).tolist() == [list(range(2, 89, 3))]
 
 
 def test_own_group_is_the_position_of_the_class_or_the_remainder():

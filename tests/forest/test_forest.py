@@ -161,6 +161,9 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
     told, settings = [], Settings(n_members=3, grain=GRAIN, n_folds=3)
     forest = learn_forest(data, np.arange(5) != 2, settings, np.random.default_rng(0), say=told.append)
     is_weighted = best in ("weighted", "doubted", "close")
+    doubt = doubt_of(own_p, data.weights[rows], 3)
+    loss = np.average(-np.log((1 - doubt) * own_p + doubt / 3), weights=data.weights[rows])
+    assert f" {loss:.4f} (weighted)" in told[-2]
     if best == "close":
         by_weights, by_average = (
             float(own.split()[0]) for own in told[-2].split("(class frequencies), ")[1].split(", ")
