@@ -8,6 +8,7 @@ import pytest
 from support.saved_models import FRAME, HOLED, fitted, odd_model
 
 from tanlearn import read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn.network.inference import log_posterior
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
 both_formats = pytest.mark.parametrize("ending", FORMATS)
@@ -123,7 +124,7 @@ def test_peer_reads_our_file_and_finds_the_same_posteriors(peer, tmp_path, endin
     assert target == "the_class"
     rows = rows[model.score_samples(rows) > -np.inf]  # of impossible rows, each program says something else
     codes = model.encoder_.encode(rows)
-    expected = model.predict_proba(rows)
+    expected = np.exp(log_posterior(model.predict_joint_log_proba(rows)))  # peers know of no calibration
     assert len(rows) > 3
     for row, posterior in zip(codes.T.tolist(), expected, strict=True):
         known = {name: states[name][code] for name, code in zip(features, row, strict=True) if code != 255}
