@@ -5,6 +5,7 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.weight_scale import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -87,6 +88,7 @@ __all__ = [
     "read_xmlbif",
     "round_tables",
     "save",
+    "scale_weights",
     "size_path",
     "write_bif",
     "write_xmlbif",

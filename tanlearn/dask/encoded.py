@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -135,4 +135,5 @@ def _take(part: Part, n_samples: int, encoder: RowEncoder, rows: IntArray) -> En
 
 def _hold(part: Part, n_samples: int, encoder: RowEncoder, searched: tuple[TableLayout, Loss]) -> EncodedPart:
     """Return the encoded rows of a partition."""
-    return EncodedPart(joined(list(_encode(part, n_samples, encoder))), *searched)
+    data = joined(list(_encode(part, n_samples, encoder)))
+    return EncodedPart(replace(data, raw=None), *searched)  # a worker keeps codes, and no numbers

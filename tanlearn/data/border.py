@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,18 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import have_order
 from tanlearn.data.columns import read_columns
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.novelty import Novelty, find_novelty
+from tanlearn.data.raw_numbers import raw_numbers
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
+from tanlearn.data.weight_scale import WeightSums, warn_of_weights
 
 __all__ = [
     "check_rows",
@@ -85,7 +88,9 @@ def encode_training(
     columns = read_columns(X, n_jobs=estimator.n_jobs)
     validate_data(estimator, X, y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
-    weights = weigh_classes(estimator.class_weight, codes, classes, weights)
+    multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
+    if weights is not None:
+        warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
     estimator.classes_ = classes
     held_out = None
     if validation_fraction is None:
@@ -96,11 +101,7 @@ def encode_training(
         rest_weights = None if weights is None else weights[rest]
         _fit_encoder(estimator, columns.take(rest), codes[rest], rest_weights)
         table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
-    encoder, places = estimator.encoder_, columns.places
-    is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
-    rows = codes, len(classes), weights, places, numbers
-    names = getattr(estimator, "feature_names_in_", None)
-    data = EncodedData(table, encoder.n_states_, *rows, is_ordered=is_ordered, names=names)
+    data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 
@@ -123,7 +124,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     Returns
     -------
     EncodedData
-        The rows of the chunk whose weight is not zero. In the first chunk, ``class_weight`` has no say in cuts.
+        The rows of the chunk whose weight is not zero. Class weights do not change cut points.
 
     Raises
     ------
@@ -146,7 +147,10 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     columns = read_columns(X, n_jobs=estimator.n_jobs)
     validate_data(estimator, X, y, reset=is_first, skip_check_array=True)
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
+    multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if is_first:
+        if weights is not None:
+            warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
         if len(np.unique(codes)) < 2:
             raise ValueError(
                 f"the first chunk holds one class only, {classes.tolist()[codes[0]]!r}, but decides on categories and "
@@ -157,11 +161,8 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     else:
         table = estimator.encoder_.encode_columns(columns)
         estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
-    weights = weigh_classes(estimator.class_weight, codes, classes, weights)
-    encoder, rows = estimator.encoder_, (codes, len(classes), weights, columns.places, numbers)
-    is_ordered = have_order(encoder.discrete_features, columns, encoder.categories_)
-    names = getattr(estimator, "feature_names_in_", None)
-    return EncodedData(table, encoder.n_states_, *rows, estimator.device, is_ordered=is_ordered, names=names)
+    data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
+    return replace(data, device=estimator.device)
 
 
 def new_encoder(estimator: Any) -> TableEncoder:
@@ -190,6 +191,27 @@ def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray 
     names = getattr(estimator, "feature_names_in_", None)
     codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
     return codes
+
+
+def _encoded(
+    estimator: Any,
+    table: Codes,
+    columns: Table,
+    y: IntArray,
+    base_weights: AnyArray | None,
+    weights: AnyArray | None,
+    numbers: IntArray,
+) -> EncodedData:
+    """Return encoded rows with their weights before and after class weights multiplied them."""
+    encoder = estimator.encoder_
+    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.places, numbers
+    return EncodedData(
+        *rows,
+        names=getattr(estimator, "feature_names_in_", None),
+        is_ordered=have_order(encoder.discrete_features, columns, encoder.categories_),
+        base_weight=own_weights(base_weights, weights),
+        raw=raw_numbers(columns, np.flatnonzero(~encoder.is_discrete_), encoder.discretizer_),
+    )
 
 
 def check_rows(estimator: Any, X: Any) -> RowCheck:

@@ -10,7 +10,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.validation import LARGEST_TOTAL
 from tanlearn.kernels.mathematics import log_all
 
-__all__ = ["read_prior", "weigh_classes"]
+__all__ = ["own_weights", "read_prior", "weigh_classes"]
 
 
 def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
@@ -81,6 +81,33 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
             f"Multiply them by a common factor."
         )
     return own * np.array(factors, np.int64 if exact else np.float64)[y]
+
+
+def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyArray | None:
+    """Return the weights before class weights multiplied them, if class weights did.
+
+    Parameters
+    ----------
+    base_weights : ndarray of shape (n_samples,) or None
+        Weights of the rows; ``None`` means one each.
+    weights : ndarray of shape (n_samples,) or None
+        What :func:`weigh_classes` made of them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or None
+        ``None`` if the two are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.class_weights import own_weights
+    >>> own_weights(None, np.array([1.0, 20.0]))
+    array([1, 1])
+    """
+    if weights is None or weights is base_weights:
+        return None
+    return np.ones(len(weights), np.int64) if base_weights is None else base_weights
 
 
 def read_prior(class_prior: Any, n_classes: int) -> FloatArray:

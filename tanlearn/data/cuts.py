@@ -29,6 +29,8 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
+    #: Whether cut points depend on classes, so that folds fit their own.
+    uses_classes: ClassVar[bool] = True
     n_jobs: int | None
     cut_points_: list[FloatArray]
     n_states_: IntArray
@@ -133,6 +135,26 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)
         validate_data(self, X, reset=False, skip_check_array=True)
+        return self.transform_columns(columns).T
+
+    def transform_columns(self, columns: Table) -> Codes:
+        """Return the intervals of columns that are read already.
+
+        Parameters
+        ----------
+        columns : Table
+            As :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit`` only.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for "missing".
+
+        Raises
+        ------
+        TypeError
+            If a column does not hold numbers.
+        """
         codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
         done = NumberEncoder([None] * len(codes), self.cut_points_, codes.dtype.type).encode(
             columns, codes, self.n_jobs
@@ -140,7 +162,7 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for i in np.flatnonzero(~done):  # of no number: an error, unless nothing is there
             columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
-        return codes.T
+        return codes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn.data.raw_numbers import RawNumbers, joined_numbers
 from tanlearn.data.validation import read_weights
 from tanlearn.kernels._cuda import DEVICES
 
@@ -48,6 +49,12 @@ class EncodedData:
     names : sequence of str, optional
         Names of the features. Structure learners use them to break ties, so that results do not depend on the order of
         the columns. Without names, the lower feature number wins.
+    base_weight : ndarray of shape (n_samples,), int64 or float64, optional
+        Weights before class weights multiplied them, which is what discretization uses. ``None`` means that they equal
+        ``sample_weight``.
+    raw : RawNumbers, optional
+        Numbers behind the codes of discretized features, from which :meth:`split` fits cut points without the rows of a
+        fold. ``None`` where cut points do not depend on classes.
 
     Raises
     ------
@@ -72,6 +79,8 @@ class EncodedData:
     device: str = "cpu"
     is_ordered: AnyArray | None = None
     names: Sequence[str] | None = None
+    base_weight: AnyArray | None = None
+    raw: RawNumbers | None = None
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -166,6 +175,11 @@ class EncodedData:
         """The weights, with ones of integer type where none were given."""
         return np.ones(self.n_samples, np.int64) if self.sample_weight is None else self.sample_weight
 
+    @property
+    def base_weights(self) -> AnyArray:
+        """The weights before class weights multiplied them."""
+        return self.weights if self.base_weight is None else self.base_weight
+
     def require_complete(self, learner: str) -> None:
         """Refuse a missing value where a learner cannot use one.
 
@@ -208,10 +222,46 @@ class EncodedData:
         IndexError
             If there is no such row, or a mask is of another length.
         """
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        codes = np.ascontiguousarray(self.codes[:, rows])
-        numbers = None if self.row_numbers is None else self.row_numbers[rows]
-        return replace(self, codes=codes, y=self.y[rows], sample_weight=weight, row_numbers=numbers)
+        return replace(
+            self,
+            codes=np.ascontiguousarray(self.codes[:, rows]),
+            y=self.y[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            row_numbers=None if self.row_numbers is None else self.row_numbers[rows],
+            base_weight=None if self.base_weight is None else self.base_weight[rows],
+            raw=None if self.raw is None else self.raw.take(rows),
+        )
+
+    def split(self, held_out: Any) -> tuple[EncodedData, EncodedData]:
+        """Return the rows to learn from and the held-out rows, with cut points fitted to the former only.
+
+        Where cut points depend on classes, held-out rows that had a part in them would be predicted too well. The
+        numbers of states of discretized features therefore differ from fold to fold; categories stay.
+
+        Parameters
+        ----------
+        held_out : ndarray of shape (n_samples,), bool
+            Rows to hold out.
+
+        Returns
+        -------
+        rest, held : EncodedData
+        """
+        rest, held = self.take(~held_out), self.take(held_out)
+        if rest.raw is None or held.raw is None or len(np.unique(rest.y[rest.weights > 0])) < 2:
+            return rest, held
+        features, cuts = rest.raw.features, rest.raw.fit(rest.y, rest.base_weights)
+        n_states = self.n_states.copy()
+        n_states[features] = cuts.n_states
+        dtype = codes_dtype(int(n_states.max()))
+
+        def encoded(data: EncodedData, raw: RawNumbers) -> EncodedData:
+            missing = data.codes == missing_code(data.codes.dtype)
+            codes: AnyArray = np.where(missing, missing_code(dtype), data.codes).astype(dtype)
+            codes[features] = cuts.encode(raw, missing_code(dtype))
+            return replace(data, codes=codes, n_states=n_states)
+
+        return encoded(rest, rest.raw), encoded(held, held.raw)
 
     def in_whole_rows(self) -> EncodedData:
         """Return rows that weigh at least 1 on average, those of weight 0 aside, for learners that search.
@@ -242,9 +292,9 @@ class EncodedData:
         places = None if self.places is None else tuple(self.places[i] for i in features)
         ordered = None if self.is_ordered is None else self.is_ordered[features]
         names = None if self.names is None else tuple(self.names[i] for i in features)
-        codes = np.ascontiguousarray(self.codes[features])
-        n_states = self.n_states[features]
-        return replace(self, codes=codes, n_states=n_states, places=places, is_ordered=ordered, names=names)
+        raw = None if self.raw is None else self.raw.take_features(features)
+        codes, states = np.ascontiguousarray(self.codes[features]), self.n_states[features]
+        return replace(self, codes=codes, n_states=states, places=places, is_ordered=ordered, names=names, raw=raw)
 
     def __repr__(self) -> str:
         return (
@@ -326,12 +376,16 @@ def joined(parts: Sequence[EncodedData]) -> EncodedData:
     array([[1, 0]], dtype=uint8)
     """
     is_weighted = any(part.sample_weight is not None for part in parts)
+    is_multiplied = any(part.base_weight is not None for part in parts)
+    raws = [part.raw for part in parts if part.raw is not None]
     return replace(
         parts[0],
         codes=np.concatenate([part.codes for part in parts], axis=1),
         y=np.concatenate([part.y for part in parts]),
         sample_weight=np.concatenate([part.weights for part in parts]) if is_weighted else None,
         row_numbers=None,
+        base_weight=np.concatenate([part.base_weights for part in parts]) if is_multiplied else None,
+        raw=joined_numbers(raws) if len(raws) == len(parts) else None,
     )
 
 

@@ -56,6 +56,8 @@ class QuantileDiscretizer(CutDiscretizer):
         "max_bins": [Interval(Integral, 2, 2**16 - 1, closed="both")],
     }
 
+    uses_classes: ClassVar[bool] = False
+
     def __init__(self, *, max_bins: int = 1024, n_jobs: int | None = None) -> None:
         self.max_bins = max_bins
         self.n_jobs = n_jobs

@@ -49,6 +49,7 @@ class GradientClassifier(EmbeddedMixin, Classifier):
     }
 
     candidates: Any
+    candidates_: CandidateSets
     n_candidates: int | None
     ordering: Any
     image_shape: tuple[int, int] | None
@@ -77,6 +78,12 @@ class GradientClassifier(EmbeddedMixin, Classifier):
             n_parents=self._n_parents,
         )
 
+    def _candidates_of(self, part: EncodedData) -> CandidateSets:
+        """Return the candidates for a part of the rows: again from these rows, if information chose them."""
+        if isinstance(self.candidates, str) and self.candidates == "information":
+            return self._make_candidates(part, np.random.default_rng(0))
+        return self.candidates_
+
     def _most_candidates(self, data: EncodedData) -> int | None:
         """Return how many parents a feature may choose from, if that is not what the kind of candidates says."""
         return self.n_candidates
@@ -88,7 +95,7 @@ class GradientClassifier(EmbeddedMixin, Classifier):
         if self.validation_fraction is not None and validation is None:
             data = data.take(data.weights > 0)
             held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
-            data, validation = data.take(~held_out), data.take(held_out)
+            data, validation = data.take(~held_out), data.take(held_out)  # with fit_encoded, whose codes are given
         if self.patience is not None and validation is None:
             raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
         return data, validation

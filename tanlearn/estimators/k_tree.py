@@ -256,18 +256,20 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         parts: Any = []
         if len(losses) > 1 or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
-        self.loss_, refit, n_iter, by_gradient = losses[0], None, 0, self.calibration_
+        self.loss_, refit, choice, by_gradient = losses[0], None, None, None
         if parts:
-            refit, n_iter, by_gradient = self._choose(losses, self._train_parts(losses, parts, seed), parts)
+            refit, choice, by_gradient = self._choose(losses, self._train_parts(losses, parts, seed), parts)
         outcome = self._train(self.loss_, data, validation, seed, is_last=True)
         tables = outcome.tables
         if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike those of the parts
-            refit, self.calibration_ = None, by_gradient
+            refit, choice = None, by_gradient
             if self.verbose:
                 print("the final structure ties too much of what rows miss: the tables stay those of the gradient")  # noqa: T201
-        if refit is not None:
+        if refit is not None and choice is not None:
             start = refit.start(outcome.structure, data, np.random.default_rng(0))
-            tables = refit.improve(start, data, n_iter=n_iter)
+            tables = refit.improve(start, data, n_iter=choice.n_iter)
+        if choice is not None and self.calibrate:
+            self.calibration_, tables = choice.calibration, choice.settle(tables)
         self.structure_, self.structure_probabilities_ = outcome.structure, outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
@@ -301,7 +303,8 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
                 "n_jobs": self.n_jobs,
             }
         rng = np.random.default_rng(seed)
-        return train_in_bits(self.bits, data, self.candidates_, loss, settings, rng, **options)
+        candidates = self.candidates_ if is_last else self._candidates_of(data)
+        return train_in_bits(self.bits, data, candidates, loss, settings, rng, **options)
 
     def _train_parts(
         self, losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]], seed: int
@@ -317,14 +320,17 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         losses: Sequence[Loss],
         trained: list[list[Trained]],
         parts: Sequence[tuple[EncodedData, EncodedData]],
-    ) -> tuple[BackOffRidge | None, int, Calibration]:
-        """Have held-out rows choose loss and calibration.
+    ) -> tuple[BackOffRidge | None, Choice, Choice]:
+        """Choose loss and calibration on held-out rows.
 
-        Returns what is to learn anew, its iterations, and the calibration for the case that it cannot.
+        Returns the learner that is to be refitted, if one is, the choice, and the choice among the trained models for
+        the case that refitting is impossible.
         """
-        data = parts[0][0]
-        choice = choose(trained, Structure.naive_bayes(data.n_features), parts, n_jobs=self.n_jobs)
-        self.loss_, by_gradient = losses[choice.index], choice.calibration if self.calibrate else self.calibration_
+        data, keeps_prior = parts[0][0], self.bits is not None
+        by_gradient = choice = choose(
+            trained, Structure.naive_bayes(data.n_features), parts, keeps_prior=keeps_prior, n_jobs=self.n_jobs
+        )
+        self.loss_ = losses[choice.index]
         refits: list[BackOffRidge] = []
         structures = [one.structure for one in trained[choice.index] if one.structure is not None]
         is_small = (data.n_samples + parts[0][1].n_samples) * data.n_features * data.n_classes <= MOST_NUMBERS
@@ -339,9 +345,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
             refit = refits[choice.index - len(losses)]
         if len(losses) > 1:
             self._keep(choice, [*losses, *refits])
-        if self.calibrate:
-            self.calibration_ = choice.calibration
-        return refit, choice.n_iter, by_gradient
+        return refit, choice, by_gradient
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
         """Keep the table of what held-out rows were asked, and say what they chose."""

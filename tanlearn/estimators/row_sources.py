@@ -15,11 +15,13 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.batches import Batch, Batches
-from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.encoded_data import EncodedData, joined
+from tanlearn.data.raw_numbers import raw_numbers
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
+from tanlearn.data.weight_scale import WeightSums, warn_of_weights
 
 __all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
 
@@ -145,9 +147,11 @@ class RowEncoder:
             given = batch.columns, batch.target, batch.sample_weight
             columns, y, _, weights, numbers = present_rows(*given, self.classes)
             codes = self.encoder.encode_columns(columns)
-            weights = weigh_classes(self.class_weight, y, self.classes, weights)
-        rows = codes, self.encoder.n_states_, y, len(self.classes), weights, columns.places, numbers
-        return EncodedData(*rows, self.device, is_ordered=self.is_ordered)
+            multiplied = weigh_classes(self.class_weight, y, self.classes, weights)
+            raw = raw_numbers(columns, np.flatnonzero(~self.encoder.is_discrete_), self.encoder.discretizer_)
+        rows = codes, self.encoder.n_states_, y, len(self.classes), multiplied, columns.places, numbers
+        base = own_weights(weights, multiplied)
+        return EncodedData(*rows, self.device, is_ordered=self.is_ordered, base_weight=base, raw=raw)
 
 
 class EncodedSource(ABC):
@@ -252,10 +256,12 @@ class BatchSource:
         -------
         TableSummary
         """
-        summary = TableSummary(exact=exact)
+        summary, sums = TableSummary(exact=exact), WeightSums()
         for batch in self._batches:
             with batch.located():
                 summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=self._n_jobs)
+            sums.update(batch.sample_weight, batch.columns.n_samples)
+        warn_of_weights(sums)
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedBatches:

@@ -117,7 +117,7 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
     n_cuts = fewest + (rng.random(d) * (most_cuts - fewest + 1)).astype(np.intp)
     is_supervised = rng.random(d) < grain.supervised
     quantiles = rng.random((d, int(most_cuts.max())))
-    drawn = _bootstrap(data.weights, rng.random(n))
+    drawn = _bootstrap(data.base_weights, rng.random(n))  # class weights do not change cut points
     most, n_intervals, scale = int(data.n_states.max()), int(most_cuts.max()) + 1, unit_scale(float(n))
     units = np.empty(n + 1, np.int64)
     tabulate_xlogx(scale, units)
@@ -130,7 +130,7 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
     )
     start = np.append(0, np.cumsum(data.n_states + 1))
     merged = np.empty(start[-1], np.uint16)
-    rows = data.codes, data.n_states, data.y, data.weights, drawn
+    rows = data.codes, data.n_states, data.y, data.base_weights, drawn
     cut_features(*rows, is_ordered, is_supervised, n_cuts, quantiles, scale, units, scratch, start, merged)
     last = start[1:] - 1
     n_states = merged[last - 1].astype(np.intp) + 1 + has_gaps

@@ -102,8 +102,8 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
-        n_iter = self._ask_held_out_rows(structure, lambda: data)
-        return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
+        n_iter, settle = self._choose_on_held_out_rows(structure, lambda: data)
+        return settle(self.improve(self.start(structure, data, rng), data, n_iter=n_iter))
 
     def from_objective(self, structure: Structure, layout: TableLayout, counts: FloatArray, rows: Any) -> Tables:
         """Return the tables of a structure, of rows that are not at hand.
@@ -131,11 +131,11 @@ class BatchLearner(BaseEstimator):
             As by :meth:`fit`.
         """
         self._validate_params()
-        n_iter = self._ask_held_out_rows(structure, lambda: rows.sample)
+        n_iter, settle = self._choose_on_held_out_rows(structure, lambda: rows.sample)
         weight = float(counts[: layout.n_classes].sum())
         total = max(weight, float(rows.n_samples))  # as in_whole_rows does
         start = self._start_of_counts(layout, counts * (total / weight))
-        return self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter)
+        return settle(self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter))
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return the tables that the search starts at, of counts of whole rows."""
@@ -148,9 +148,12 @@ class BatchLearner(BaseEstimator):
     def _take(self, rival: Any) -> None:
         """Learn as one of :meth:`_rivals`."""
 
-    def _ask_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
-        """Have held-out rows choose the number of iterations and the calibration, as far as they are to."""
+    def _choose_on_held_out_rows(
+        self, structure: Structure, rows: Callable[[], EncodedData]
+    ) -> tuple[int | None, Callable[[Tables], Tables]]:
+        """Return the number of iterations, chosen on held-out rows if it is open, and a step for the final tables."""
         self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
+        settle: Callable[[Tables], Tables] = _unchanged
         self._take(rivals[0])
         parts = held_out_parts(rows()) if n_iter is None or self.calibrate or len(rivals) > 1 else []
         if parts:
@@ -158,8 +161,9 @@ class BatchLearner(BaseEstimator):
             choice = choose(rivals, structure, parts, iterations=iterations)
             self._take(rivals[choice.index])
             n_iter = choice.n_iter
-            self.calibration_ = choice.calibration if self.calibrate else Calibration()
-        return n_iter
+            if self.calibrate:
+                self.calibration_, settle = choice.calibration, choice.settle
+        return n_iter, settle
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables that the search starts at.
@@ -255,6 +259,11 @@ class BatchLearner(BaseEstimator):
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.training.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
+
+
+def _unchanged(tables: Tables) -> Tables:
+    """Return tables as they are."""
+    return tables
 
 
 class ConjugateGradient(BatchLearner):

@@ -1,8 +1,9 @@
-"""Which scale of scores suits rows that were held out."""
+"""Calibration on held-out rows: a temperature, a power, and whether the class prior is divided too."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tanlearn._threads import one_blas_thread
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.network.calibration import Calibration
 
-__all__ = ["calibrate"]
+__all__ = ["Evidence", "calibrate", "temper_evidence"]
 
 #: Of logarithms of temperature and power.
 BOUNDS = np.log([(1e-3, 1e3), (0.5, 2.0)])
@@ -77,3 +78,77 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
     power = math.exp(log_power)
     pivot = math.exp((power * log_unit - log_temperature) / (power - 1))
     return Calibration(math.exp(log_temperature), power, pivot)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A temperature of the evidence alone: log p(c | x) = (s_c - log pi_c) / temperature + log pi_c + constant.
+
+    Parameters
+    ----------
+    temperature : float
+        In nats, positive. A large one leaves the class frequencies pi.
+    gain : float
+        Mean log loss of held-out rows by the calibration of the joint scores, minus that by this temperature.
+    is_better : bool
+        Whether this temperature is to replace the calibration of the joint scores.
+    is_no_evidence : bool
+        Whether the calibrated joint scores predict held-out rows no better than the class frequencies do.
+    """
+
+    temperature: float
+    gain: float
+    is_better: bool
+    is_no_evidence: bool
+
+
+def temper_evidence(
+    distances: AnyArray, y: IntArray, weights: AnyArray, log_frequency: FloatArray, calibration: Calibration
+) -> Evidence:
+    """Compare a temperature of the evidence with a calibration of the joint scores.
+
+    A temperature of the joint scores also divides the log frequencies of the classes, so that a large one predicts
+    equally frequent classes. A temperature of the evidence tends to the class frequencies instead, and its held-out log
+    loss is therefore never above theirs. It replaces the other calibration where that is no better than class
+    frequencies, or clearly worse than this one: by the same margins that a power must reach.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, n_classes)
+        How far joint log-probabilities are below the largest of their row.
+    y : ndarray of shape (n_samples,)
+        True classes.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows, positive.
+    log_frequency : ndarray of shape (n_samples, n_classes)
+        Log frequencies of the classes among the rows that each row's model was fitted to.
+    calibration : Calibration
+        That of the joint scores.
+
+    Returns
+    -------
+    Evidence
+    """
+    from scipy.optimize import minimize_scalar
+
+    rows, log_pi = np.arange(len(y)), log_frequency.astype(np.float64)
+    evidence = -distances.astype(np.float64) - log_pi
+
+    def losses(log_temperature: float) -> FloatArray:
+        scores = evidence * math.exp(-log_temperature) + log_pi
+        scores -= scores.max(axis=1, keepdims=True)
+        own: FloatArray = np.log(np.exp(scores).sum(axis=1)) - scores[rows, y]
+        return own
+
+    total = weights.sum()
+    found = minimize_scalar(lambda x: float((weights * losses(x)).sum()), bounds=BOUNDS[0], method="bounded").x
+    # At the bound, 1,000, frequencies are all that is left of an evidence of some nats.
+    log_temperature = min((float(found), float(BOUNDS[0, 1])), key=lambda x: float((weights * losses(x)).sum()))
+    joint = -calibration.log_posterior(-distances.astype(np.float64))[rows, y]
+    own, frequencies = losses(log_temperature), -log_pi[rows, y]
+    gains = joint - own
+    gain, standard_error = float((weights * gains).sum()), math.sqrt(float((weights * gains**2).sum()))
+    is_no_evidence = float((weights * (frequencies - joint)).sum()) <= 0.0
+    clear = max(NATS, STANDARD_ERRORS * standard_error) if not is_no_evidence else max(1.0, standard_error)
+    is_better = gain > clear
+    return Evidence(math.exp(log_temperature), gain / float(total), is_better, is_no_evidence)

@@ -184,7 +184,7 @@ class CrossTuned(BaseEstimator):
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]
         present = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
-        parts = [(present.take(~held_out), present.take(held_out)) for held_out in masks]
+        parts = [present.split(held_out) for held_out in masks]
         with warnings.catch_warnings():  # as in held_out.choose
             warnings.filterwarnings("ignore", message="The line search algorithm")
             tasks = [
@@ -211,10 +211,10 @@ class CrossTuned(BaseEstimator):
         self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
         self.best_score_ = float(mean_score[best])
         learner, self.calibration_ = learners[best], Calibration()
+        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         if self.calibrate:
             found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
-            self.calibration_ = found.calibration
-        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
+            self.calibration_, tables = found.calibration, found.settle(tables)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables
 

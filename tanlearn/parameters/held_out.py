@@ -21,10 +21,10 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
 from tanlearn.network.calibration import Calibration
-from tanlearn.network.inference import log_joint
+from tanlearn.network.inference import log_joint, log_posterior
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
-from tanlearn.parameters.calibration import calibrate
+from tanlearn.parameters.calibration import calibrate, temper_evidence
 
 __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
@@ -58,6 +58,8 @@ class Choice:
         The errors of every part.
     best_looks : ndarray of shape (n_learners,)
         Which look each learner is best taken at; of the others than the chosen one, as if it were the only one.
+    prior_shift : ndarray of shape (n_classes,) or None
+        What :meth:`settle` adds to the log prior; ``None`` for nothing.
     """
 
     index: int
@@ -68,6 +70,26 @@ class Choice:
     log_losses: FloatArray
     split_errors: FloatArray
     best_looks: IntArray
+    prior_shift: FloatArray | None
+
+    def settle(self, tables: Tables) -> Tables:
+        """Return final tables with the class prior that belongs to the calibration.
+
+        Where the temperature T is that of the evidence, ``(T - 1) log pi`` joins the log prior, so that dividing the
+        joint scores by T leaves the class frequencies pi undivided.
+
+        Parameters
+        ----------
+        tables : Tables
+            Of the chosen learner, fitted to all rows.
+
+        Returns
+        -------
+        Tables
+        """
+        if self.prior_shift is None:
+            return tables
+        return tables.with_log_prior(log_posterior((tables.log_prior + self.prior_shift)[np.newaxis])[0])
 
 
 class Trained:
@@ -129,7 +151,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
         masks = validation_masks(present.y, present.n_classes, min(n, n_folds), np.random.default_rng(0))[:n_used]
     else:
         masks = validation_masks(present.y, present.n_classes, cv, np.random.default_rng(0))
-    return [(present.take(~held_out), present.take(held_out)) for held_out in masks]
+    return [present.split(held_out) for held_out in masks]
 
 
 def looks(max_iter: int) -> list[int]:
@@ -161,6 +183,7 @@ def choose(
     *,
     iterations: Sequence[int] | None = None,
     patience: int | None = 20,
+    keeps_prior: bool = False,
     n_jobs: int | None = None,
 ) -> Choice:
     """Have held-out rows choose between learners, and between their iterations.
@@ -178,6 +201,9 @@ def choose(
         once, when they are done.
     patience : int, optional
         End a run after so many iterations in which neither held-out error nor log loss has become less.
+    keeps_prior : bool, default=False
+        Whether the final tables cannot take another class prior, as those of few bits cannot. A model that is no better
+        than class frequencies then cannot become these.
     n_jobs : int, optional
         Threads, one a learner and part, as in joblib. The choice does not depend on it.
 
@@ -213,17 +239,28 @@ def choose(
     index, look = _best(errors, log_losses, n_rows)
     chosen = paths[index * len(parts) : (index + 1) * len(parts)]
     distances, y, row_weights = map(np.concatenate, zip(*(path.watched(look) for path in chosen), strict=True))
+    row_weights = row_weights / min(1, row_weights.mean())
+    calibration = calibrate(distances, y, row_weights, _lowest(losses[index, look]))
+    log_frequency = np.concatenate(
+        [np.tile(_log_frequency(part[0]), (len(path.some), 1)) for path, part in zip(chosen, parts, strict=True)]
+    )
+    evidence = temper_evidence(distances, y, row_weights, log_frequency, calibration)
+    shift = None
+    if evidence.is_better and not keeps_prior:
+        calibration = Calibration(evidence.temperature)
+        shift = (evidence.temperature - 1.0) * _log_frequency(*parts[0])
     alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
     alone[index] = look
     return Choice(
         index=index,
         n_iter=0 if iterations is None else iterations[look],
-        calibration=calibrate(distances, y, row_weights / min(1, row_weights.mean()), _lowest(losses[index, look])),
+        calibration=calibration,
         iterations=np.array([0] if iterations is None else iterations[:n_looks]),
         errors=errors,
         log_losses=log_losses,
         split_errors=np.moveaxis(wrong, 1, 0) / weights[:, np.newaxis, np.newaxis],
         best_looks=np.array(alone),
+        prior_shift=shift,
     )
 
 
@@ -311,6 +348,15 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
     normalizers = np.stack([np.log(np.exp(relative / temperature).sum(axis=1)) for temperature in TEMPERATURES])
     rows = (1 + smoothing) * normalizers - target / TEMPERATURES[:, np.newaxis]
     return (rows * weights).sum(axis=1)
+
+
+def _log_frequency(*parts: EncodedData) -> FloatArray:
+    """Return log frequencies of the classes among rows, each as if one row more belonged to it."""
+    counts = np.ones(parts[0].n_classes)
+    for part in parts:
+        counts += np.bincount(part.y, part.in_whole_rows().weights, part.n_classes)
+    log_frequency: FloatArray = np.log(counts / counts.sum())
+    return log_frequency
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:

@@ -170,7 +170,8 @@ class HybridCV(BaseEstimator):
         *,
         rng: np.random.Generator,
         trained: Tables | None = None,
-        is_unseen: bool = False,
+        trained_parts: list[Trained] | None = None,
+        structures: Sequence[Structure] | None = None,
     ) -> Tables:
         """Return the tables of a structure, where it is said which rows are held out.
 
@@ -186,8 +187,10 @@ class HybridCV(BaseEstimator):
             For mini-batches.
         trained : Tables, optional
             What the last of the learners has come to already, so that it need not learn all rows again.
-        is_unseen : bool, default=False
-            Whether the held-out rows have had no part in ``trained``, so that it need not learn the parts either.
+        trained_parts : list of Trained, optional
+            What the last of the learners has come to on every part, so that it need not learn these either.
+        structures : sequence of Structure, optional
+            The structures of the parts, learned without their held-out rows; by default ``structure``.
 
         Returns
         -------
@@ -215,9 +218,9 @@ class HybridCV(BaseEstimator):
                     f"{learner!r}. Fit others by themselves."
                 )
             learner.set_params(calibrate=False)  # once, below
-        # Held-out rows that have had no part in what is trained can judge it as it is.
-        competitors = learners if trained is None or not is_unseen else [*learners[:-1], Trained(trained)]
-        choice = choose(competitors, structure, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
+        competitors = learners if trained_parts is None else [*learners[:-1], trained_parts]
+        of_parts = structure if structures is None else structures
+        choice = choose(competitors, of_parts, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
         learner = self.learner_ = learners[choice.index]
         if isinstance(learner, BatchLearner):
             tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
@@ -233,6 +236,8 @@ class HybridCV(BaseEstimator):
             self.converged_ = False
         self.loss_ = type(learner).default_loss() if learner.loss is None else learner.loss
         self._keep(choice, learners)
+        if self.calibrate:
+            tables = choice.settle(tables)
         if self.verbose:
             print(  # noqa: T201
                 f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, "

@@ -163,5 +163,7 @@ class StochasticGradient(BaseEstimator):
         parts = held_out_parts(data) if self.calibrate else []
         if parts:
             learner = copy(self).set_params(calibrate=False, verbose=0)
-            self.calibration_ = choose([learner], structure, parts).calibration
+            choice = choose([learner], structure, parts, keeps_prior=outcome.tables.bits is not None)
+            self.calibration_ = choice.calibration
+            return choice.settle(outcome.tables)
         return outcome.tables

@@ -6,6 +6,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 
 from tanlearn import (
+    BayesForestClassifier,
     BayesNetClassifier,
     ConditionalNLL,
     ConjugateGradient,
@@ -131,3 +132,50 @@ def test_a_search_weighs_the_classes_it_was_told(cv):
         np.testing.assert_array_equal(ours.best_estimator_.predict_proba(X), by_hand.best_estimator_.predict_proba(X))
     with pytest.raises(ValueError, match="class_weight cannot be searched"):
         TANSearchCV(base, {"class_weight": [None]}, n_iter=1).fit(X, Y)
+
+
+NUMBERS = np.random.default_rng(1).normal(size=(400, 4))
+RARE = (np.random.default_rng(2).random(400) < 0.1).astype(int)
+NUMBERS += 2 * RARE[:, np.newaxis]
+
+
+@pytest.mark.parametrize("option", ["balanced", {1: 20}, {0: 0.1}], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        NaiveBayesClassifier(),
+        BayesNetClassifier(structure=ChowLiu()),
+        TANClassifier(n_epochs=2, random_state=0),
+        TANClassifier(n_epochs=2, validation_fraction=0.2, random_state=0),
+        AODEClassifier(),
+    ],
+    **IDS,
+)
+def test_class_weights_do_not_change_cut_points(model, option):
+    weights = np.arange(400) % 3
+    plain = clone(model).fit(NUMBERS, RARE, weights).encoder_.discretizer_.cut_points_
+    weighted = (
+        clone(model).set_params(class_weight=option).fit(NUMBERS, RARE, weights).encoder_.discretizer_.cut_points_
+    )
+    for own, other in zip(plain, weighted, strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.parametrize("option", [{1: 20}, {0: 0.1, 1: 3}], ids=str)
+def test_every_entry_point_weighs_classes_alike(option):
+    """fit, partial_fit and fit_batches: one encoder and one model."""
+    model = NaiveBayesClassifier(class_weight=option)
+    whole = clone(model).fit(NUMBERS, RARE)
+    chunk = clone(model).partial_fit(NUMBERS, RARE, classes=[0, 1])
+    batches = clone(model).fit_batches([(NUMBERS[:150], RARE[:150]), (NUMBERS[150:], RARE[150:])])
+    for other in (chunk, batches):
+        np.testing.assert_allclose(other.predict_log_proba(NUMBERS), whole.predict_log_proba(NUMBERS), rtol=1e-12)
+
+
+def test_a_forest_draws_the_same_cut_points_with_class_weights():
+    plain, weighted = (
+        BayesForestClassifier(n_estimators=4, weights=None, class_weight=option, random_state=0).fit(NUMBERS, RARE)
+        for option in (None, {1: 20})
+    )
+    for own, other in zip(plain.forest_.members, weighted.forest_.members, strict=True):
+        np.testing.assert_array_equal(own.cuts.merged, other.cuts.merged)

@@ -19,6 +19,9 @@ from tanlearn import (
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
+# Weights of any size are the subject here; what points them out is tested in test_weight_scale.py.
+pytestmark = pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
+
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 3, (200, 5))
 Y = (X[:, 0] + X[:, 1]) % 2

@@ -1,0 +1,179 @@
+"""Weights that count rows, and weights that do not: the effective sample size."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.validation import read_weights
+
+__all__ = ["WeightSums", "effective_size", "scale_weights", "warn_of_weights"]
+
+#: Evidence, as a multiple of what the effective sample size supports, above which weights are pointed out. Counts of
+#: bootstrap samples have 2, and those of a table with repeated rows a few; 40 draws of Poisson(1) had 2.4 at most.
+MOST_WHOLE, MOST_FRACTIONAL = 8.0, 2.0
+
+
+class WeightSums:
+    """Sums over the weights of rows, of one data set or of its batches.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of positive weight.
+    total, squares : float
+        Sums of the weights and of their squares.
+    are_whole : bool
+        Whether every weight is an integer.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows, self.total, self.squares, self.are_whole = 0, 0.0, 0.0, True
+
+    def update(self, weights: AnyArray | None, n_rows: int) -> WeightSums:
+        """Add some rows.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows,) or None
+            Weights; ``None`` means one each.
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        WeightSums
+            Itself.
+        """
+        own = np.ones(n_rows) if weights is None else weights[weights > 0].astype(np.float64)
+        self.n_rows += len(own)
+        self.total += float(own.sum())
+        self.squares += float(own @ own)
+        self.are_whole = self.are_whole and bool((own == np.floor(own)).all())
+        return self
+
+    @property
+    def effective_size(self) -> float:
+        """Effective sample size, sum(w)^2 / sum(w^2)."""
+        return self.total**2 / self.squares if self.squares > 0 else 0.0
+
+    @property
+    def overstatement(self) -> float:
+        """Total weight divided by the effective sample size."""
+        return self.total / self.effective_size if self.squares > 0 else 1.0
+
+
+def effective_size(weights: AnyArray) -> float:
+    """Return the effective sample size of weights, sum(w)^2 / sum(w^2).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Non-negative, not all zero.
+
+    Returns
+    -------
+    float
+        From 1 to the number of rows of positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.weight_scale import effective_size
+    >>> effective_size(np.array([10, 10, 10])), effective_size(np.array([1, 1, 98])).__round__(2)
+    (3.0, 1.04)
+    """
+    return WeightSums().update(weights, len(weights)).effective_size
+
+
+def scale_weights(sample_weight: Any) -> FloatArray:
+    """Scale weights that are not counts, so that they add up to the effective sample size.
+
+    A weight of 2 equals repeating the row. Survey weights, inverse probabilities and other importances are not counts:
+    their scale is arbitrary, and as counts they misstate the evidence of the rows. The effective sample size is Kish's
+    ``sum(w)^2 / sum(w^2)``, the number of equally weighted rows that estimate a mean as precisely.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,)
+        Finite and non-negative, not all zero.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Proportional to the weights, with the sum ``sum(w)^2 / sum(w^2)``: pass them to ``fit``.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number per row, one is negative or not finite, or all are zero.
+
+    References
+    ----------
+    Kish: Survey sampling. Wiley, 1965.
+
+    Examples
+    --------
+    >>> from tanlearn import scale_weights
+    >>> scale_weights([1000, 1000, 3000, 3000]).round(2).tolist()
+    [0.4, 0.4, 1.2, 1.2]
+    """
+    weights = None if np.ndim(sample_weight) == 0 else read_weights(sample_weight, len(sample_weight))
+    if weights is None:
+        raise ValueError(f"sample_weight must hold one number per row, got {sample_weight!r}. Pass a list or an array.")
+    own = weights / weights.max()
+    scaled: FloatArray = own * (own.sum() / (own @ own))
+    return scaled
+
+
+def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArray | None = None) -> None:
+    """Warn, once per fit, of weights that do not look like counts of rows.
+
+    Parameters
+    ----------
+    sums : WeightSums
+        Of all rows.
+    weights : ndarray of shape (n_samples,), optional
+        The weights, if they are at hand.
+    y : ndarray of shape (n_samples,), optional
+        Class codes: weights that depend on the class only have a remedy of their own.
+
+    Warns
+    -----
+    UserWarning
+        If their sum is far from the effective sample size: above 8 times it for integers, above 2 times or below half
+        of it for other numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.weight_scale import WeightSums, warn_of_weights
+    >>> warn_of_weights(WeightSums().update(np.array([1, 2, 1]), 3))
+    """
+    most = MOST_WHOLE if sums.are_whole else MOST_FRACTIONAL
+    if not sums.n_rows or 1 / most <= sums.overstatement <= most:
+        return
+    remedy = "If they are not counts, pass tanlearn.scale_weights(sample_weight)"
+    if weights is not None and y is not None and _depend_on_class(weights, y):
+        remedy = "Weights that depend only on the class belong in class_weight, which does not change cut points"
+    counts = " If they are counts, ignore this warning." if sums.are_whole and sums.overstatement > 1 else ""
+    warnings.warn(
+        f"sample_weight adds up to {sums.total:,.6g} for {sums.n_rows:,} rows, whose effective sample size, "
+        f"sum(w)^2 / sum(w^2), is {sums.effective_size:,.4g}. A weight of 2 equals repeating the row, so these weights "
+        f"{'overstate' if sums.overstatement > 1 else 'understate'} the evidence, on which cut points, smoothing and "
+        f"probabilities depend. {remedy}.{counts}",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _depend_on_class(weights: AnyArray, y: IntArray) -> bool:
+    """Return whether all rows of a class have the same weight, and classes have different ones."""
+    present = weights > 0
+    weights, y = weights[present], y[present]
+    of_class = np.full(int(y.max()) + 1, np.nan)
+    of_class[y] = weights
+    return bool((of_class[y] == weights).all() and len(np.unique(of_class[~np.isnan(of_class)])) > 1)
