@@ -68,8 +68,8 @@ def predict(
                     rows = file.prepare(frame[columns], table.name, n_done + 1)
                     with _collected(impossible, n_done + 1):
                         found = file.classifier.check_rows(rows)
+                        parts.append(_predictions(file.classifier, rows, frame[kept], proba))
                     checked = found if checked is None else checked + found
-                    parts.append(_predictions(file.classifier, rows, frame[kept], proba))
                     n_done += len(frame)
                     draw(None)
         if impossible:
