@@ -16,7 +16,7 @@ from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import completions
 from tanlearn.kernels import elimination as kernels
-from tanlearn.network.elimination_plans import Graph, Plan, elimination_steps, greedy_order, plan_elimination
+from tanlearn.network.elimination_plans import EliminationPlan, Graph, elimination_steps, greedy_order, plan_elimination
 from tanlearn.network.limits import RAISE_LIMIT, name_others, warn_of_approximations
 from tanlearn.network.limits import most_operations as read_limit
 from tanlearn.network.slices import blocks_of_slices, expand_slices, log_sum, posterior
@@ -41,7 +41,7 @@ class _Rows(NamedTuple):
     """Positions of samples, sorted by how they are eliminated."""
 
     direct: IntArray  # in the order of the structure
-    planned: list[tuple[int, Plan]]  # each in an order of its own
+    planned: list[tuple[int, EliminationPlan]]  # each in an order of its own
     refused: IntArray  # more operations than the limit
 
 
@@ -111,7 +111,7 @@ class Eliminator:
         )
         self._states: list[int] = layout.n_states.tolist()
         self._families = [(i, *(j for j in row if j >= 0)) for i, row in enumerate(structure.parents.tolist())]
-        self._plans: dict[tuple[bytes, bool], Plan | None] = {}
+        self._plans: dict[tuple[bytes, bool], EliminationPlan | None] = {}
 
     def log_joint(
         self,
@@ -164,7 +164,7 @@ class Eliminator:
             self._eliminate(codes, samples, positions, cells, reserve, scores, n_jobs)
         tasks = [(k, plan, *block) for k, plan in rows.planned for block in blocks_of_slices(plan.n_slices, len(codes))]
 
-        def score(task: tuple[int, Plan, int, int]) -> FloatArray:
+        def score(task: tuple[int, EliminationPlan, int, int]) -> FloatArray:
             k, plan, first, last = task
             return log_sum(self._score_slices(codes[:, samples[k]], plan, first, last, cells))
 
@@ -306,7 +306,7 @@ class Eliminator:
         def fill(first: int, last: int) -> None:
             self._run(completions.most_probable, codes, direct[first:last], cells, None, (), y, completed)
 
-        def fill_slices(task: tuple[int, Plan]) -> None:
+        def fill_slices(task: tuple[int, EliminationPlan]) -> None:
             n, plan = int(samples[task[0]]), task[1]
             best: tuple[float, int] | None = None
             given = int(y[n])
@@ -413,7 +413,7 @@ class Eliminator:
             done += 1
         return n_values
 
-    def _plan_of(self, is_missing: AnyArray, *, is_marginal: bool) -> Plan | None:
+    def _plan_of(self, is_missing: AnyArray, *, is_marginal: bool) -> EliminationPlan | None:
         """Return the plan for rows that miss these features; None for too many operations."""
         key = np.packbits(is_missing).tobytes(), is_marginal
         if key not in self._plans:
@@ -460,7 +460,14 @@ class Eliminator:
         in_blocks(score, len(positions), _BLOCK, n_jobs)
 
     def _score_slices(
-        self, column: Codes, plan: Plan, first: int, last: int, cells: FloatArray, *, is_marginal: bool | None = None
+        self,
+        column: Codes,
+        plan: EliminationPlan,
+        first: int,
+        last: int,
+        cells: FloatArray,
+        *,
+        is_marginal: bool | None = None,
     ) -> FloatArray:
         """Return the log joint of some slices of a sample, of shape (last - first, n_classes)."""
         slices = expand_slices(column, plan.conditioned, self._states, first, last)
@@ -475,7 +482,7 @@ class Eliminator:
         codes: Codes,
         samples: IntArray,
         cells: FloatArray,
-        plan: Plan | None,
+        plan: EliminationPlan | None,
         marginal: tuple[bool, ...],
         *rest: Any,
     ) -> None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Graph", "Plan", "Step", "elimination_steps", "greedy_order", "plan_elimination"]
+__all__ = ["EliminationPlan", "Graph", "Step", "elimination_steps", "greedy_order", "plan_elimination"]
 
 #: Features that have to be eliminated, each with the features that it shares a factor with.
 Graph = dict[int, set[int]]
@@ -21,7 +21,7 @@ Graph = dict[int, set[int]]
 _OPERATIONS_PER_STEP = 64
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """Order of elimination, with its cost.
 
     Parameters
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     --------
     >>> from tanlearn.network.elimination_plans import plan_elimination
     >>> plan_elimination({0: {1}, 1: {0}}, [2, 3], 2, capacity=100, most_operations=1e6)
-    Plan(order=[1, 0], conditioned=[], n_slices=1, n_numbers=4, width=2, n_operations=20)
+    EliminationPlan(order=[1, 0], conditioned=[], n_slices=1, n_numbers=4, width=2, n_operations=20)
     """
 
     order: list[int]
@@ -80,7 +80,7 @@ class Step(NamedTuple):
 
 def plan_elimination(
     graph: Graph, n_states: list[int], n_classes: int, *, capacity: int, most_operations: float
-) -> Plan | None:
+) -> EliminationPlan | None:
     """Return the cheapest plan of several heuristics, with slices as small as the capacity asks for.
 
     Parameters
@@ -98,7 +98,7 @@ def plan_elimination(
 
     Returns
     -------
-    Plan or None
+    EliminationPlan or None
         None if every plan takes more operations.
 
     Examples
@@ -125,7 +125,7 @@ def plan_elimination(
             return None
         if n_numbers <= capacity or not steps:
             width = max((1 + len(step.left) for step in steps), default=1)
-            return Plan(order, conditioned, n_slices, n_numbers, width, n_operations)
+            return EliminationPlan(order, conditioned, n_slices, n_numbers, width, n_operations)
         chosen = _feature_to_condition_on(steps, n_states)
         graph, order = _without(graph, {chosen}), [i for i in order if i != chosen]
         conditioned, n_slices = [*conditioned, chosen], n_slices * n_states[chosen]
