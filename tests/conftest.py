@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import pytest
 from support import host_cuda
 
 from tanlearn.kernels._cuda import check_device
+
+with suppress(ImportError):
+    from hypothesis import HealthCheck, settings
+
+    # Examples are the same in every run, and may take any time, also to be drawn.
+    settings.register_profile(
+        "no clocks", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+    )
+    settings.load_profile("no clocks")
 
 
 def cuda_problem():

@@ -99,7 +99,7 @@ class ColumnSummary:
             known.append((float(self.counts.values[0]), float(self.counts.values[-1])))
         if not known:
             return float("nan"), float("nan")
-        return min(low for low, _ in known), max(high for _, high in known)
+        return min(low for low, _ in known) + 0.0, max(high for _, high in known) + 0.0  # zeros have no sign
 
     @property
     def total(self) -> float:

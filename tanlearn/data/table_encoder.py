@@ -612,15 +612,18 @@ def _bounds(ranges: list[tuple[float, float] | None]) -> FloatArray:
 
 
 def _value_ranges(columns: Table, chosen: list[int]) -> list[tuple[float, float] | None]:
-    """Return the smallest and the largest value of the chosen columns, and None for the others."""
+    """Return the smallest and the largest value of the chosen columns, and None for the others.
+
+    Zeros have no sign, as in summaries: which of 0.0 and -0.0 is the smallest would depend on the order of the rows.
+    """
     found: list[tuple[float, float] | None] = [None] * len(columns)
     # fmin and fmax pass over NaN, and return it only where there is nothing else.
     if isinstance(columns, ArrayTable):  # by rows of an array, which is faster than by its columns
         low, high = (extreme.reduce(columns.values, axis=0).tolist() for extreme in (np.fmin, np.fmax))
         for i in chosen:
-            found[i] = float(low[i]), float(high[i])
+            found[i] = float(low[i]) + 0.0, float(high[i]) + 0.0
         return found
     for i in chosen:
         values = columns[i].numbers()
-        found[i] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        found[i] = float(np.fmin.reduce(values)) + 0.0, float(np.fmax.reduce(values)) + 0.0
     return found

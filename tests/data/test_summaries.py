@@ -91,6 +91,23 @@ def test_no_partition_and_no_order_of_merging_shows(rows, n_parts, seed):
     assert summary.to_bytes() == of(table, y, weight).to_bytes()
 
 
+@pytest.mark.parametrize(
+    "table", [np.array([[-0.0, 1.0], [0.0, -0.0]]), pd.DataFrame({"a": [0.0, -0.0], "b": [-1.0, -0.0]})]
+)
+def test_training_ranges_have_no_negative_zero(table):
+    y = np.array([0, 1])
+    for order in ([0, 1], [1, 0]):
+        rows = table.iloc[order] if isinstance(table, pd.DataFrame) else table[order]
+        summary = TableSummary()
+        summary.update(read_columns(rows), y)
+        for encoder in (
+            TableEncoder(discrete_features=False).fit(rows, y),
+            summary.fit_encoder(TableEncoder(discrete_features=False)),
+        ):
+            assert None not in encoder.value_ranges_
+            assert "-0.0" not in repr(encoder.value_ranges_)
+
+
 def test_rows_one_by_one_are_the_table():
     rows = [read_columns(FRAME.iloc[[row]]) for row in range(N)]
     summary = TableSummary()
