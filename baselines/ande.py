@@ -10,7 +10,6 @@ where S holds the sets of n features whose values were seen together often enoug
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from tanlearn._memory import check_memory
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
@@ -194,10 +194,9 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             weight = np.bincount(codes[is_known], counts.weights[is_known], minlength=1)
             if weight.max() >= self.min_count:
                 return
-        warnings.warn(
+        warn(
             f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
-            f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
-            stacklevel=5,
+            f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:

@@ -9,7 +9,6 @@ where S holds the features whose value x_i was seen often enough in training.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
@@ -162,10 +162,9 @@ class AODEClassifier(PartialFitMixin, Classifier):
         """Take logarithms, and warn if nothing is averaged."""
         self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
         if not self.ensemble_.is_parent.any():
-            warnings.warn(
+            warn(
                 f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
-                f"Bayes. Scale sample_weight to a mean of 1, or lower min_count.",
-                stacklevel=5,
+                f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
             )
 
     def _log_joint(self, codes: Codes) -> FloatArray:

@@ -23,6 +23,7 @@ import numpy as np
 from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn._warnings import warn
 from tanlearn.baselines import Learner, find_learner
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.splits import stratified_splits
@@ -396,7 +397,7 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
     elif most < n_folds:
         raise ValueError(f"no class has a row for each of {n_folds} folds. Ask for at most {most} folds.")
     elif sizes[least] < n_folds:
-        warnings.warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning, stacklevel=2)
+        warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning)
 
 
 @dataclass(frozen=True)

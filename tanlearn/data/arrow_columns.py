@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tanlearn.data.columns import from_array, from_objects, temporal_error
 from tanlearn.data.table import Column, Table, where_any
@@ -18,7 +19,7 @@ _TEXTS = frozenset(
 )
 
 
-def read_record_batch(batch: Any, texts: Collection[Any] = ()) -> Table:
+def read_record_batch(batch: Any, texts: Collection[Any] = (), ignored: NDArray[np.bool_] | None = None) -> Table:
     """Read a record batch column by column.
 
     Parameters
@@ -27,6 +28,8 @@ def read_record_batch(batch: Any, texts: Collection[Any] = ()) -> Table:
         One row and one column at least.
     texts : collection of str
         Columns whose dictionaries a reader has made of texts, so that they declare nothing.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
 
     Returns
     -------
@@ -48,10 +51,15 @@ def read_record_batch(batch: Any, texts: Collection[Any] = ()) -> Table:
     (array([31,  0]), array([False,  True]), array([0, 1], dtype=int32), array(['Graz', 'Linz'], dtype=object))
     """
     named = zip(batch.schema.names, batch.columns, strict=True)
-    return Table([read_array(array, f"X column {name!r}", is_declared=name not in texts) for name, array in named])
+    return Table(
+        [
+            read_array(array, f"X column {name!r}", is_declared=name not in texts, ignored=ignored)
+            for name, array in named
+        ]
+    )
 
 
-def read_array(array: Any, place: str, *, is_declared: bool = True) -> Column:
+def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read an array: numbers without nulls where they lie, strings by their dictionary.
 
     A dictionary declares categories: pandas makes a ``category`` of it, and so do pandas and polars make one of their
@@ -65,6 +73,8 @@ def read_array(array: Any, place: str, *, is_declared: bool = True) -> Column:
         What messages call it.
     is_declared : bool, default=True
         Whether a dictionary declares categories; otherwise those that occur count.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
 
     Returns
     -------
@@ -81,19 +91,19 @@ def read_array(array: Any, place: str, *, is_declared: bool = True) -> Column:
 
     types, dtype = pa.types, array.type
     if isinstance(array, pa.ExtensionArray):
-        return read_array(array.storage, place, is_declared=is_declared)
+        return read_array(array.storage, place, is_declared=is_declared, ignored=ignored)
     if types.is_dictionary(dtype):
         return _from_dictionary(array, place, is_declared)
     if _is_text(dtype):
         return _from_dictionary(array.dictionary_encode(), place, is_declared=False)
     if types.is_floating(dtype):
-        return from_array(array.to_numpy(zero_copy_only=False), place)
+        return from_array(array.to_numpy(zero_copy_only=False), place, ignored=ignored)
     if types.is_integer(dtype) or types.is_boolean(dtype):
         missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         plain = array if missing is None else array.fill_null(0 if types.is_integer(dtype) else False)
         return Column(plain.to_numpy(zero_copy_only=False), missing, None, place)
     if types.is_decimal(dtype):  # as Python rounds them, which a cast of Arrow's does not
-        return from_objects(array.to_numpy(zero_copy_only=False), place)
+        return from_objects(array.to_numpy(zero_copy_only=False), place, ignored)
     if types.is_null(dtype):
         return Column(np.full(len(array), None), np.ones(len(array), np.bool_), None, place)
     if types.is_temporal(dtype):

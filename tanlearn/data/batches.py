@@ -20,7 +20,7 @@ from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.same_columns import SameColumns, kind_of
 from tanlearn.data.table import Column, Table
 from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
-from tanlearn.data.validation import check_total, read_labels, read_target, row_weights
+from tanlearn.data.validation import check_total, read_labels, read_target, row_weights, zero_weight_rows
 
 __all__ = ["Batch", "Batches", "located", "open_batches"]
 
@@ -174,8 +174,11 @@ class Batches:
             with located(place):
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
-                self.same.check(name, batch.columns)
-                self.same.check_kind(name, "y", kind_of(replace(batch.target, is_declared=False)))
+                columns, target = batch.columns, batch.target
+                if (ignored := zero_weight_rows(batch.sample_weight)) is not None:  # they decide on no type
+                    columns, target = columns.take(~ignored), target.take(~ignored)
+                self.same.check(name, columns)
+                self.same.check_kind(name, "y", kind_of(replace(target, is_declared=False)))
                 self.same.check_weights(name, batch.sample_weight is not None)
                 if number == 0:
                     self.names = _string_names(names)
@@ -245,16 +248,19 @@ class Batches:
         weights = None
         if isinstance(piece, tuple):
             X, y, sample_weight = (*piece, None)[:3]
-            table = read_columns(X)
+            ignored = zero_weight_rows(sample_weight)
+            table = read_columns(X, ignored=ignored)
             if sample_weight is not None:
                 weights = row_weights(sample_weight, table.n_samples)
             names = getattr(X, "column_names", getattr(X, "columns", ()))
-            return Batch(table, read_target(y, table.n_samples), weights), list(names)
+            return Batch(table, read_target(y, table.n_samples, ignored), weights), list(names)
         features = piece.names[: -1 if self._weight is None else -2]
-        table, (y,) = piece.read(features), piece.read([self._target])
         if self._weight is not None:
             weights = _weights_of(*piece.read([self._weight]))
-        return Batch(table, read_target(replace(y, place=f"the class (column {self._target!r})")), weights), features
+        ignored = zero_weight_rows(weights)
+        table, (y,) = piece.read(features, ignored), piece.read([self._target], ignored)
+        y = replace(y, place=f"the class (column {self._target!r})")
+        return Batch(table, read_target(y, ignored=ignored), weights), features
 
 
 def _string_names(names: list[Any]) -> tuple[str, ...] | None:

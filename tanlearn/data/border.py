@@ -11,16 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import own_weights, weigh_classes
-from tanlearn.data.column_kinds import have_order
+from tanlearn.data.column_kinds import find_all_categories, have_order
+from tanlearn.data.column_names import check_columns
 from tanlearn.data.columns import read_columns
+from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.novelty import Novelty, find_novelty
+from tanlearn.data.other_frames import frame_of
 from tanlearn.data.raw_numbers import raw_numbers
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import present_rows
+from tanlearn.data.validation import present_rows, zero_weight_rows
 from tanlearn.data.weight_scale import WeightSums, warn_of_weights
 
 __all__ = [
@@ -85,8 +88,8 @@ def encode_training(
     >>> estimator.classes_
     array(['no', 'yes'], dtype=object)
     """
-    columns = read_columns(X, n_jobs=estimator.n_jobs)
-    validate_data(estimator, X, y, skip_check_array=True)
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
+    validate_data(estimator, frame_of(X), y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
@@ -129,7 +132,8 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     Raises
     ------
     ValueError
-        As by :func:`encode_training`, and if a class is unknown, or the first chunk holds one only.
+        As by :func:`encode_training`, and if a class is unknown, or the first chunk holds one only and a column needs
+        cut points that are chosen by the classes.
     TypeError
         If a column mixes strings and numbers, holds something else, or is continuous and no number.
 
@@ -144,18 +148,18 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     [[[0, 1]], [[1, 255]]]
     """
     is_first = not hasattr(estimator, "encoder_")
-    columns = read_columns(X, n_jobs=estimator.n_jobs)
-    validate_data(estimator, X, y, reset=is_first, skip_check_array=True)
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
+    if is_first:
+        validate_data(estimator, frame_of(X), y, skip_check_array=True)
+    else:
+        check_columns(estimator, X)
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if is_first:
+        if (codes == codes[0]).all():
+            _refuse_supervised_cut_points(estimator, columns, classes.tolist()[codes[0]])
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
-        if len(np.unique(codes)) < 2:
-            raise ValueError(
-                f"the first chunk holds one class only, {classes.tolist()[codes[0]]!r}, but decides on categories and "
-                f"cuts. Begin with a chunk of several classes."
-            )
         estimator.classes_ = classes
         table = _fit_encoder(estimator, columns, codes, weights)
     else:
@@ -163,6 +167,26 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
         estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return replace(data, device=estimator.device)
+
+
+def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) -> None:
+    """Raise if a column of a chunk of one class needs cut points that are chosen by the classes."""
+    encoder = new_encoder(estimator)
+    encoder._validate_params()
+    if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    categories = find_all_categories(encoder.discrete_features, columns, names, estimator.n_jobs)
+    found = [columns[i].place for i, known in enumerate(categories) if known is None]
+    if found:
+        shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
+        raise ValueError(
+            f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
+            f"numeric columns are chosen by the classes: {shown}. Begin with a larger chunk of several classes; "
+            f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
+            f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
+            f"first, from_counts(TableCounts.of_source(...))."
+        )
 
 
 def new_encoder(estimator: Any) -> TableEncoder:
@@ -351,5 +375,5 @@ def _read_rows(estimator: Any, X: Any) -> Table:
     # Names are all that is left to compare; of a single row that takes a third of the time of its prediction.
     is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
     if not is_nameless or len(columns) != estimator.n_features_in_:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
+        check_columns(estimator, X)
     return columns

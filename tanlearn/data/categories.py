@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn._warnings import warn
 from tanlearn.data.category_index import TABLE_SPAN, CategoryIndex
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.table import Column
@@ -365,11 +365,10 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
             found.append(f"{column.place} holds {shorten(_value(column, present[0]))}, where {known} is known")
     if found:
         more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
-        warnings.warn(
+        warn(
             f"nothing in {len(found):,} column(s) was there in fit, so all of it counts as missing: "
             f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as they were in fit, or fit with these, too.",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
+from tanlearn.data.other_frames import frame_of, lazy_error
 from tanlearn.data.table import ArrayTable, Column, Table, where_any
 
 __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
@@ -31,7 +32,7 @@ _BLOCK = 2**15
 _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
 
 
-def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
+def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Table:
     """Read a table column by column.
 
     NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
@@ -44,6 +45,9 @@ def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
         Numbers, booleans, strings or, in a frame, categories.
     n_jobs : int, optional
         Threads, as in joblib, that look through an array of floating numbers.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows whose values are not used, as they have weight 0. They decide on no type and are not checked. The returned
+        table contains them; some of their values are missing.
 
     Returns
     -------
@@ -55,7 +59,8 @@ def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
         If there is no row or no column, rows differ in length, a column name occurs twice, or a number is
         infinite or an integer of more than 64 bits.
     TypeError
-        If a column holds anything but strings or numbers, or both, or the table is a polars LazyFrame.
+        If a column holds anything but strings or numbers, or both, or the table is a query without rows, as a lazy
+        frame is.
 
     Examples
     --------
@@ -67,30 +72,41 @@ def read_columns(X: Any, *, n_jobs: int | None = None) -> Table:
     (array([0, 1]), array(['Graz', 'Linz'], dtype=object))
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
-        return _from_numbers(X, None, n_jobs)
+        return _from_numbers(X, None, n_jobs, ignored)
     for module, reader in (("pandas", _from_pandas), ("polars", _from_polars)):
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
             names = list(X.columns)
             _check_frame(X.shape, names)
             places = [f"X column {name!r}" for name in names]
             if module == "pandas" and _is_one_array(X):
-                return _from_numbers(X.to_numpy(), places, n_jobs)
+                return _from_numbers(X.to_numpy(), places, n_jobs, ignored)
             series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
-            return Table([reader(values, place) for values, place in zip(series, places, strict=True)])
-    if "polars" in sys.modules and isinstance(X, sys.modules["polars"].LazyFrame):
-        raise TypeError("X is a polars LazyFrame, a query that has no rows yet. Run it first: pass X.collect().")
+            return Table([reader(values, place, ignored) for values, place in zip(series, places, strict=True)])
+    if (error := lazy_error(X)) is not None:
+        raise error
+    native = frame_of(X)
+    if native is not X:
+        return read_columns(native, n_jobs=n_jobs, ignored=ignored)
+    if "pyarrow" in sys.modules and isinstance(X, sys.modules["pyarrow"].Table):
+        from tanlearn.data.arrow_columns import read_record_batch
+
+        _check_frame(X.shape, X.schema.names)
+        return read_record_batch(X.unify_dictionaries().combine_chunks().to_batches()[0], ignored=ignored)
     # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
     masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # objects take a hundred times as long
     table = np.ma.getdata(X) if masked else plain(X) if hasattr(X, "dtype") else _from_list(X)
     table = check_array(table, dtype=None, ensure_all_finite=False, input_name="X")
     if table.dtype.kind in "biuf" and not masked:
-        return _from_numbers(table, None, n_jobs)
+        return _from_numbers(table, None, n_jobs, ignored)
     columns = np.ascontiguousarray(table.T)
     # Hashing Python's strings is quicker than sorting NumPy's; one column at a time, so that they lie together.
     dtype = object if table.dtype.kind == "U" else table.dtype
     masks = [where_any(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
     return Table(
-        [from_array(values.astype(dtype, copy=False), f"X column {j}", masks[j]) for j, values in enumerate(columns)]
+        [
+            from_array(values.astype(dtype, copy=False), f"X column {j}", masks[j], ignored)
+            for j, values in enumerate(columns)
+        ]
     )
 
 
@@ -103,7 +119,9 @@ def _is_one_array(frame: Any) -> bool:
     return first.base is not None and first.base is last.base
 
 
-def _from_numbers(values: NDArray[Any], places: list[str] | None, n_jobs: int | None) -> Table:
+def _from_numbers(
+    values: NDArray[Any], places: list[str] | None, n_jobs: int | None, ignored: NDArray[np.bool_] | None
+) -> Table:
     """Read a two-dimensional array of numbers, block of rows by block of rows."""
     if values.dtype.kind != "f":
         return ArrayTable(values, None, places)
@@ -125,6 +143,8 @@ def _from_numbers(values: NDArray[Any], places: list[str] | None, n_jobs: int | 
     infinite, has_gaps = found
     table = ArrayTable(values, where_any(has_gaps), places)
     if infinite.any():
+        if _fits(ignored, n_samples):
+            return _from_numbers(_without(values, ignored, np.nan), places, n_jobs, None)
         j = int(infinite.argmax())
         raise _infinite(values[:, j], table.places[j])
     return table
@@ -153,7 +173,7 @@ def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
         seen[name] = j
 
 
-def _from_pandas(series: Any, place: str) -> Column:
+def _from_pandas(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
     """Read a pandas Series."""
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
@@ -165,20 +185,20 @@ def _from_pandas(series: Any, place: str) -> Column:
     if dtype.kind in "mM":
         raise temporal_error(place, dtype)
     if isinstance(dtype, np.dtype):
-        return from_array(series.to_numpy(), place)
+        return from_array(series.to_numpy(), place, ignored=ignored)
     if dtype.type is str and getattr(dtype, "storage", None) != "python":  # those it compares up to a NUL, before 3
         return _from_dictionary(series.factorize(), place)
     if dtype.kind not in "biuf":
-        return from_objects(series.to_numpy(dtype=object), place)
+        return from_objects(series.to_numpy(dtype=object), place, ignored)
     # A nullable, Arrow or sparse type: to_numpy makes Python objects of it unless told otherwise.
     if dtype.kind == "f":
-        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place)
+        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place, ignored)
     missing = where_any(series.isna().to_numpy())
     plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
     return Column(series.to_numpy(plain, na_value=filler), missing, None, place)
 
 
-def _from_polars(series: Any, place: str) -> Column:
+def _from_polars(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
     """Read a polars Series."""
     import polars as pl
 
@@ -187,7 +207,7 @@ def _from_polars(series: Any, place: str) -> Column:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
     if dtype.is_float():
-        return from_array(series.fill_null(np.nan).to_numpy(), place)
+        return from_array(series.fill_null(np.nan).to_numpy(), place, ignored=ignored)
     if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
         missing = where_any(series.is_null().to_numpy())
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
@@ -200,7 +220,7 @@ def _from_polars(series: Any, place: str) -> Column:
         raise temporal_error(place, dtype)
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
-    return from_objects(values, place)
+    return from_objects(values, place, ignored)
 
 
 def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list[str]] | None:
@@ -230,7 +250,12 @@ def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:
     return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), place, is_declared=False)
 
 
-def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | None = None) -> Column:
+def from_array(
+    values: NDArray[Any],
+    place: str,
+    missing: NDArray[np.bool_] | None = None,
+    ignored: NDArray[np.bool_] | None = None,
+) -> Column:
     """Read a one-dimensional array; integers may be missing by what stands beside them.
 
     Parameters
@@ -241,6 +266,8 @@ def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | No
         What messages call it.
     missing : ndarray of shape (n_samples,), bool, optional
         Rows without a value, of booleans, integers and strings.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows whose values are not used, as for :func:`read_columns`.
 
     Returns
     -------
@@ -257,9 +284,9 @@ def from_array(values: NDArray[Any], place: str, missing: NDArray[np.bool_] | No
     if kind in "biuUS":
         return Column(values, missing, None, place)
     if kind == "f":
-        return _from_floats(values, place)
+        return _from_floats(values, place, ignored)
     if kind in "OT":
-        return from_objects(values.astype(object), place)
+        return from_objects(values.astype(object), place, ignored)
     if kind in "mM":
         raise temporal_error(place, values.dtype)
     if kind == "c":
@@ -325,12 +352,26 @@ def _is_wide(dtype: Any) -> bool:
     return str(dtype) in ("Int128", "UInt128")
 
 
-def _from_floats(values: NDArray[Any], place: str) -> Column:
+def _from_floats(values: NDArray[Any], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read floating numbers: NaN means missing, and infinity is an error."""
     values = _doubles(values)
+    if np.isinf(values).any() and _fits(ignored, len(values)):
+        values = _without(values, ignored, np.nan)
     if np.isinf(values).any():
         raise _infinite(values, place)
     return Column(values, where_any(np.isnan(values)), None, place)
+
+
+def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
+    """Return whether there are rows to ignore; a mask of another length is refused elsewhere, with the weights."""
+    return ignored is not None and len(ignored) == n_samples and bool(ignored.any())
+
+
+def _without(values: NDArray[Any], ignored: Any, missing: Any) -> NDArray[Any]:
+    """Return a copy in which the values of ignored rows are missing."""
+    values = values.copy()
+    values[ignored] = missing
+    return values
 
 
 def _infinite(values: NDArray[Any], place: str) -> ValueError:
@@ -342,7 +383,7 @@ def _infinite(values: NDArray[Any], place: str) -> ValueError:
     )
 
 
-def from_objects(values: NDArray[np.object_], place: str) -> Column:
+def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read Python objects: all strings, all bytes or all numbers.
 
     Parameters
@@ -351,6 +392,8 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
         Python objects.
     place : str
         What messages call them.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows whose values are not used, as for :func:`read_columns`.
 
     Returns
     -------
@@ -363,6 +406,8 @@ def from_objects(values: NDArray[np.object_], place: str) -> Column:
     TypeError
         If they are neither strings nor numbers, or both.
     """
+    if _fits(ignored, len(values)):
+        values = _without(values, ignored, None)
     found = _number_strings(values)
     if found is not None:
         return _from_dictionary(found, place)

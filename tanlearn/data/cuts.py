@@ -13,6 +13,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.data.columns import read_columns
 from tanlearn.data.numbers import NumberEncoder
 from tanlearn.data.table import Table
+from tanlearn.data.validation import zero_weight_rows
 
 __all__ = ["CutDiscretizer", "between"]
 
@@ -64,7 +65,7 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a column does not hold numbers.
         """
         self._validate_params()
-        columns = read_columns(X, n_jobs=self.n_jobs)
+        columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
         validate_data(self, X, y, skip_check_array=True)
         return self.fit_columns(columns, list(range(len(columns))), y, sample_weight)
 

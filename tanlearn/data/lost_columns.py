@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from tanlearn._warnings import warn
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.table import Column
 
@@ -55,12 +55,11 @@ def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, tota
         reason = f"{name} found no cut that tells the classes apart by such a column alone"
         remedy = "bin it beforehand if it tells classes apart only together with others"
     # The same words for every fold of a table, so that Python shows them once.
-    warnings.warn(
+    warn(
         f"discretisation left one value of {len(lost):,} column(s), from which nothing can be learnt any more: "
         f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
         f"TableEncoder, if it is a code; {remedy}.{light}",
         UserWarning,
-        stacklevel=2,
     )
 
 
@@ -91,11 +90,10 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
             if not -_LARGEST_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _LARGEST_EXACT:
                 rounded.append(column.place)
     if rounded:
-        warnings.warn(
+        warn(
             f"integers beyond 2^53 are cut as floating numbers, which do not tell neighbours apart: {_told(rounded)}. "
             f"Subtract the smallest from times and counters; cast identifiers to str, or leave them out.",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -189,6 +189,6 @@ def kind_of(column: Column) -> str | None:
 def _kind_in(table: Table, j: int) -> str | None:
     """Return what a column of a table holds, without looking for the gaps of one that begins with a number."""
     values = table.values_of(j)
-    if values is None or table.gaps(j) is not None or values[0] != values[0]:
+    if values is None or not len(values) or table.gaps(j) is not None or values[0] != values[0]:
         return kind_of(table[j])
     return "numbers"

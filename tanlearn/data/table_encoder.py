@@ -18,14 +18,16 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_unseen
 from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
+from tanlearn.data.column_names import check_columns
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
 from tanlearn.data.numbers import NumberEncoder
+from tanlearn.data.other_frames import frame_of
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.row_checks import RowCheck, check_columns
 from tanlearn.data.table import ArrayTable, Panel, Table
-from tanlearn.data.validation import present_rows
+from tanlearn.data.validation import present_rows, zero_weight_rows
 from tanlearn.kernels.encode import mean_of_states
 
 __all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
@@ -150,8 +152,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             nine tenths of the rows are no reason.
         """
         self._validate_params()
-        columns = read_columns(X, n_jobs=self.n_jobs)
-        validate_data(self, X, y, skip_check_array=True)
+        columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
+        validate_data(self, frame_of(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
         return self
@@ -249,7 +251,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(self, X)
         return self.encode_columns(columns, handle_unknown=handle_unknown)
 
     def check_rows(self, X: Any) -> RowCheck:

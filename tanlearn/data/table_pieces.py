@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tanlearn._typing import AnyArray
 from tanlearn.data.arrow_columns import read_record_batch
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table import Table
@@ -44,21 +45,23 @@ class Piece:
     names: list[Any]
     texts: frozenset[str] = frozenset()
 
-    def read(self, names: list[Any]) -> Table:
+    def read(self, names: list[Any], ignored: AnyArray | None = None) -> Table:
         """Return some of the columns.
 
         Parameters
         ----------
         names : list
             Which, and in which order.
+        ignored : ndarray of shape (n_samples,), bool, optional
+            Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
 
         Returns
         -------
         Table
         """
         if _is_frame(self.rows):
-            return read_columns(self.rows[names])
-        return read_record_batch(self.rows.select(names), self.texts)
+            return read_columns(self.rows[names], ignored=ignored)
+        return read_record_batch(self.rows.select(names), self.texts, ignored)
 
 
 def holds_table(source: Any) -> bool:

@@ -28,6 +28,7 @@ __all__ = [
     "read_target",
     "read_weights",
     "row_weights",
+    "zero_weight_rows",
 ]
 
 # Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
@@ -72,12 +73,13 @@ def read_classes(
     >>> read_classes(["no", "yes", "no"], 3)
     (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
     """
-    column = read_target(y, n_samples)
-    counted = column if rows is None else column.take(rows)
+    counted = read_target(y, n_samples, None if rows is None else ~rows)
+    if rows is not None:
+        counted = counted.take(rows)
     classes, codes = _number(counted)
     # But for floating numbers it looks at the first one, and at whether most differ: 0.8 s for a million strings.
     is_clear = classes.dtype.kind != "f" and (is_part or 2 * len(classes) < len(codes))
-    labels = read_labels(replace(column, values=column.values[:1]) if is_clear else column)
+    labels = read_labels(replace(counted, values=counted.values[:1]) if is_clear else counted)
     with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
         if len(labels):  # of a part twice, as it warns where most labels differ
             check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
@@ -139,20 +141,23 @@ def number_classes(
     array([1, 0])
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
-    column = read_target(y, n_samples)
+    column = read_target(y, n_samples, None if rows is None else ~rows)
+    numbers = None if rows is None else np.flatnonzero(rows)
+    if rows is not None:
+        column = column.take(rows)
     labels, places = column.values if column.categories is None else column.categories, column.values
     if column.categories is None:  # numbers once each, other labels as they come
         labels, places = _number(column) if labels.dtype.kind in "biuf" else (labels, np.arange(len(labels)))
     codes = np.fromiter((number.get(label, -1) for label in labels.tolist()), np.intp, len(labels))[places]
-    unknown = codes < 0 if rows is None else (codes < 0) & rows
-    if unknown.any():
-        row = int(unknown.argmax())
+    if (codes < 0).any():
+        row = int((codes < 0).argmax())
         label = labels.tolist()[places[row]]
+        place = row if numbers is None else numbers[row]
         raise ValueError(
-            f"y holds {label!r} in row {row}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"y holds {label!r} in row {place}, which is not among the classes: {', '.join(map(repr, number))}. "
             f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
         )
-    return codes if rows is None else codes[rows]
+    return codes
 
 
 def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
@@ -189,7 +194,7 @@ def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
     raise ValueError(f"{name} must be one of the classes: {', '.join(map(repr, number))}; got {shorten(value)}.")
 
 
-def read_target(y: Any, n_samples: int | None = None) -> Column:
+def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read the classes as a column, of which strings and categories are numbered.
 
     Parameters
@@ -198,11 +203,13 @@ def read_target(y: Any, n_samples: int | None = None) -> Column:
         Strings, integers, booleans or categories.
     n_samples : int, optional
         Number of rows of the table, if there is one.
+    ignored : ndarray of shape (n_samples,), bool, optional
+        Rows of weight 0. Their classes may be missing or of any type.
 
     Returns
     -------
     Column
-        That misses none.
+        No class is missing, except in ignored rows.
 
     Raises
     ------
@@ -225,17 +232,18 @@ def read_target(y: Any, n_samples: int | None = None) -> Column:
         y = plain(y)
         dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
         labels = column_or_1d(y, dtype=dtype, warn=True)
-        column = from_array(labels, "y")
+        column = from_array(labels, "y", ignored=ignored)
     if n_samples is not None:
         _check_length("y", len(column.values), n_samples)
-    if column.missing is not None:
+    missing = None if column.missing is None else column.missing if ignored is None else column.missing & ~ignored
+    if missing is not None and missing.any():
         raise ValueError(
-            f"{column.place} is missing in row {column.missing.argmax()} ({np.count_nonzero(column.missing)} of "
+            f"{column.place} is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of "
             f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
             f"of its own."
         )
     if not isinstance(y, Column) and labels.dtype.kind == "O" and column.categories is None:
-        _refuse_truths_among_numbers(labels)
+        _refuse_truths_among_numbers(labels, ignored)
     return column
 
 
@@ -362,6 +370,34 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
     return weights.astype(np.int64)
 
 
+def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
+    """Return the rows of weight 0, whose values and classes are not used.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float, or None
+        Weights, not checked yet: whatever is no array of numbers is refused by :func:`row_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), bool, or None
+        None if there is no such row.
+
+    Examples
+    --------
+    >>> from tanlearn.data.validation import zero_weight_rows
+    >>> zero_weight_rows([2, 0, 1])
+    array([False,  True, False])
+    """
+    if sample_weight is None or isinstance(sample_weight, Real):
+        return None
+    try:
+        is_zero = np.asarray(plain(sample_weight), dtype=np.float64) == 0
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return is_zero if is_zero.ndim == 1 and is_zero.any() else None
+
+
 def present_rows(
     columns: Table, y: Any, sample_weight: Any, classes: NDArray[Any] | None = None
 ) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
@@ -395,11 +431,12 @@ def present_rows(
     return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)
 
 
-def _refuse_truths_among_numbers(labels: NDArray[np.object_]) -> None:
+def _refuse_truths_among_numbers(labels: NDArray[np.object_], ignored: NDArray[np.bool_] | None) -> None:
     """Raise if some classes are booleans, and others numbers that scikit-learn would not compare with them."""
     is_truth = np.fromiter((isinstance(label, (bool, np.bool_)) for label in labels), np.bool_, len(labels))
-    if is_truth.any() and not is_truth.all():
-        truth, number = int(is_truth.argmax()), int(is_truth.argmin())
+    rows = np.arange(len(labels)) if ignored is None else np.flatnonzero(~ignored)
+    if is_truth[rows].any() and not is_truth[rows].all():
+        truth, number = rows[is_truth[rows].argmax()], rows[is_truth[rows].argmin()]
         raise TypeError(
             f"y mixes booleans and numbers: {labels[truth]} in row {truth}, {labels[number]} in row {number}. Classes "
             f"must be all booleans or all numbers: cast them to bool or to int."

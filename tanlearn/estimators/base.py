@@ -213,11 +213,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
         return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
 
-    def _class_scores(self, X: Any, stacklevel: int) -> FloatArray:
+    def _class_scores(self, X: Any) -> FloatArray:
         """Return the log joint of raw rows, or of a row without any feature where it is -inf in every class."""
         codes = encode_rows(self, X)
         scores = self._log_joint(codes)
-        return replace_impossible(scores, lambda: self._prior_scores(codes), stacklevel=stacklevel + 1)
+        return replace_impossible(scores, lambda: self._prior_scores(codes))
 
     def _prior_scores(self, codes: Codes) -> FloatArray:
         """Return the log joint of a row in which every feature is missing."""
@@ -323,7 +323,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         ``calibration_`` makes them of the log joint probabilities. Missing features are summed out before, in the
         network as it is: a row goes through the same scale whatever it misses.
         """
-        return self.calibration_.log_posterior(self._class_scores(X, stacklevel=2))
+        return self.calibration_.log_posterior(self._class_scores(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
@@ -344,7 +344,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
             is that for a row in which every feature is missing.
         """
-        return np.exp(self.calibration_.log_posterior(self._class_scores(X, stacklevel=2)))
+        return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of every row; of equals, the first in ``classes_``.
@@ -364,7 +364,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
             is that for a row in which every feature is missing.
         """
-        scores = self._class_scores(X, stacklevel=2)
+        scores = self._class_scores(X)
         return self.classes_[scores.argmax(axis=1)]
 
     def check_rows(self, X: Any) -> RowCheck:

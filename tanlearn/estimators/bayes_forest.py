@@ -234,6 +234,11 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
 
     def _new_counts(self, data: EncodedData) -> ForestCounts:
         """Return the contexts of a forest of the first chunk, in which chunks are counted."""
+        if data.n_samples and (data.y == data.y[0]).all():
+            raise ValueError(
+                f"the first chunk has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
+                f"drawn from it. Begin with a larger chunk of several classes."
+            )
         return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
 
     def _learn_batches(self, rows: EncodedSource) -> None:

@@ -5,12 +5,12 @@ Tables hold zeros if a network was read from a file with zeros, or frequencies w
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
+from tanlearn._warnings import warn
 
 __all__ = ["ImpossibleRowsWarning", "is_impossible", "named_rows", "replace_impossible"]
 
@@ -83,7 +83,7 @@ def is_impossible(scores: FloatArray) -> IntArray:
     return np.isneginf(scores.max(axis=1, initial=-np.inf))
 
 
-def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray], *, stacklevel: int) -> FloatArray:
+def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray]) -> FloatArray:
     """Return scores of classes of which no row has only -inf.
 
     Parameters
@@ -93,8 +93,6 @@ def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray
     prior_scores : callable
         Returns the log joint of a row in which every feature is missing, of shape (n_classes,). It is called if there
         are rows of probability zero.
-    stacklevel : int
-        Of the warning, counted from the caller.
 
     Returns
     -------
@@ -109,11 +107,11 @@ def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray
     --------
     >>> import numpy as np
     >>> from tanlearn.estimators.impossible_rows import replace_impossible
-    >>> replace_impossible(np.array([[-np.inf, -1.0]]), lambda: np.array([-0.5, -0.9]), stacklevel=1)
+    >>> replace_impossible(np.array([[-np.inf, -1.0]]), lambda: np.array([-0.5, -0.9]))
     array([[-inf,  -1.]])
     """
     rows = is_impossible(scores)
     if not rows.any():
         return scores
-    warnings.warn(ImpossibleRowsWarning(np.flatnonzero(rows), len(rows)), stacklevel=stacklevel + 1)
+    warn(ImpossibleRowsWarning(np.flatnonzero(rows), len(rows)))
     return np.where(rows[:, np.newaxis], prior_scores(), scores)

@@ -212,7 +212,7 @@ class RowPredictor:
         elif not self._is_plain:
             best = int(self._tables.decode(scores).argmax())
         if self._has_zeros and np.isneginf(scores[best]):
-            best = replace_impossible(scores[np.newaxis], self._prior_scores, stacklevel=3)[0].argmax().item()
+            best = replace_impossible(scores[np.newaxis], self._prior_scores)[0].argmax().item()
         return self._classes[best]
 
     def _prior_scores(self) -> FloatArray:

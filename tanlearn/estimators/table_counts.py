@@ -8,16 +8,17 @@ from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
+from tanlearn.data.column_names import check_columns
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import present_rows, read_labels
+from tanlearn.data.validation import present_rows, read_labels, zero_weight_rows
 from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import fields, pack, read_archive
@@ -324,8 +325,8 @@ class TableCounts:
             If a class is not known, or a column, ``y`` or the weights break a rule of the border. Nothing is changed
             then.
         """
-        columns = read_columns(X, n_jobs=n_jobs)
-        validate_data(self.encoder, X, reset=False, skip_check_array=True)
+        columns = read_columns(X, n_jobs=n_jobs, ignored=zero_weight_rows(sample_weight))
+        check_columns(self.encoder, X)
         self._add(columns, y, sample_weight, n_jobs)
         return self
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Sequence
+
+from tanlearn._warnings import warn
 
 __all__ = ["RAISE_LIMIT", "InexactMarginalizationWarning", "most_operations", "name_others", "warn_of_approximations"]
 
@@ -114,22 +114,13 @@ def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
     >>> str(caught[0].message)
     'the scores of rows 4, 5 are approximate: the missing features depend on each other through two parents ...'
     """
-    warnings.warn(
+    warn(
         f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
         f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "
         f"some of the missing values, or {RAISE_LIMIT}. To get an error in place of approximate scores, make this "
         f"warning, tanlearn.InexactMarginalizationWarning, an error.",
         InexactMarginalizationWarning,
-        stacklevel=_caller_level(),
     )
-
-
-def _caller_level() -> int:
-    """Return the stack level of the code that called this package, for the warning of the calling function."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "tanlearn":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _name_rows(rows: Sequence[int]) -> str:

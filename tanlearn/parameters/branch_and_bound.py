@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import time
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray, IntArray
+from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.quantization import FixedPoint, IntegerTables
 from tanlearn.network.structures import Structure
@@ -191,10 +191,9 @@ class IntegerBranchAndBound(BaseEstimator):
         try:
             self._go_on(search, share, deadline)
         except KeyboardInterrupt:
-            warnings.warn(
+            warn(
                 f"branch and bound was interrupted in node {search.n_nodes + 1}: the best tables so far are returned.",
                 UserWarning,
-                stacklevel=2,
             )
         self.n_nodes_ = self.n_iter_ = search.n_nodes
         self.converged_ = search.is_over

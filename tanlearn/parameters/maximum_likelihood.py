@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
+from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
 from tanlearn.network.structures import Structure
@@ -98,11 +98,10 @@ class MaximumLikelihood(BaseEstimator):
         layout.check_memory(data.n_samples)
         total = float(data.weights.sum())
         if total < _LIGHTEST * self.alpha:
-            warnings.warn(
+            warn(
                 f"the weights of {data.n_samples:,} rows add up to {total:.3g}, lost beside alpha={self.alpha}: "
                 f"nothing is learnt. Multiply the weights by a common factor, or lower alpha.",
                 UserWarning,
-                stacklevel=2,
             )
         return self.from_counts(layout, layout.count(data.codes, data.y, data.weights, data.device))
 

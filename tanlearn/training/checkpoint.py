@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from tanlearn._typing import AnyArray
+from tanlearn._warnings import warn
 from tanlearn.files.archive import ExplainedError, fields, pack, read_archive
 from tanlearn.files.regular_files import CHECKPOINT, write_file
 from tanlearn.files.values import Reader, Writer
@@ -123,7 +123,7 @@ class TrainingCheckpoint:
                 raise
             self._unwritten, self._due = get_state, time.monotonic() + INTERVAL
             message = f"{error} The training goes on; it is tried again in {INTERVAL:g} seconds, and at the end."
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warn(message, RuntimeWarning)
 
     def flush(self) -> None:
         """Write what was kept last, unless it is in the file.

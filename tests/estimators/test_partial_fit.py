@@ -9,8 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from tanlearn import BayesNetClassifier, ConjugateGradient, MaximumLikelihood, NaiveBayesClassifier, Structure
+from tanlearn import (
+    BayesForestClassifier,
+    BayesNetClassifier,
+    ConjugateGradient,
+    MaximumLikelihood,
+    NaiveBayesClassifier,
+    Structure,
+    TableEncoder,
+)
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, GreedySearch, KDependence, RandomTree
+from tanlearn.data.quantiles import QuantileDiscretizer
 
 CLASSES = ["no", "perhaps", "yes"]
 MODELS = [
@@ -107,10 +116,28 @@ def test_a_first_chunk_that_breaks_a_rule_leaves_no_model():
         model.partial_fit(X, y)
     with pytest.raises(ValueError, match="not among the classes"):
         model.partial_fit(X, y, ["no", "yes"])
-    with pytest.raises(ValueError, match="the first chunk holds one class only"):
+    with pytest.raises(ValueError, match=r"9 row\(s\) of one class only, 'no', but the cut points"):
         model.partial_fit(np.linspace(0, 1, 9)[:, np.newaxis], ["no"] * 9, CLASSES)
     assert not hasattr(model, "encoder_")
     assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("classifier", [NaiveBayesClassifier, AODEClassifier])
+def test_a_stream_may_begin_with_rows_of_one_class(classifier):
+    model = classifier()
+    for row, label in ((["a", 1], "yes"), (["b", 2], "yes"), (["a", 1], "no")):
+        model.partial_fit([row], [label], classes=["no", "yes"])
+    assert model.counts_.class_counts.tolist() == [1, 2]
+    assert model.encoder_.categories_[0].tolist() == ["a"]
+    quantiles = NaiveBayesClassifier(encoder=TableEncoder(discretizer=QuantileDiscretizer()))
+    assert quantiles.partial_fit([[0.5], [1.5]], ["yes", "yes"], ["no", "yes"]).encoder_.n_states_.tolist() == [2]
+
+
+def test_a_forest_does_not_begin_with_rows_of_one_class():
+    model = BayesForestClassifier(weights=None)
+    with pytest.raises(ValueError, match=r"one class only.*networks of the forest.*larger chunk"):
+        model.partial_fit([["a"], ["b"]], ["yes", "yes"], ["no", "yes"])
+    assert not hasattr(model, "encoder_")
 
 
 def test_a_model_of_all_rows_is_not_gone_on_with():

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # One row a rank, lowest first; a room stands for all its modules. `__init__` is tanlearn's own: it gathers what lies
 # below it, and no baselines.
 RANKS = (
-    {"_memory", "_plots", "_threads", "_typing", "kernels"},
+    {"_memory", "_plots", "_threads", "_typing", "_warnings", "kernels"},
     {"_tasks", "data"},
     {"network"},
     {"files"},

@@ -1,0 +1,72 @@
+"""The columns of a table beside those of ``fit``, with the remedy where they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+from tanlearn.data.other_frames import frame_of
+
+__all__ = ["check_columns"]
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Check that a table has the columns of ``fit``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        A table.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, added or in another order. The message names them and the call that repairs a frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> from tanlearn.data.column_names import check_columns
+    >>> X = pd.DataFrame({"town": ["Graz", "Linz"], "age": [31, 7]})
+    >>> check_columns(NaiveBayesClassifier().fit(X, [0, 1]), X[["age", "town"]])
+    Traceback (most recent call last):
+    ...
+    ValueError: The feature names should match those that were passed during fit.
+    Feature names must be in the same order as they were in fit.
+    Select the columns by name: X[list(model.feature_names_in_)].
+    """
+    X = frame_of(X)
+    try:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        raise ValueError(f"{str(error).rstrip()}\n{_remedy(estimator, X)}") from error
+
+
+def _remedy(estimator: Any, X: Any) -> str:
+    """Return the call that gives a frame the columns of ``fit``, or what to do with a table without names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    given = [name for name in getattr(X, "columns", ()) if isinstance(name, str)]
+    if names is None or not given:
+        return (
+            f"Pass the {estimator.n_features_in_} columns of fit in their order, without the class and without others; "
+            f"NaN or None stands for a value that is missing."
+        )
+    missing = [name for name in names.tolist() if name not in given]
+    is_pandas = hasattr(X, "reindex")
+    if missing and not is_pandas:
+        return (
+            "If a column was renamed, rename it. Columns that are not available can be missing in every row: add them "
+            "with nulls, as with X.with_columns(polars.lit(None).alias(name)), then select the columns of fit, "
+            "X.select(list(model.feature_names_in_))."
+        )
+    if missing:
+        return (
+            "If a column was renamed, rename it. Columns that are not available can be missing in every row: "
+            "X.reindex(columns=model.feature_names_in_)."
+        )
+    call = "X[list(model.feature_names_in_)]" if is_pandas else "X.select(list(model.feature_names_in_))"
+    return f"Select the columns by name: {call}."

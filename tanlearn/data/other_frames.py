@@ -1,0 +1,71 @@
+"""Tables of other libraries: the eager ones as frames that are read, the lazy ones with the call that runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["frame_of", "lazy_error"]
+
+#: By package and type: what messages call a query, and the call that returns its rows.
+_LAZY = {
+    ("polars", "LazyFrame"): ("polars LazyFrame", "X.collect()"),
+    ("narwhals", "LazyFrame"): ("narwhals LazyFrame", "X.collect()"),
+    ("duckdb", "DuckDBPyRelation"): ("DuckDB relation", "X.df() or X.pl()"),
+    ("pyspark", "DataFrame"): ("Spark DataFrame", "X.toPandas()"),
+    ("ibis", "Table"): ("Ibis table", "X.to_pandas()"),
+    ("daft", "DataFrame"): ("Daft DataFrame", "X.to_pandas()"),
+    ("vaex", "DataFrameLocal"): ("Vaex DataFrame", "X.to_pandas_df()"),
+    ("datafusion", "DataFrame"): ("DataFusion DataFrame", "X.to_pandas()"),
+}
+#: By package: how an eager table becomes one of pandas or polars.
+_EAGER = {"narwhals": "to_native", "modin": "_to_pandas", "cudf": "to_pandas"}
+
+
+def lazy_error(X: Any, name: str = "X") -> TypeError | None:
+    """Return the error for a query that has no rows yet.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+    name : str, default="X"
+        What the message calls it.
+
+    Returns
+    -------
+    TypeError or None
+        None if it is no query.
+    """
+    for kind in type(X).__mro__:
+        package = kind.__module__.partition(".")[0].lstrip("_")
+        found = _LAZY.get((package, kind.__name__))
+        if found is None and package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__"):
+            found = f"Dask {kind.__name__}", "X.compute(), or use the classifiers of tanlearn.dask"
+        if found is not None:
+            call = found[1].replace("X.", f"{name}.") if name.isidentifier() else found[1]
+            return TypeError(f"{name} is a {found[0]}, a query that has no rows yet. Run it first: pass {call}.")
+    return None
+
+
+def frame_of(X: Any) -> Any:
+    """Return a table as one that is read column by column.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    object
+        The frame of pandas or polars, or the table of pyarrow, that an eager frame of narwhals, modin or cuDF holds or
+        converts to; everything else as it is.
+    """
+    package = type(X).__module__.partition(".")[0]
+    if package == "pyarrow" and type(X).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
+    if package in _EAGER and hasattr(X, "columns") and hasattr(X, _EAGER[package]):
+        return frame_of(getattr(X, _EAGER[package])())  # narwhals may hold one of the others
+    return X
