@@ -46,8 +46,8 @@ class ChunkSource:
     texts : collection of str
         Columns that are texts, whatever they look like.
     prepare : callable, optional
-        Of a chunk and the number of its first row, returns it as columns of known kinds. Otherwise the file decides on
-        kinds, and dates are days.
+        Of a chunk and the number of its first row, or those of all rows, returns it as columns of known kinds.
+        Otherwise the file decides on kinds, and dates are days.
     is_part : bool
         Whether other rows stand elsewhere, so that one class here is enough.
 
@@ -66,7 +66,7 @@ class ChunkSource:
         draw: Callable[[float | None], None],
         *,
         texts: Collection[str] = (),
-        prepare: Callable[[Any, int], Any] | None = None,
+        prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
         self.n_samples = 0
@@ -108,10 +108,14 @@ class ChunkSource:
         classes: set[Any] = set()
         n_done, n_missing = 0, 0
         is_first = not self.n_samples
-        for frame in self._table.chunks(self._n_rows, [*self._names, self._target], texts=self._texts):
+        dropped: list[int] = []
+        wanted = [*self._names, self._target]
+        for frame in self._table.chunks(self._n_rows, wanted, texts=self._texts, target=self._target, dropped=dropped):
             found = {self._target: _kind(frame[self._target].dropna())} if is_first else {}
             if self._prepare is not None:  # with all rows, which it numbers
-                prepared = self._prepare(frame[self._names], n_done + n_missing + 1)
+                is_text = self._table.format in ("csv", "tsv")
+                first: Any = frame.index.to_numpy() + 1 if is_text else n_done + n_missing + 1
+                prepared = self._prepare(frame[self._names], first)
                 frame = prepared.assign(**{self._target: frame[self._target]})
             X, y, n_without = labelled(frame, self._target, self._table.name)
             if self._prepare is None:
@@ -126,6 +130,7 @@ class ChunkSource:
             if not mixed:
                 yield X, y
             self._draw(None if is_first else n_done / self.n_samples)
+        n_missing += len(dropped)
         if mixed:  # all of them, so that a file is begun anew once
             raise _MixedError(mixed)
         if is_first:

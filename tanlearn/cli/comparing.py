@@ -17,18 +17,23 @@ from tanlearn.cli.learners import DEFAULT_LEARNERS, find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
+    CommentOption,
     Decimal,
     DecimalOption,
     DropOption,
     EncodingOption,
     FormatOption,
+    HeaderOption,
     MissingOption,
     Reading,
+    SeparatorOption,
+    SkipOption,
     check_jobs,
     read_dataset,
 )
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
 from tanlearn.data.datasets import Dataset
+from tanlearn.data.text_files import Layout
 
 __all__ = ["compare"]
 
@@ -83,6 +88,10 @@ def compare(
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
     if list_learners:
@@ -92,7 +101,12 @@ def compare(
         find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
         if source is not None and data is not None:
             raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
-        dataset = read_dataset(source or data or "digits", target, drop, Reading(format, encoding, missing, decimal))
+        dataset = read_dataset(
+            source or data or "digits",
+            target,
+            drop,
+            Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)),
+        )
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)
         if not learners:

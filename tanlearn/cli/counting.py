@@ -14,14 +14,18 @@ from tanlearn.cli.models import KnownColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
+    CommentOption,
     Decimal,
     DecimalOption,
     DropOption,
     EncodingOption,
     FormatOption,
+    HeaderOption,
     JobsOption,
     MissingOption,
     Reading,
+    SeparatorOption,
+    SkipOption,
     feature_columns,
     is_table,
     listed,
@@ -30,6 +34,7 @@ from tanlearn.cli.tables import (
 from tanlearn.data.batches import open_batches
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile
+from tanlearn.data.text_files import Layout
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
@@ -73,6 +78,10 @@ def counts(
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Count how often values, and pairs of them, occur in each class. tanlearn fit learns from that, as from the table.
 
@@ -89,7 +98,7 @@ def counts(
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
-        reading = Reading(format, encoding, missing, decimal)
+        reading = Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
         with reading.open(table) as file:
             started = time.perf_counter()
             if summary:
@@ -183,7 +192,7 @@ def _count(
     texts = [*known.texts, *([str(target)] if isinstance(template.classes[0], str) else [])]
     unknown = _Unknown(known, template.encoder)
 
-    def prepare(frame: Any, first_row: int) -> Any:
+    def prepare(frame: Any, first_row: Any) -> Any:
         return known.prepare(frame, file.name, first_row)
 
     with progress_bar(title) as draw:

@@ -17,14 +17,18 @@ from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
+    CommentOption,
     Decimal,
     DecimalOption,
     DropOption,
     EncodingOption,
     FormatOption,
+    HeaderOption,
     JobsOption,
     MissingOption,
     Reading,
+    SeparatorOption,
+    SkipOption,
     dataset_of,
     feature_columns,
     is_table,
@@ -33,6 +37,7 @@ from tanlearn.cli.tables import (
 from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.table_files import TableFile, require_pandas
+from tanlearn.data.text_files import Layout
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
 
@@ -78,9 +83,13 @@ def fit(
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Learn a model from a table, and write it to a file."""
-    reading = Reading(format, encoding, missing, decimal)
+    reading = Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)

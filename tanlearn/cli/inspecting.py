@@ -18,16 +18,21 @@ from tanlearn.cli.messages import nearest, note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.tables import (
+    CommentOption,
     Decimal,
     DecimalOption,
     EncodingOption,
     FormatOption,
+    HeaderOption,
     MissingOption,
     Reading,
+    SeparatorOption,
+    SkipOption,
     labelled,
     listed,
     quoted,
 )
+from tanlearn.data.text_files import Layout
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -61,6 +66,10 @@ def explain(
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006 - Typer makes a new list
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Say what speaks for the predicted class of a row, column by column."""
     with plain_errors():
@@ -69,7 +78,9 @@ def explain(
             raise ValueError(
                 f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
             )
-        shown, name, number = _row(file, row, Reading(format, encoding, missing, decimal))
+        shown, name, number = _row(
+            file, row, Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
+        )
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
         story = _story(file, frame, shown, against)
@@ -279,6 +290,10 @@ def export_c(
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Write a model with tables of a few bits as one header of C99."""
     with plain_errors():
@@ -301,7 +316,9 @@ def export_c(
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
         X = y = None
         if rows is not None:
-            with Reading(format, encoding, missing, decimal).open(rows) as table:
+            with Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)).open(
+                rows
+            ) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")

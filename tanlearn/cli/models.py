@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+import numpy as np
 import typer
 
 import tanlearn
@@ -44,7 +45,7 @@ class KnownColumns:
         ]
         self.numbers = [name for name in self.names if name not in self.texts and name not in self.truths]
 
-    def columns_of(self, table: TableFile, used: Sequence[str] = ()) -> list[str]:
+    def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
         """Return the columns of a table that are wanted, in its order; the others are mentioned.
 
         Parameters
@@ -53,6 +54,9 @@ class KnownColumns:
             The table.
         used : sequence of str
             Others that are used, too.
+        fill_missing : bool, optional
+            Whether columns that are not there are left out of the result, and mentioned; None if there is no such
+            option, which the message would name.
 
         Returns
         -------
@@ -64,17 +68,20 @@ class KnownColumns:
             If one is not there.
         """
         absent = [name for name in self.names if name not in table.columns]
-        if absent:
+        if absent and fill_missing:
+            note(f"{len(absent)} column(s) are not there and count as missing in every row: {listed(absent)}.")
+        elif absent:
+            remedy = "" if fill_missing is None else " --fill-missing counts them as missing in every row."
             raise ValueError(
                 f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are not there: "
-                f"{listed(absent)}. The columns are: {listed(table.columns)}."
+                f"{listed(absent)}. The columns are: {listed(table.columns)}.{remedy}"
             )
         extra = [name for name in table.columns if name not in self.names and name not in used]
         if extra:
             note(f"not used: {listed(extra)}.")
-        return self.names
+        return [name for name in self.names if name not in absent]
 
-    def prepare(self, frame: Any, name: str, first_row: int = 1) -> Any:
+    def prepare(self, frame: Any, name: str, first_row: Any = 1) -> Any:
         """Return rows as they are known: dates as days, and numbers where there were numbers.
 
         Parameters
@@ -83,8 +90,8 @@ class KnownColumns:
             The columns that are known.
         name : str
             What messages call the table; "the row" of one that is typed.
-        first_row : int
-            Number of the first row.
+        first_row : int or ndarray of shape (n_samples,)
+            Number of the first row, or of every row.
 
         Returns
         -------
@@ -104,11 +111,12 @@ class KnownColumns:
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())
+                    number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
                     known, hint = ("truths" if column in self.truths else "numbers"), ""
                     if name != "the row":
                         hint = f" If it means a missing value, say --missing {values.iloc[row]!r}."
                     raise ValueError(
-                        f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {first_row + row:,}, but the "
+                        f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {number:,}, but the "
                         f"model knows {known} there.{hint}"
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})

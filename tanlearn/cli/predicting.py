@@ -12,16 +12,21 @@ from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import table_ending, write_table
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
+    CommentOption,
     Decimal,
     DecimalOption,
     EncodingOption,
     FormatOption,
+    HeaderOption,
     JobsOption,
     MissingOption,
     Reading,
+    SeparatorOption,
+    SkipOption,
     named_columns,
 )
 from tanlearn.data.row_checks import RowCheck
+from tanlearn.data.text_files import Layout
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
 
 __all__ = ["predict"]
@@ -43,29 +48,38 @@ def predict(
     keep: Annotated[
         list[str], typer.Option("--keep", help="Columns to copy from NEW, as an id; comma-separated or repeated.")
     ] = [],  # noqa: B006 - Typer makes a new list
+    fill_missing: Annotated[
+        bool, typer.Option("--fill-missing", help="Columns that NEW does not have count as missing in every row.")
+    ] = False,
     jobs: JobsOption = -1,
     format: FormatOption = None,
     encoding: EncodingOption = "utf-8-sig",
     missing: MissingOption = [],  # noqa: B006
     decimal: DecimalOption = Decimal.POINT,
+    separator: SeparatorOption = None,
+    comment: CommentOption = None,
+    skip_rows: SkipOption = 0,
+    no_header: HeaderOption = False,
 ) -> None:
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
-        with Reading(format, encoding, missing, decimal).open(new) as table:
+        with Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)).open(
+            new
+        ) as table:
             kept = named_columns(keep, table)
-            columns = file.columns_of(table, kept)
+            columns = file.columns_of(table, kept, fill_missing=fill_missing)
             wanted = list(dict.fromkeys([*kept, *columns]))
             copied = [name for name in kept if name not in columns and table.format in ("csv", "tsv")]
-            texts = [*file.texts, *copied]
+            texts = [*(name for name in file.texts if name in columns), *copied]
             parts, n_done = [], 0
             checked: RowCheck | None = None
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
                 for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
-                    rows = file.prepare(frame[columns], table.name, n_done + 1)
+                    rows = file.prepare(frame[columns], table.name, n_done + 1).reindex(columns=file.names)
                     with _collected(impossible, n_done + 1):
                         found = file.classifier.check_rows(rows)
                         parts.append(_predictions(file.classifier, rows, frame[kept], proba))

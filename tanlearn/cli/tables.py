@@ -1,5 +1,6 @@
 """Tables as the user names them: files, the standard input, or data sets with a name; and what to mind about them."""
 
+import re
 import shutil
 import sys
 import tempfile
@@ -18,19 +19,24 @@ from tanlearn.cli.messages import nearest, note
 from tanlearn.data.category_index import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
-from tanlearn.data.text_files import holds_texts
+from tanlearn.data.text_files import Layout, holds_texts
 
 __all__ = [
+    "CommentOption",
     "Decimal",
     "DecimalOption",
     "DropOption",
     "EncodingOption",
     "FormatOption",
+    "HeaderOption",
     "JobsOption",
     "MissingOption",
     "Reading",
+    "SeparatorOption",
+    "SkipOption",
     "check_classes",
     "check_jobs",
+    "check_separator",
     "dataset_of",
     "feature_columns",
     "is_table",
@@ -78,6 +84,29 @@ def check_jobs(jobs: int) -> int:
     return jobs
 
 
+def check_separator(separator: str | None) -> str | None:
+    """Return a separator as the one character that it stands for.
+
+    Parameters
+    ----------
+    separator : str or None
+        What the user has typed.
+
+    Returns
+    -------
+    str or None
+
+    Raises
+    ------
+    BadParameter
+        If it is no single character, a quote or a line end.
+    """
+    found = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
+    if found is not None and (len(found) != 1 or found in '"\r\n'):
+        raise typer.BadParameter("it must be one character that stands between fields, or tab.")
+    return found
+
+
 _READING = "Reading tables"
 FormatOption: TypeAlias = Annotated[
     TableFormat | None,
@@ -94,6 +123,30 @@ MissingOption: TypeAlias = Annotated[
 ]
 DecimalOption: TypeAlias = Annotated[
     Decimal, typer.Option("--decimal", help="Of text, what stands before fractions.", rich_help_panel=_READING)
+]
+SeparatorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="Of text, the character between fields, as '|', or tab; by default, what the header shows.",
+        callback=check_separator,
+        rich_help_panel=_READING,
+    ),
+]
+CommentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--comment", help="Skip lines of text that begin with this, as '#'.", rich_help_panel=_READING),
+]
+SkipOption: TypeAlias = Annotated[
+    int, typer.Option("--skip-rows", min=0, help="Lines of text before the header.", rich_help_panel=_READING)
+]
+HeaderOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first row of text has no names of columns; they are column_1, column_2 and so on.",
+        rich_help_panel=_READING,
+    ),
 ]
 JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 for all.", callback=check_jobs)]
 DropOption: TypeAlias = Annotated[
@@ -118,12 +171,18 @@ class Reading:
         What else means that a value is missing.
     decimal : {".", ","}
         What stands before fractions.
+    separator : str, optional
+        Of text, what stands between fields.
+    layout : Layout, optional
+        Of text, what stands before and between the rows.
     """
 
     format: Any
     encoding: str
     missing: Sequence[str]
     decimal: str
+    separator: str | None = None
+    layout: Layout = Layout()  # noqa: RUF009 - it is never changed
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
@@ -143,6 +202,8 @@ class Reading:
             "encoding": self.encoding,
             "missing": self.missing,
             "decimal": str(self.decimal),
+            "separator": self.separator,
+            "layout": self.layout,
         }
         if source != "-" and not Path(source).is_fifo():
             yield open_table(source, **options)
@@ -225,7 +286,10 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
         If a column is not there, or the table cannot be read.
     """
     columns = feature_columns(table, target, drop)
-    frame, y, n_missing = labelled(table.read([*columns, str(target)]), str(target), table.name)
+    dropped: list[int] = []
+    rows = table.read([*columns, str(target)], target=str(target), dropped=dropped)
+    frame, y, n_missing = labelled(rows, str(target), table.name)
+    n_missing += len(dropped)
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
     X, dates = dates_as_days(frame)
     note_dates(dates)
@@ -259,6 +323,7 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     if target is None:
         raise ValueError(
             f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
+            f"{_hint(table)}"
         )
     names = named_columns([target, *drop], table)
     left = [name for name in table.columns if name not in names]
@@ -291,9 +356,19 @@ def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
         if name not in table.columns:
             raise ValueError(
                 f"{table.name}: there is no column {name!r}.{nearest(name, table.columns)} The columns are: "
-                f"{listed(table.columns)}."
+                f"{listed(table.columns)}.{_hint(table)}"
             )
     return names
+
+
+def _hint(table: TableFile) -> str:
+    """Return what to do if the first row is no header, as far as it shows."""
+    is_text = table.format in ("csv", "tsv") and table.layout.has_header
+    if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
+        return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
+    if is_text and len(table.columns) == 1:
+        return " If that is no header: --separator, --skip-rows and --comment say how the table is written."
+    return ""
 
 
 def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:

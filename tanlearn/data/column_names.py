@@ -8,10 +8,10 @@ from sklearn.utils.validation import validate_data
 
 from tanlearn.data.other_frames import frame_of
 
-__all__ = ["check_columns"]
+__all__ = ["check_names"]
 
 
-def check_columns(estimator: Any, X: Any) -> None:
+def check_names(estimator: Any, X: Any) -> None:
     """Check that a table has the columns of ``fit``.
 
     Parameters
@@ -30,9 +30,9 @@ def check_columns(estimator: Any, X: Any) -> None:
     --------
     >>> import pandas as pd
     >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.column_names import check_columns
+    >>> from tanlearn.data.column_names import check_names
     >>> X = pd.DataFrame({"town": ["Graz", "Linz"], "age": [31, 7]})
-    >>> check_columns(NaiveBayesClassifier().fit(X, [0, 1]), X[["age", "town"]])
+    >>> check_names(NaiveBayesClassifier().fit(X, [0, 1]), X[["age", "town"]])
     Traceback (most recent call last):
     ...
     ValueError: The feature names should match those that were passed during fit.

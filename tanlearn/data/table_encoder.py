@@ -18,7 +18,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_unseen
 from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
-from tanlearn.data.column_names import check_columns
+from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
@@ -251,7 +251,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)
-        check_columns(self, X)
+        check_names(self, X)
         return self.encode_columns(columns, handle_unknown=handle_unknown)
 
     def check_rows(self, X: Any) -> RowCheck:

@@ -9,11 +9,23 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tanlearn._typing import AnyArray
-from tanlearn.data.text_files import DAMAGED, CheckedRows, find_separator, holds_texts, open_text, undecodable, unmarked
+from tanlearn.data.text_files import (
+    DAMAGED,
+    CheckedRows,
+    Layout,
+    find_separator,
+    holds_texts,
+    open_text,
+    undecodable,
+    unmarked,
+)
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
@@ -55,6 +67,8 @@ class TableFile:
         Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
     decimal : {".", ","}, default="."
         Of text, what stands before the fraction of a number.
+    layout : Layout, optional
+        Of text, what stands before and between the rows.
     index : tuple of str, default=()
         Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``.
     numbering : dict, default={}
@@ -82,6 +96,7 @@ class TableFile:
     encoding: str = "utf-8-sig"
     missing: tuple[str, ...] = ()
     decimal: str = "."
+    layout: Layout = Layout()  # noqa: RUF009 - it is never changed
     index: tuple[str, ...] = ()
     numbering: Mapping[str, Any] = field(default_factory=dict)
 
@@ -96,7 +111,14 @@ class TableFile:
         """Size of the file."""
         return self.path.stat().st_size
 
-    def read(self, columns: Sequence[str] | None = None, *, texts: Collection[str] = ()) -> Any:
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        texts: Collection[str] = (),
+        target: str | None = None,
+        dropped: list[int] | None = None,
+    ) -> Any:
         """Return the whole table.
 
         Parameters
@@ -105,6 +127,8 @@ class TableFile:
             Which columns, and in which order; by default all.
         texts : collection of str
             Columns of a text file that are texts, whatever they look like.
+        target, dropped : object
+            As for :meth:`chunks`.
 
         Returns
         -------
@@ -118,11 +142,17 @@ class TableFile:
         ImportError
             If reading it needs a package that is not installed.
         """
-        (frame,) = self.chunks(None, columns, texts=texts)
+        (frame,) = self.chunks(None, columns, texts=texts, target=target, dropped=dropped)
         return frame
 
     def chunks(
-        self, n_rows: int | None, columns: Sequence[str] | None = None, *, texts: Collection[str] = ()
+        self,
+        n_rows: int | None,
+        columns: Sequence[str] | None = None,
+        *,
+        texts: Collection[str] = (),
+        target: str | None = None,
+        dropped: list[int] | None = None,
     ) -> Iterator[Any]:
         """Yield the table piece by piece.
 
@@ -135,6 +165,12 @@ class TableFile:
         texts : collection of str
             Columns of a text file that are texts, whatever they look like. Which of the others are numbers is decided
             piece by piece.
+        target : str, optional
+            One of the columns. Rows of a text file without a value in it are left out before types are found, so that
+            they decide on none. The index of the frames has the numbers of the other rows. Files of other formats
+            declare the types, and all their rows are returned.
+        dropped : list of int, optional
+            Receives the numbers of the rows that are left out, from 0.
 
         Yields
         ------
@@ -149,7 +185,12 @@ class TableFile:
             If reading it needs a package that is not installed.
         """
         wanted = list(self.columns if columns is None else columns)
-        pieces = self._texts(n_rows, wanted, texts) if self.format in ("csv", "tsv") else self._binary(n_rows, wanted)
+        left_out: list[int] = [] if dropped is None else dropped
+        pieces = (
+            self._texts(n_rows, wanted, texts, target, left_out)
+            if self.format in ("csv", "tsv")
+            else self._binary(n_rows, wanted)
+        )
         is_empty = True
         try:
             for piece in pieces:
@@ -160,14 +201,20 @@ class TableFile:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
             raise ValueError(f"{self.name} cannot be read: {error}") from error
-        if is_empty:
+        if is_empty and left_out:
+            yield require_pandas(self.name).DataFrame(columns=wanted)
+        elif is_empty:
             raise ValueError(f"{self.name} has no rows, only names of columns.")
 
-    def _texts(self, n_rows: int | None, columns: list[str], texts: Collection[str]) -> Iterator[Any]:
+    def _texts(
+        self, n_rows: int | None, columns: list[str], texts: Collection[str], target: str | None, dropped: list[int]
+    ) -> Iterator[Any]:
         """Yield a text file."""
         pd = require_pandas(self.name)
         with open_text(self.path, self.encoding) as file:
-            rows = CheckedRows(file, self.separator, self.missing)
+            required = None if target is None else self.columns.index(target)
+            rows = CheckedRows(file, self.separator, self.missing, self.layout, required)
+            rows.dropped = dropped
             try:
                 with pd.read_csv(
                     rows,
@@ -186,6 +233,9 @@ class TableFile:
                     piece = reader.read(n_rows)
                     while len(piece):
                         codes = [self.columns[j] for j in rows.marked if self.columns[j] in columns]
+                        if dropped:  # so many rows are left out before each one
+                            shifts = np.array(dropped) - np.arange(len(dropped))
+                            piece.index += np.searchsorted(shifts, piece.index, side="right")
                         yield piece.assign(**{name: unmarked(piece[name]) for name in codes})
                         piece = reader.read(n_rows) if n_rows is not None else ()
             except (pd.errors.EmptyDataError, StopIteration):
@@ -228,6 +278,8 @@ def open_table(
     encoding: str = "utf-8-sig",
     missing: Sequence[str] = (),
     decimal: str = ".",
+    separator: str | None = None,
+    layout: Layout | None = None,
 ) -> TableFile:
     r"""Find out what a file holds, and which columns.
 
@@ -246,6 +298,10 @@ def open_table(
         Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
     decimal : {".", ","}, default="."
         Of text, what stands before the fraction of a number.
+    separator : str, optional
+        Of text, the character between two fields; by default, what the first line or the header shows.
+    layout : Layout, optional
+        Of text, what stands before and between the rows.
 
     Returns
     -------
@@ -279,19 +335,20 @@ def open_table(
     if path.stat().st_size == 0:
         raise ValueError(f"{name} cannot be read: it is empty, without even a line of names of columns.")
     found = format_of(path) if format is None else format
-    separator = "\t" if found == "tsv" else ","
+    given, layout = separator, Layout() if layout is None else layout
+    separator = given or ("\t" if found == "tsv" else ",")
     index: list[Any] = []
     if found in ("csv", "tsv"):
         try:
             with open_text(path, encoding) as file:
-                if found == "csv":
-                    separator = find_separator(file)
-                columns = CheckedRows(file, separator).header
+                if found == "csv" and given is None:
+                    separator = find_separator(file, layout)
+                columns = CheckedRows(file, separator, layout=layout).header
         except UnicodeDecodeError as error:
             raise undecodable(path, name, encoding, error) from error
         except (LookupError, OSError, ValueError, *DAMAGED) as error:
             raise ValueError(f"{name} cannot be read: {error}") from error
-        columns = [column or f"Unnamed: {j}" for j, column in enumerate(columns)]  # as pandas calls them
+        columns = _named(columns)
     else:
         columns, index = _binary_columns(path, name, found)
     twice = next((column for j, column in enumerate(columns) if column in columns[:j]), None)
@@ -301,7 +358,7 @@ def open_table(
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})
     others = tuple(map(str.strip, missing))
-    return TableFile(path, name, found, tuple(columns), separator, encoding, others, decimal, names, numbering)
+    return TableFile(path, name, found, tuple(columns), separator, encoding, others, decimal, layout, names, numbering)
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
@@ -423,6 +480,16 @@ def format_of(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(6)
     return "parquet" if start[:4] == b"PAR1" else "feather" if start in (b"ARROW1", b"FEA1") else "csv"
+
+
+def _named(columns: list[str]) -> list[str]:
+    """Return names of columns with those that are empty filled in as pandas does, unlike all others."""
+    found = list(columns)
+    for j, column in enumerate(columns):
+        if not column:
+            names = (f"Unnamed: {j}" + (f".{k}" if k else "") for k in count())
+            found[j] = next(name for name in names if name not in columns)
+    return found
 
 
 def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:

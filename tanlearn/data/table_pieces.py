@@ -16,7 +16,7 @@ from tanlearn.data.arrow_columns import read_record_batch
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table import Table
 from tanlearn.data.table_files import format_of, require_pyarrow
-from tanlearn.data.text_files import DAMAGED, find_separator, open_text
+from tanlearn.data.text_files import DAMAGED, Layout, find_separator, open_text
 
 __all__ = ["Piece", "holds_table", "table_pieces"]
 
@@ -185,8 +185,9 @@ def _open(path: Path, pa: Any) -> tuple[Any, frozenset[str]]:
 
         with open_text(path, "utf-8-sig") as file:
             parse = csv.ParseOptions(delimiter="\t" if found == "tsv" else find_separator(file))
+            skipped = int(Layout().is_skipped(1, file.readline()))  # a line such as sep=;
         options = pa.dataset.CsvFragmentScanOptions(
-            csv.ConvertOptions(strings_can_be_null=True), csv.ReadOptions(block_size=_TEXT_BLOCK)
+            csv.ConvertOptions(strings_can_be_null=True), csv.ReadOptions(block_size=_TEXT_BLOCK, skip_rows=skipped)
         )
         text = pa.dataset.CsvFileFormat(parse, default_fragment_scan_options=options)
         return pa.dataset.dataset(path, format=text), frozenset()

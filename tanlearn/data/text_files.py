@@ -12,16 +12,84 @@ import lzma
 import re
 import zlib
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DAMAGED", "CheckedRows", "find_separator", "holds_texts", "open_text", "undecodable", "unmarked"]
+__all__ = [
+    "DAMAGED",
+    "MISSING",
+    "CheckedRows",
+    "Layout",
+    "find_separator",
+    "holds_texts",
+    "open_text",
+    "undecodable",
+    "unmarked",
+]
 
 #: What reading raises of files whose bytes make no sense, besides ValueError; OSError is raised for gzip and bzip2.
 DAMAGED = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
 #: Stands before digits with leading zeros, so that pandas takes them for the texts that they are. No field begins with
 #: it otherwise, as it is a space to ``str.strip``.
 _MARK = "\x1f"
+
+
+#: Fields that pandas takes for a missing value, by its documentation.
+MISSING = frozenset(
+    (
+        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"),
+        *("NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+    )
+)
+#: The first line that spreadsheets write and read to name the separator.
+_NAMED_SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?\s*', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What stands in a text file before and between the rows of its table.
+
+    Parameters
+    ----------
+    skip_rows : int, default=0
+        Lines before the header that are skipped.
+    comment : str, optional
+        Lines that begin with it are skipped.
+    has_header : bool, default=True
+        Whether the first row contains the names of the columns. Otherwise they are ``column_1``, ``column_2`` and so
+        on.
+
+    Examples
+    --------
+    >>> from tanlearn.data.text_files import Layout
+    >>> layout = Layout(skip_rows=1, comment="#")
+    >>> [layout.is_skipped(number, line) for number, line in enumerate(["sales", "# of 2024", "town,n"], 1)]
+    [True, True, False]
+    """
+
+    skip_rows: int = 0
+    comment: str | None = None
+    has_header: bool = True
+
+    def is_skipped(self, number: int, line: str) -> bool:
+        """Return whether a line is no part of the table.
+
+        Parameters
+        ----------
+        number : int
+            Of the line, from 1.
+        line : str
+            Its text.
+
+        Returns
+        -------
+        bool
+        """
+        if number <= self.skip_rows or (number == 1 and _NAMED_SEPARATOR.fullmatch(line)):
+            return True
+        return bool(self.comment) and line.lstrip().startswith(str(self.comment))
 
 
 class CheckedRows(io.TextIOBase):
@@ -35,6 +103,10 @@ class CheckedRows(io.TextIOBase):
         What stands between two fields.
     missing : collection of str
         Fields that mean a missing value, whatever they look like.
+    layout : Layout, optional
+        What stands before and between the rows.
+    required : int, optional
+        The number of a column. Rows without a value in it are left out; ``dropped`` lists them.
 
     Examples
     --------
@@ -45,18 +117,39 @@ class CheckedRows(io.TextIOBase):
     (['sky', 'degrees'], 'sun,31\nrain, 12\n')
     """
 
-    def __init__(self, file: Any, separator: str, missing: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        file: Any,
+        separator: str,
+        missing: Collection[str] = (),
+        layout: Layout | None = None,
+        required: int | None = None,
+    ) -> None:
         self.marked: set[int] = set()
+        self.dropped: list[int] = []
         self._separator, self._missing = separator, missing
+        self._layout = Layout() if layout is None else layout
+        self._required, self._gaps = required, MISSING.union(missing)
+        self._line = self._first = self._n_rows = 0
         self._may_hold_codes = re.compile(rf"{separator}0\d").search
         self._lines: list[str] = []
         reader = csv.reader(self._keep(file), delimiter=separator, skipinitialspace=True)
         self._records = self._check(reader)
-        self.header = [field.strip() for field in next(self._records, ("", []))[1]]
+        first = next(self._records, ("", []))
+        self.header = [field.strip() for field in first[1]]
+        if not self._layout.has_header and first[1]:
+            self.header = [f"column_{j}" for j in range(1, len(first[1]) + 1)]
+            self._records = chain([first], self._records)
 
     def _keep(self, file: Any) -> Iterator[str]:
         """Yield the lines, and remember those of the row at hand."""
         for number, line in enumerate(file, start=1):
+            self._line = number
+            # Between two rows: a comment inside of quotes is none.
+            if not self._lines and self._layout.is_skipped(number, line):
+                continue
+            if not self._lines:
+                self._first = number
             if "\0" in line:
                 raise ValueError(f"line {number} holds a NUL character, as text in another encoding does (utf-16).")
             self._lines.append(line)
@@ -64,7 +157,7 @@ class CheckedRows(io.TextIOBase):
 
     def _check(self, reader: Any) -> Iterator[tuple[str, list[str]]]:
         """Yield text and fields of every row."""
-        n_fields, n_blank, first = 0, 0, 1
+        n_fields, n_blank = 0, 0
         try:
             for record in reader:
                 text = "".join(self._lines)
@@ -72,16 +165,15 @@ class CheckedRows(io.TextIOBase):
                 if len(record) > 1 or not text.isspace():
                     n_fields = n_fields or len(record)
                     if len(record) != n_fields:
-                        raise _ragged(len(record), n_fields, first, reader.line_num)
+                        raise _ragged(len(record), n_fields, self._first, self._line)
                     while n_blank:
                         n_blank -= 1
                         yield '""\n', [""]
                     yield text, record
                 elif n_fields == 1:  # a missing value, unless no row comes any more
                     n_blank += 1
-                first = reader.line_num + 1
         except csv.Error as error:
-            raise ValueError(f"line {first}: {error}. Is a quote left open there?") from error
+            raise ValueError(f"line {self._first}: {error}. Is a quote left open there?") from error
 
     def readable(self) -> bool:
         """Return that there is something to read, which pandas asks for.
@@ -113,6 +205,10 @@ class CheckedRows(io.TextIOBase):
         for text, record in self._records:
             # Most rows go to pandas as they are: writing all of them anew takes thrice the time.
             fields = list(map(str.strip, record))
+            self._n_rows += 1
+            if self._required is not None and fields[self._required] in self._gaps:
+                self.dropped.append(self._n_rows - 1)
+                continue
             is_new = fields != record
             if is_new or text[0] == "0" or " 0" in text or '"0' in text or self._may_hold_codes(text):
                 is_new |= self._mark_codes(fields)
@@ -180,22 +276,38 @@ def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
         place, hint = f"line {first}", ""
     else:
         place, hint = f"lines {first} to {last}", ", or a quote left open in it"
-    return ValueError(f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}.")
+    return ValueError(
+        f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}. If lines "
+        f"before the header or comments are no part of the table, skip them: --skip-rows N, --comment CHARACTER."
+        if n_fields == 1
+        else f"{place}: the row has {n_found} field(s), but the header {n_fields}. Correct the row{hint}."
+    )
 
 
-def find_separator(file: Any) -> str:
+def find_separator(file: Any, layout: Layout | None = None) -> str:
     """Return what stands between the fields of a header, and go back to its start.
 
     Parameters
     ----------
     file : text file
         The file, at its start.
+    layout : Layout, optional
+        What stands before the header. A first line such as ``sep=;`` names the separator.
 
     Returns
     -------
     str
     """
-    header = next((line for line in file if not line.isspace()), "")
+    layout = Layout() if layout is None else layout
+    header = ""
+    for number, line in enumerate(file, start=1):
+        named = _NAMED_SEPARATOR.fullmatch(line) if number == 1 else None
+        if named:
+            file.seek(0)
+            return named[1]
+        if not line.isspace() and not layout.is_skipped(number, line):
+            header = line
+            break
     file.seek(0)
     return next((separator for separator in ",;\t" if separator in header), ",")
 

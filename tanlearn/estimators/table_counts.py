@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
-from tanlearn.data.column_names import check_columns
+from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.summaries import TableSummary
@@ -326,7 +326,7 @@ class TableCounts:
             then.
         """
         columns = read_columns(X, n_jobs=n_jobs, ignored=zero_weight_rows(sample_weight))
-        check_columns(self.encoder, X)
+        check_names(self.encoder, X)
         self._add(columns, y, sample_weight, n_jobs)
         return self
 
