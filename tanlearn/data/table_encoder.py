@@ -287,7 +287,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_names(self, X)
         return self.check_columns(columns)
 
     def check_columns(self, columns: Table) -> RowCheck:
