@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._warnings import warn
 from tanlearn.data.validation import read_weights
 
 __all__ = ["WeightSums", "effective_size", "scale_weights", "warn_of_weights"]
@@ -160,13 +160,12 @@ def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArr
     if weights is not None and y is not None and _depend_on_class(weights, y):
         remedy = "Weights that depend only on the class belong in class_weight, which does not change cut points"
     counts = " If they are counts, ignore this warning." if sums.are_whole and sums.overstatement > 1 else ""
-    warnings.warn(
+    warn(
         f"sample_weight adds up to {sums.total:,.6g} for {sums.n_rows:,} rows, whose effective sample size, "
         f"sum(w)^2 / sum(w^2), is {sums.effective_size:,.4g}. A weight of 2 equals repeating the row, so these weights "
         f"{'overstate' if sums.overstatement > 1 else 'understate'} the evidence, on which cut points, smoothing and "
         f"probabilities depend. {remedy}.{counts}",
         UserWarning,
-        stacklevel=2,
     )
 
 
