@@ -87,11 +87,6 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     native = frame_of(X)
     if native is not X:
         return read_columns(native, n_jobs=n_jobs, ignored=ignored)
-    if "pyarrow" in sys.modules and isinstance(X, sys.modules["pyarrow"].Table):
-        from tanlearn.data.arrow_columns import read_record_batch
-
-        _check_frame(X.shape, X.schema.names)
-        return read_record_batch(X.unify_dictionaries().combine_chunks().to_batches()[0], ignored=ignored)
     # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
     masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # objects take a hundred times as long
     table = np.ma.getdata(X) if masked else plain(X) if hasattr(X, "dtype") else _from_list(X)

@@ -58,14 +58,20 @@ def frame_of(X: Any) -> Any:
     Returns
     -------
     object
-        The frame of pandas or polars, or the table of pyarrow, that an eager frame of narwhals, modin or cuDF holds or
+        The frame of pandas or polars that a table of pyarrow or an eager frame of narwhals, modin or cuDF holds or
         converts to; everything else as it is.
     """
     package = type(X).__module__.partition(".")[0]
-    if package == "pyarrow" and type(X).__name__ == "RecordBatch":
+    if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
+        import pandas as pd
         import pyarrow as pa
 
-        return pa.Table.from_batches([X])
+        table = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+        # Arrow's own types keep integers beside missing values; dictionaries become declared categories.
+        return table.to_pandas(
+            ignore_metadata=True,
+            types_mapper=lambda dtype: None if pa.types.is_dictionary(dtype) else pd.ArrowDtype(dtype),
+        )
     if package in _EAGER and hasattr(X, "columns") and hasattr(X, _EAGER[package]):
         return frame_of(getattr(X, _EAGER[package])())  # narwhals may hold one of the others
     return X
