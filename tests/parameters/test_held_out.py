@@ -479,3 +479,40 @@ def test_learners_of_another_kind_are_refused_before_work():
     for learner in (MaximumLikelihood(), CrossTuned()):
         with pytest.raises(TypeError, match=r"learners must be of ConjugateGradient, .* got (Max|Cross)"):
             HybridCV(learners=[learner]).fit(CHAIN, noisy_data(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("least", "n_rows"), [(0.1, 400), (0.5, 64), (0.0, 100), (0.001, 100)])
+def test_eligible_errors_end_one_standard_error_above_the_least(least, n_rows):
+    standard_error = max(np.sqrt(least * (1 - least) / n_rows), 1 / n_rows)
+    for factor, expected in ((0.999, (1, 0)), (1.001, (0, 0))):
+        errors, log_losses = np.array([[least], [least + factor * standard_error]]), np.array([[0.2], [0.1]])
+        assert held_out._best(errors, log_losses, n_rows) == expected
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(None, 60), (4, 240), (4.0, 240), (0.25, 60), (1e-6, 60)])
+def test_a_choice_counts_rows_by_their_weights_and_light_ones_as_rows(monkeypatch, factor, expected):
+    """The number of rows sets the standard error and the smoothing, and weights go to calibration on the same scale."""
+    weight = None if factor is None else np.full(60, factor)
+    seen, best, calibrate = {}, held_out._best, held_out.calibrate
+
+    def watch_best(errors, log_losses, n_rows):
+        seen.setdefault("n_rows", n_rows)
+        return best(errors, log_losses, n_rows)
+
+    def watch_calibrate(distances, y, weights, temperature):
+        seen["total"] = weights.sum()
+        return calibrate(distances, y, weights, temperature)
+
+    monkeypatch.setattr("tanlearn.parameters.held_out._best", watch_best)
+    monkeypatch.setattr("tanlearn.parameters.held_out.calibrate", watch_calibrate)
+    parts = held_out_parts(noisy_data(60, weight), 3)
+    choice = choose([MaximumLikelihood()], CHAIN, parts)
+    assert seen["n_rows"] == pytest.approx(expected)
+    assert seen["total"] == pytest.approx(expected)
+    # The log loss is a mean whose smoothing is one row of all classes alike.
+    pairs = [(MaximumLikelihood().fit(CHAIN, train, np.random.default_rng(0)), rows) for train, rows in parts]
+    scores = np.concatenate([tables.layout.log_joint(rows.codes, tables.cells) for tables, rows in pairs])
+    y = np.concatenate([rows.y for _, rows in pairs])
+    logs = [log_softmax(scores / t, axis=1) for t in held_out.TEMPERATURES]
+    means = [-(one[np.arange(60), y].mean() + one.mean() / expected) for one in logs]
+    assert choice.log_losses[0, 0] == pytest.approx(min(means))
