@@ -18,6 +18,7 @@ from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     CommentOption,
+    DatesOption,
     Decimal,
     DecimalOption,
     DropOption,
@@ -28,6 +29,8 @@ from tanlearn.cli.tables import (
     Reading,
     SeparatorOption,
     SkipOption,
+    SymbolOption,
+    ThousandsOption,
     check_jobs,
     read_dataset,
 )
@@ -92,6 +95,9 @@ def compare(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
     if list_learners:
@@ -105,7 +111,17 @@ def compare(
             source or data or "digits",
             target,
             drop,
-            Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)),
+            Reading(
+                format,
+                encoding,
+                missing,
+                decimal,
+                separator,
+                Layout(skip_rows, comment, not no_header),
+                thousands,
+                symbol,
+                dates,
+            ),
         )
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)

@@ -15,6 +15,7 @@ from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     CommentOption,
+    DatesOption,
     Decimal,
     DecimalOption,
     DropOption,
@@ -26,6 +27,8 @@ from tanlearn.cli.tables import (
     Reading,
     SeparatorOption,
     SkipOption,
+    SymbolOption,
+    ThousandsOption,
     feature_columns,
     is_table,
     listed,
@@ -82,6 +85,9 @@ def counts(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Count how often values, and pairs of them, occur in each class. tanlearn fit learns from that, as from the table.
 
@@ -98,7 +104,17 @@ def counts(
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
-        reading = Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
+        reading = Reading(
+            format,
+            encoding,
+            missing,
+            decimal,
+            separator,
+            Layout(skip_rows, comment, not no_header),
+            thousands,
+            symbol,
+            dates,
+        )
         with reading.open(table) as file:
             started = time.perf_counter()
             if summary:

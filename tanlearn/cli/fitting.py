@@ -18,6 +18,7 @@ from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     CommentOption,
+    DatesOption,
     Decimal,
     DecimalOption,
     DropOption,
@@ -29,6 +30,8 @@ from tanlearn.cli.tables import (
     Reading,
     SeparatorOption,
     SkipOption,
+    SymbolOption,
+    ThousandsOption,
     dataset_of,
     feature_columns,
     is_table,
@@ -87,9 +90,22 @@ def fit(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Learn a model from a table, and write it to a file."""
-    reading = Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
+    reading = Reading(
+        format,
+        encoding,
+        missing,
+        decimal,
+        separator,
+        Layout(skip_rows, comment, not no_header),
+        thousands,
+        symbol,
+        dates,
+    )
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)

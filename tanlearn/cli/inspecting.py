@@ -19,6 +19,7 @@ from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.tables import (
     CommentOption,
+    DatesOption,
     Decimal,
     DecimalOption,
     EncodingOption,
@@ -28,6 +29,8 @@ from tanlearn.cli.tables import (
     Reading,
     SeparatorOption,
     SkipOption,
+    SymbolOption,
+    ThousandsOption,
     labelled,
     listed,
     quoted,
@@ -70,6 +73,9 @@ def explain(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Say what speaks for the predicted class of a row, column by column."""
     with plain_errors():
@@ -79,7 +85,19 @@ def explain(
                 f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
             )
         shown, name, number = _row(
-            file, row, Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header))
+            file,
+            row,
+            Reading(
+                format,
+                encoding,
+                missing,
+                decimal,
+                separator,
+                Layout(skip_rows, comment, not no_header),
+                thousands,
+                symbol,
+                dates,
+            ),
         )
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
@@ -294,6 +312,9 @@ def export_c(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Write a model with tables of a few bits as one header of C99."""
     with plain_errors():
@@ -316,9 +337,17 @@ def export_c(
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
         X = y = None
         if rows is not None:
-            with Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)).open(
-                rows
-            ) as table:
+            with Reading(
+                format,
+                encoding,
+                missing,
+                decimal,
+                separator,
+                Layout(skip_rows, comment, not no_header),
+                thousands,
+                symbol,
+                dates,
+            ).open(rows) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")

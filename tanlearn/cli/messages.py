@@ -9,6 +9,8 @@ from typing import Any
 
 import typer
 
+from tanlearn.data.column_notes import ColumnKindWarning
+
 __all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
 
 #: Exit codes, as shells have them: what cannot be had, and Ctrl-C.
@@ -58,6 +60,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", ColumnKindWarning)  # notes on tables name the options instead
         warnings.showwarning = show
         try:
             yield

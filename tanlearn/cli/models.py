@@ -9,7 +9,8 @@ import typer
 
 import tanlearn
 from tanlearn.cli.messages import note
-from tanlearn.cli.tables import listed
+from tanlearn.cli.tables import listed, reading_advice
+from tanlearn.data.column_looks import look_at_strings
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 from tanlearn.data.text_files import holds_texts
@@ -114,7 +115,9 @@ class KnownColumns:
                     number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
                     known, hint = ("truths" if column in self.truths else "numbers"), ""
                     if name != "the row":
+                        advice = reading_advice(look_at_strings(values.dropna().astype(str).tolist()))
                         hint = f" If it means a missing value, say --missing {values.iloc[row]!r}."
+                        hint = f" {advice}" if advice else hint
                     raise ValueError(
                         f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {number:,}, but the "
                         f"model knows {known} there.{hint}"

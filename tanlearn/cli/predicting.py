@@ -13,6 +13,7 @@ from tanlearn.cli.outputs import table_ending, write_table
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.tables import (
     CommentOption,
+    DatesOption,
     Decimal,
     DecimalOption,
     EncodingOption,
@@ -23,6 +24,8 @@ from tanlearn.cli.tables import (
     Reading,
     SeparatorOption,
     SkipOption,
+    SymbolOption,
+    ThousandsOption,
     named_columns,
 )
 from tanlearn.data.row_checks import RowCheck
@@ -60,15 +63,26 @@ def predict(
     comment: CommentOption = None,
     skip_rows: SkipOption = 0,
     no_header: HeaderOption = False,
+    thousands: ThousandsOption = "",
+    symbol: SymbolOption = [],  # noqa: B006
+    dates: DatesOption = None,
 ) -> None:
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
-        with Reading(format, encoding, missing, decimal, separator, Layout(skip_rows, comment, not no_header)).open(
-            new
-        ) as table:
+        with Reading(
+            format,
+            encoding,
+            missing,
+            decimal,
+            separator,
+            Layout(skip_rows, comment, not no_header),
+            thousands,
+            symbol,
+            dates,
+        ).open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)
             wanted = list(dict.fromkeys([*kept, *columns]))

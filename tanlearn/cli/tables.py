@@ -17,12 +17,16 @@ import typer
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import nearest, note
 from tanlearn.data.category_index import LARGEST_EXACT
+from tanlearn.data.column_looks import StringLook, look_at_strings
+from tanlearn.data.column_notes import kind_in_words
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
 from tanlearn.data.text_files import Layout, holds_texts
+from tanlearn.data.written_values import DATE_ORDERS
 
 __all__ = [
     "CommentOption",
+    "DatesOption",
     "Decimal",
     "DecimalOption",
     "DropOption",
@@ -34,6 +38,8 @@ __all__ = [
     "Reading",
     "SeparatorOption",
     "SkipOption",
+    "SymbolOption",
+    "ThousandsOption",
     "check_classes",
     "check_jobs",
     "check_separator",
@@ -49,6 +55,7 @@ __all__ = [
     "note_suspects",
     "quoted",
     "read_dataset",
+    "reading_advice",
 ]
 
 TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  # type: ignore[misc]
@@ -59,6 +66,9 @@ class Decimal(StrEnum):
 
     POINT = "."
     COMMA = ","
+
+
+DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name in DATE_ORDERS})  # type: ignore[misc]
 
 
 def check_jobs(jobs: int) -> int:
@@ -148,6 +158,24 @@ HeaderOption: TypeAlias = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+ThousandsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--thousands", help="Of text, what stands between thousands: , . ' or a space.", rich_help_panel=_READING
+    ),
+]
+SymbolOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--symbol",
+        help="Sign or unit around numbers, as '$', '%' or kg; '()' for negative numbers in parentheses; repeatable.",
+        rich_help_panel=_READING,
+    ),
+]
+DatesOption: TypeAlias = Annotated[
+    DateOrder | None,
+    typer.Option("--dates", help="Of text, the order of dates like 16/07/2024.", rich_help_panel=_READING),
+]
 JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 for all.", callback=check_jobs)]
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
@@ -175,6 +203,12 @@ class Reading:
         Of text, what stands between fields.
     layout : Layout, optional
         Of text, what stands before and between the rows.
+    thousands : str
+        What stands between thousands; "" for nothing.
+    symbols : sequence of str
+        Signs and units around numbers.
+    dates : DateOrder or None
+        The order of dates that are not in the ISO 8601 format.
     """
 
     format: Any
@@ -183,6 +217,9 @@ class Reading:
     decimal: str
     separator: str | None = None
     layout: Layout = Layout()  # noqa: RUF009 - it is never changed
+    thousands: str = ""
+    symbols: Sequence[str] = ()
+    dates: Any = None
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
@@ -204,6 +241,9 @@ class Reading:
             "decimal": str(self.decimal),
             "separator": self.separator,
             "layout": self.layout,
+            "thousands": self.thousands,
+            "symbols": self.symbols,
+            "dates": "" if self.dates is None else str(self.dates),
         }
         if source != "-" and not Path(source).is_fifo():
             yield open_table(source, **options)
@@ -486,6 +526,12 @@ def note_numbers_as_texts(column: Any) -> None:
 
     if not holds_texts(column):
         return
+    number = column.dropna().value_counts(sort=False)
+    look = look_at_strings(list(number.index), number.to_numpy())
+    advice = reading_advice(look)
+    if advice:
+        note(f"{column.name!r} counts as text: it looks like {kind_in_words(look)}. {advice}")
+        return
     texts = pd.Series(column.dropna().unique(), dtype=object)
     others = texts[pd.to_numeric(texts, errors="coerce").isna()].tolist()
     with_points = pd.to_numeric(texts.str.replace(",", ".", regex=False), errors="coerce")
@@ -499,6 +545,42 @@ def note_numbers_as_texts(column: Any) -> None:
             f"{column.name!r} counts as text: beside numbers it holds {examples}. "
             f"--missing {others[0]!r} would make that a missing value."
         )
+
+
+def reading_advice(look: StringLook) -> str:
+    """Return the options that read numbers or dates of a notation, or an empty string for other kinds.
+
+    Parameters
+    ----------
+    look : StringLook
+        What a column seems to hold.
+
+    Returns
+    -------
+    str
+    """
+    if look.kind == "time":
+        return "Write them as hours, as 8.5, to use them as numbers."
+    if look.kind == "quoted":
+        return 'Save the table without ="..." to use them as they are.'
+    options = []
+    if look.kind == "date":
+        order = {"month name": "day-first", "ambiguous": "day-first"}.get(look.order, look.order.replace(" ", "-"))
+        options.append(f"--dates {order}")
+        if look.order == "ambiguous":
+            options[0] += " or --dates month-first"
+    elif look.kind in ("thousands", "minus sign", "accounting", "percent", "currency", "unit"):
+        if look.mark == "," and look.is_ambiguous:
+            options.append("--thousands , (1,500 is 1500) or --decimal , (1,500 is 1.5)")
+        elif look.mark:
+            options.append(f"--thousands {look.mark!r}" if look.mark in " '" else f"--thousands {look.mark}")
+        if look.decimal == ",":
+            options.append("--decimal ,")
+        options += [f"--symbol {sign!r}" for sign in look.signs]
+    if not options:
+        return ""
+    rest = "" if look.is_whole else f", together with --missing {look.others[0]!r} if that means a missing value"
+    return f"{' '.join(options)} reads them{rest}."
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:
@@ -524,7 +606,13 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
         if values.dtype.kind in "iu":
             is_suspect = bool((values.diff().iloc[1:] == 1).all())
         else:
-            is_suspect = values.dtype.kind in "OU" and values.nunique() > 0.9 * n_samples
+            is_suspect = False
+            if holds_texts(values):
+                number = values.value_counts(sort=False)
+                look = look_at_strings(list(number.index), number.to_numpy())
+                is_suspect = look.kind == "identifiers"
+                if look.kind == "free text":
+                    note(f"{name!r} looks like {kind_in_words(look)}. --drop leaves it out.")
         if is_suspect:
             note(f"{name!r} differs from row to row, as a number or name of the row does: leave it out with --drop.")
 

@@ -13,6 +13,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import find_all_categories, have_order
 from tanlearn.data.column_names import check_names
+from tanlearn.data.column_notes import warn_of_string_columns
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
@@ -94,6 +95,7 @@ def encode_training(
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
         warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
+    warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
     estimator.classes_ = classes
     held_out = None
     if validation_fraction is None:
@@ -161,6 +163,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
         estimator.classes_ = classes
+        warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
         table = _fit_encoder(estimator, columns, codes, weights)
     else:
         table = estimator.encoder_.encode_columns(columns)

@@ -12,6 +12,7 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.data.array_bytes import DAMAGE, read_arrays, read_format
 from tanlearn.data.column_kinds import have_order
+from tanlearn.data.column_notes import warn_of_string_summaries
 from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
 from tanlearn.data.columns import shorten
 from tanlearn.data.lost_columns import warn_of_lost_columns
@@ -263,6 +264,7 @@ class TableSummary:
             :meth:`TableEncoder.fit`, but that the share of a value is one of the weight and not of the rows.
         """
         columns = self._columns_to_fit()
+        warn_of_string_summaries(columns, encoder.discrete_features)
         fitted, lost = fit_to_summaries(encoder, columns, len(self.classes_), names)
         warn_of_lost_columns(lost, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
         return fitted

@@ -19,6 +19,7 @@ from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_u
 from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
 from tanlearn.data.column_names import check_names
+from tanlearn.data.column_notes import warn_of_string_columns
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
@@ -155,6 +156,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
         validate_data(self, frame_of(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
+        warn_of_string_columns(columns, self.discrete_features)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
         return self
 

@@ -26,6 +26,7 @@ from tanlearn.data.text_files import (
     undecodable,
     unmarked,
 )
+from tanlearn.data.written_values import DATE_ORDERS, read_written
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
@@ -69,6 +70,12 @@ class TableFile:
         Of text, what stands before the fraction of a number.
     layout : Layout, optional
         Of text, what stands before and between the rows.
+    thousands : {"", ",", ".", "'", " "}, default=""
+        Of text, what stands between groups of three digits.
+    symbols : tuple of str, default=()
+        Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses.
+    dates : {"", "day-first", "month-first", "year-first"}, default=""
+        Of text, the order of dates that are not in the ISO 8601 format.
     index : tuple of str, default=()
         Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``.
     numbering : dict, default={}
@@ -97,6 +104,9 @@ class TableFile:
     missing: tuple[str, ...] = ()
     decimal: str = "."
     layout: Layout = Layout()  # noqa: RUF009 - it is never changed
+    thousands: str = ""
+    symbols: tuple[str, ...] = ()
+    dates: str = ""
     index: tuple[str, ...] = ()
     numbering: Mapping[str, Any] = field(default_factory=dict)
 
@@ -196,7 +206,7 @@ class TableFile:
             for piece in pieces:
                 if len(piece):
                     is_empty = False
-                    yield piece[wanted]
+                    yield self._converted(piece[wanted], texts)
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
@@ -205,6 +215,15 @@ class TableFile:
             yield require_pandas(self.name).DataFrame(columns=wanted)
         elif is_empty:
             raise ValueError(f"{self.name} has no rows, only names of columns.")
+
+    def _converted(self, piece: Any, texts: Collection[str]) -> Any:
+        """Return a piece with the numbers and dates of the stated notation."""
+        notation = self.thousands, self.decimal, self.symbols, self.dates
+        if not (self.thousands or self.symbols or self.dates):
+            return piece
+        return piece.assign(
+            **{name: read_written(piece[name], *notation) for name in piece.columns if name not in texts}
+        )
 
     def _texts(
         self, n_rows: int | None, columns: list[str], texts: Collection[str], target: str | None, dropped: list[int]
@@ -280,6 +299,9 @@ def open_table(
     decimal: str = ".",
     separator: str | None = None,
     layout: Layout | None = None,
+    thousands: str = "",
+    symbols: Sequence[str] = (),
+    dates: str = "",
 ) -> TableFile:
     r"""Find out what a file holds, and which columns.
 
@@ -302,6 +324,12 @@ def open_table(
         Of text, the character between two fields; by default, what the first line or the header shows.
     layout : Layout, optional
         Of text, what stands before and between the rows.
+    thousands : {"", ",", ".", "'", " "}, default=""
+        Of text, what stands between groups of three digits. A column is converted only if all its values are numbers.
+    symbols : sequence of str, default=()
+        Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses.
+    dates : {"", "day-first", "month-first", "year-first"}, default=""
+        Of text, the order of dates that are not in the ISO 8601 format.
 
     Returns
     -------
@@ -326,6 +354,13 @@ def open_table(
     ...
     ValueError: weather.txt cannot be read: line 3: the row has 3 field(s), but the header 2. Correct the row.
     """
+    if thousands and (thousands not in (",", ".", "'", " ") or thousands == decimal):
+        raise ValueError(
+            f"the thousands separator must be one of , . ' and a space, and not the decimal mark {decimal!r}; got "
+            f"{thousands!r}."
+        )
+    if dates and dates not in DATE_ORDERS:
+        raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}; got {dates!r}.")
     path = Path(path)
     name = str(path) if name is None else name
     if not path.is_file():
@@ -358,7 +393,8 @@ def open_table(
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})
     others = tuple(map(str.strip, missing))
-    return TableFile(path, name, found, tuple(columns), separator, encoding, others, decimal, layout, names, numbering)
+    notation = decimal, layout, thousands, tuple(map(str.strip, symbols)), dates
+    return TableFile(path, name, found, tuple(columns), separator, encoding, others, *notation, names, numbering)
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:

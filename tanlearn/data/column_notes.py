@@ -1,0 +1,247 @@
+"""One warning per fit about columns of strings that look like numbers, dates, identifiers or free text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.data.column_looks import StringLook, look_at_strings
+from tanlearn.data.column_summaries import ColumnSummary
+from tanlearn.data.table import Column, Table
+
+__all__ = [
+    "ColumnKindWarning",
+    "is_suspect",
+    "kind_in_words",
+    "looks_of_table",
+    "warn_of_string_columns",
+    "warn_of_string_summaries",
+]
+
+_N_NAMED = 10
+_MARKS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
+
+
+class ColumnKindWarning(UserWarning):
+    """A column of strings is used as categories, but looks like something else."""
+
+
+def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
+    """Return the columns of strings that look like something else than categories.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+        A table. Declared categories are passed over.
+
+    Returns
+    -------
+    list of (str, StringLook)
+        What messages call the column, and what it seems to hold.
+    """
+    found = []
+    for column in columns:
+        if column.is_declared and column.categories is not None:
+            continue
+        if column.categories is not None:
+            counts = np.bincount(column.values[column.values >= 0], minlength=len(column.categories))
+            values, counts = column.categories[counts > 0], counts[counts > 0]
+        elif column.values.dtype.kind == "U" or (column.values.dtype.kind == "O" and len(column.values)):
+            present = column.values if column.missing is None else column.values[~column.missing]
+            values, counts = np.unique(present.astype(object), return_counts=True)
+        else:
+            continue
+        if len(values) and isinstance(values[0], str):
+            look = look_at_strings(values.tolist(), counts)
+            if is_suspect(look):
+                found.append((column.place, look))
+    return found
+
+
+def is_suspect(look: StringLook) -> bool:
+    """Return whether a column deserves a note.
+
+    Strings of integers are no reason, as casting codes to strings declares them categorical. Other plain numbers are a
+    reason if they have more than ten values, which would be continuous as numbers, and at most a twentieth (or two) of
+    the distinct values are others.
+
+    Parameters
+    ----------
+    look : StringLook
+        What it seems to hold.
+
+    Returns
+    -------
+    bool
+    """
+    if look.kind in ("constant", "categories", "codes"):
+        return False
+    if look.kind == "number":
+        n_others = look.n_values - look.n_matching
+        has_fractions = any(not example.lstrip("+-").isdecimal() for example in look.examples)
+        is_many = look.n_matching > MAX_NUMERIC_CATEGORIES and n_others <= max(2, look.n_values // 20)
+        return is_many and (n_others > 0 or has_fractions)
+    return True
+
+
+def warn_of_string_columns(columns: Table, option: Any, *, stacklevel: int = 3) -> None:
+    """Warn, once, of columns of strings that are used as categories, but look like something else.
+
+    Parameters
+    ----------
+    columns : Table
+        The training table.
+    option : "auto", bool or array-like
+        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``. Only "auto" leaves the kind of a column open.
+    stacklevel : int, default=3
+        As for :func:`warnings.warn`.
+
+    Warns
+    -----
+    ColumnKindWarning
+        If there are any.
+    """
+    if not isinstance(option, str):
+        return
+    _warn(looks_of_table(columns), stacklevel + 1)
+
+
+def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any, *, stacklevel: int = 3) -> None:
+    """Warn as :func:`warn_of_string_columns` does, of columns that are summarized.
+
+    Parameters
+    ----------
+    columns : iterable of ColumnSummary
+        The columns of the training rows.
+    option : "auto", bool or array-like
+        As for :func:`warn_of_string_columns`.
+    stacklevel : int, default=3
+        As for :func:`warnings.warn`.
+
+    Warns
+    -----
+    ColumnKindWarning
+        If there are any.
+    """
+    if not isinstance(option, str):
+        return
+    found = []
+    for column in columns:
+        if column.kind == "strings" and column.names is not None:
+            look = look_at_strings(column.names.tolist(), np.bincount(column.counts.values, column.counts.weights))
+            if is_suspect(look):
+                found.append((column.place, look))
+    _warn(found, stacklevel + 1)
+
+
+def _warn(found: list[tuple[str, StringLook]], stacklevel: int) -> None:
+    """Warn of columns, the first ones with their remedies."""
+    if not found:
+        return
+    told = " ".join(_python_note(place, look) for place, look in found[:_N_NAMED])
+    more = f" There are {len(found) - _N_NAMED:,} more." if len(found) > _N_NAMED else ""
+    warnings.warn(
+        f"{len(found):,} column(s) of strings are used as categories, but look like something else. {told}{more} If a "
+        f"column is categorical, name it in discrete_features of TableEncoder, or declare it as a pandas category.",
+        ColumnKindWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def kind_in_words(look: StringLook) -> str:
+    """Return what a column seems to hold, in words, with one or two values.
+
+    Parameters
+    ----------
+    look : StringLook
+        What it seems to hold.
+
+    Returns
+    -------
+    str
+    """
+    signs = ", ".join(map(repr, look.signs))
+    kinds = {
+        "number": "numbers as strings",
+        "thousands": f"numbers with {_MARKS.get(look.mark, '')} between thousands",
+        "decimal comma": "numbers with decimal commas",
+        "minus sign": "numbers with the minus sign U+2212",
+        "accounting": "numbers with negative ones in parentheses",
+        "percent": "percentages",
+        "currency": f"amounts with a currency ({signs})",
+        "unit": f"numbers with a unit ({signs})",
+        "quoted": "values quoted for Excel",
+        "time": "times of day",
+        "date": f"dates ({look.order})",
+        "identifiers": "identifiers",
+        "free text": "free text",
+    }
+    words = kinds.get(look.kind, look.kind)
+    if look.kind == "thousands" and look.is_ambiguous:
+        words = "numbers whose commas are thousands separators or decimal marks"
+    shown = " and ".join(map(repr, look.examples))
+    if look.kind in ("identifiers", "free text"):
+        return f"{words}: {look.n_matching:,} rows hold a value of their own, such as {shown}"
+    if look.is_whole:
+        return f"{words}, such as {shown}"
+    others = " and ".join(map(repr, look.others))
+    n_others = look.n_values - look.n_matching
+    return f"{words}, such as {shown}, but {n_others:,} of {look.n_values:,} values are not ({others})"
+
+
+def _python_note(place: str, look: StringLook) -> str:
+    """Return a sentence on a column with the remedy in Python."""
+    name = place.removeprefix("X column ")
+    column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
+    remedy = _remedy(column, look)
+    return f"{place} looks like {kind_in_words(look)}: {remedy}."
+
+
+def _remedy(column: str, look: StringLook) -> str:
+    """Return what reads a column, as Python."""
+    coerce = "" if look.is_whole else ', errors="coerce"'
+    if look.kind == "free text":
+        return "leave it out, or extract features from it"
+    if look.kind == "identifiers":
+        return "leave it out if it names the row"
+    if look.kind == "time":
+        return f'pd.to_datetime({column}, format="mixed"{coerce}).dt.hour reads the hour'
+    if look.kind == "date":
+        days = {"month first": ", dayfirst=False", "day first": ", dayfirst=True"}.get(look.order, "")
+        if look.order == "ambiguous":
+            days = ", dayfirst=True"
+        reader = f"(pd.to_datetime({column}{days}{coerce}) - pd.Timestamp(0)).dt.days"
+        if look.order == "ambiguous":
+            return f"{reader} reads them with the day first, dayfirst=False with the month first"
+        return f"{reader} reads them"
+    text = column
+    if look.kind == "quoted":
+        text += """.str.strip('="')"""
+        if look.decimal == "." and not look.mark and any(example[2:3] == "0" for example in look.examples):
+            return f"{text} removes the quotes"
+    if look.kind == "accounting":
+        text += '.str.replace("(", "-").str.replace(")", "")'
+    elif look.kind == "minus sign":
+        text += r'.str.replace("\u2212", "-")'
+    elif look.kind in ("percent", "currency", "unit"):
+        for sign in look.signs:
+            text += f".str.replace({sign!r}, '')"
+    if look.mark == " ":
+        text += r'.str.replace(r"\s", "", regex=True)'
+    elif look.mark == "'":
+        text += r""".str.replace("['\u2019]", "", regex=True)"""
+    elif look.mark:
+        text += f'.str.replace("{look.mark}", "")'
+    if look.decimal == ",":
+        text += '.str.replace(",", ".")'
+    reader = f"pd.to_numeric({text}{coerce}) reads them"
+    if look.is_ambiguous:
+        other = text.replace('.str.replace(",", "")', '.str.replace(",", ".")')
+        reader += f" with commas between thousands, pd.to_numeric({other}{coerce}) with decimal commas"
+    if look.kind == "unit" and len(look.signs) > 1:
+        reader = f"convert them to one unit, then {reader}"
+    return reader

@@ -1,0 +1,119 @@
+"""What columns of strings seem to hold, the one warning about them, and readers for their notations."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn.data.column_looks import look_at_strings
+from tanlearn.data.column_notes import ColumnKindWarning
+from tanlearn.data.table_files import open_table
+from tanlearn.data.written_values import read_written
+
+N = 60
+Y = np.arange(N) % 2
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "mark", "decimal"),
+    [
+        (["1,250.50", "900"], "thousands", ",", "."), (["1'500", "12\u2019000"], "thousands", "'", "."),
+        (["1 500", "2 000"], "thousands", " ", "."), (["1\u00a0500", "3"], "thousands", " ", "."),
+        (["1\u202f500,5", "3"], "thousands", " ", ","), (["1.250,50", "3"], "thousands", ".", ","),
+        (["12,34,567", "1"], "thousands", ",", "."), (["0,5", "1,25"], "decimal comma", "", ","),
+        (["5%", "10%"], "percent", "", "."), (["$5", "$1,250.50"], "currency", ",", "."),
+        (["5 EUR", "7,5 EUR"], "currency", "", ","), (["5 kg", "7.5 kg"], "unit", "", "."),
+        (["(5)", "12"], "accounting", "", "."), (["\u22125", "7"], "minus sign", "", "."),
+        (["08:30", "19:15"], "time", "", "."), (['="05"', '="17"'], "quoted", "", "."),
+        (["01", "12"], "codes", "", "."), (["1st", "2nd"], "categories", "", "."),
+        (["10-20", "20-30"], "categories", "", "."), (["12 Main St", "14 Oak Ave"], "categories", "", "."),
+        (["x"], "constant", "", "."), (["4wd", "fwd", "rwd"], "categories", "", "."),
+        (["<5", ">10"], "categories", "", "."),
+    ],
+)  # fmt: skip
+def test_notations_are_recognized(values, kind, mark, decimal):
+    look = look_at_strings(values)
+    assert (look.kind, look.mark, look.decimal) == (kind, mark, decimal)
+    assert look.is_whole
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (["16/07/2024", "05/01/2024"], "day first"), (["07/16/2024", "1/2/2024"], "month first"),
+        (["05/06/2024", "01/02/2024"], "ambiguous"), (["16.07.2024", "01.02.2024"], "day first"),
+        (["16-Jan-2024", "2-Feb-2024"], "month name"), (["2024-01-02", "2024-02-03"], "year first"),
+    ],
+)  # fmt: skip
+def test_dates_have_an_order(values, order):
+    look = look_at_strings(values)
+    assert (look.kind, look.order) == ("date", order)
+
+
+def test_commas_before_three_digits_only_are_ambiguous():
+    assert look_at_strings(["1,500", "2,750", "900"]).is_ambiguous
+    assert not look_at_strings(["1,500", "2,750.5"]).is_ambiguous
+
+
+def test_lonely_values_are_identifiers_or_free_text():
+    assert look_at_strings([f"A{i}" for i in range(30)]).kind == "identifiers"
+    assert look_at_strings([f"A{i}" for i in range(29)]).kind == "categories"
+    assert look_at_strings([f"many words here {i}" for i in range(30)]).kind == "free text"
+    assert look_at_strings([f"A{i}" for i in range(30)] * 2).kind == "categories"
+
+
+def test_one_warning_per_fit_names_columns_and_the_code_that_reads_them():
+    numbers = np.arange(N) * 37.25 + 1000
+    frame = pd.DataFrame(
+        {
+            "price": [f"{x:,.2f}" for x in numbers],
+            "part": ["unknown" if i % 9 == 0 else f"{x:.0f}%" for i, x in enumerate(numbers)],
+            "town": np.where(Y, "Graz", "Linz"),
+            "code": [str(i % 20) for i in range(N)],
+        }
+    )
+    for fit in (
+        lambda: TableEncoder().fit(frame, Y),
+        lambda: NaiveBayesClassifier().fit(frame, Y),
+        lambda: NaiveBayesClassifier().partial_fit(frame, Y, [0, 1]),
+        lambda: NaiveBayesClassifier().fit_batches([(frame[:30], Y[:30]), (frame[30:], Y[30:])]),
+    ):
+        with pytest.warns(ColumnKindWarning) as caught:
+            fit()
+        (warning,) = caught
+        text = str(warning.message)
+        assert "2 column(s) of strings" in text
+        assert """pd.to_numeric(df['price'].str.replace(",", "")) reads them""" in text
+        assert "1 of 54 values are not ('unknown')" in text
+        assert "'town'" not in text
+        assert "'code'" not in text
+    prices = pd.to_numeric(frame["price"].str.replace(",", ""))
+    assert prices.tolist() == numbers.tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder(discrete_features=True).fit(frame, Y)
+        TableEncoder().fit(frame.astype("category"), Y)
+
+
+def test_readers_convert_whole_columns_only():
+    read = lambda values, *notation: read_written(pd.Series(values, dtype=object), *notation).tolist()  # noqa: E731
+    assert read(["$1,250.50", "-$5", "($7)", "\u22122"], ",", ".", ["$", "()"], "") == [1250.5, -5.0, -7.0, -2.0]
+    assert read(["1\u202f250,5 kg", "3 kg"], " ", ",", ["kg"], "") == [1250.5, 3.0]
+    assert read(["1,250", "much"], ",", ".", [], "") == ["1,250", "much"]
+    assert read(["1,250", "007"], ",", ".", [], "") == ["1,250", "007"]
+    assert read(["12,50", "1,250"], ",", ".", [], "") == ["12,50", "1,250"]
+    assert read(["05/07/2024"], "", ".", [], "day-first") == ["2024-07-05T00:00:00"]
+    assert read(["05/07/2024"], "", ".", [], "month-first") == ["2024-05-07T00:00:00"]
+    assert read(["05/07/2024", "07/16/2024"], "", ".", [], "day-first") == ["05/07/2024", "07/16/2024"]
+    assert read(["30/02/2024"], "", ".", [], "day-first") == ["30/02/2024"]
+
+
+def test_files_are_read_in_the_stated_notation(tmp_path):
+    (tmp_path / "t.csv").write_text('price,day\n"1,250.50",16/07/2024\n900,05/01/2024\n')
+    frame = open_table(tmp_path / "t.csv", thousands=",", dates="day-first").read()
+    assert frame["price"].tolist() == [1250.5, 900.0]
+    assert frame["day"].tolist() == ["2024-07-16T00:00:00", "2024-01-05T00:00:00"]
+    with pytest.raises(ValueError, match="not the decimal mark ','"):
+        open_table(tmp_path / "t.csv", thousands=",", decimal=",")
