@@ -50,7 +50,8 @@ def clocks_of(source):
             yield node.lineno, name
         if "timeout" in options:
             yield node.lineno, "timeout"
-        if name in ("join", "wait") and any(map(is_number, node.args)):
+        joins_strings = isinstance(getattr(node.func, "value", None), ast.Constant)
+        if name in ("join", "wait") and not joins_strings and any(map(is_number, node.args)):
             yield node.lineno, name
         if name == "settings" and "max_examples" in options and {"deadline", "derandomize"} - set(options):
             yield node.lineno, name  # hypothesis measures examples, and draws others in every run
@@ -88,6 +89,7 @@ def test_a_clock_is_found(source, name):
         "monkeypatch.setattr(module.time, 'monotonic', now.__next__)",
         "thread.join()",
         "', '.join(names)",
+        "''.join(ROWS)",
         "distributed.wait(rows)",
         "settings(deadline=None, derandomize=True)",
     ],
