@@ -14,7 +14,7 @@ from tanlearn.data.raw_numbers import RawNumbers, joined_numbers
 from tanlearn.data.validation import read_weights
 from tanlearn.kernels._cuda import DEVICES
 
-__all__ = ["EncodedData", "joined", "name_order"]
+__all__ = ["EncodedData", "joined", "name_order", "recoded"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,9 +256,8 @@ class EncodedData:
         dtype = codes_dtype(int(n_states.max()))
 
         def encoded(data: EncodedData, raw: RawNumbers) -> EncodedData:
-            missing = data.codes == missing_code(data.codes.dtype)
-            codes: AnyArray = np.where(missing, missing_code(dtype), data.codes).astype(dtype)
-            codes[features] = cuts.encode(raw, missing_code(dtype))
+            codes: AnyArray = recoded(data.codes, dtype)
+            codes[features] = recoded(cuts.encode(raw), dtype)
             return replace(data, codes=codes, n_states=n_states)
 
         return encoded(rest, rest.raw), encoded(held, held.raw)
@@ -387,6 +386,32 @@ def joined(parts: Sequence[EncodedData]) -> EncodedData:
         base_weight=np.concatenate([part.base_weights for part in parts]) if is_multiplied else None,
         raw=joined_numbers(raws) if len(raws) == len(parts) else None,
     )
+
+
+def recoded(codes: Codes, dtype: Any) -> Codes:
+    """Return codes in another type, in which the code of a missing value is another, too.
+
+    Parameters
+    ----------
+    codes : ndarray, uint8 or uint16
+        Codes below the missing code of ``dtype``, or missing.
+    dtype : type
+        ``numpy.uint8`` or ``numpy.uint16``.
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.encoded_data import recoded
+    >>> recoded(np.array([3, 255], np.uint8), np.uint16)
+    array([    3, 65535], dtype=uint16)
+    """
+    out: Codes = codes.astype(dtype)
+    out[codes == missing_code(codes.dtype)] = missing_code(dtype)
+    return out
 
 
 def _read_order(is_ordered: Any, n_features: int) -> AnyArray | None:

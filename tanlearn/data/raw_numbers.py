@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._typing import AnyArray, Codes, IntArray, missing_code
+from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.table import Column, Table
 
 __all__ = ["FittedCuts", "RawNumbers", "joined_numbers", "raw_numbers"]
@@ -119,25 +119,24 @@ class FittedCuts:
         n_states: IntArray = np.asarray(self.discretizer.n_states_, np.intp)
         return n_states
 
-    def encode(self, raw: RawNumbers, missing: int) -> Codes:
+    def encode(self, raw: RawNumbers) -> Codes:
         """Return the intervals of rows.
 
         Parameters
         ----------
         raw : RawNumbers
             Their numbers.
-        missing : int
-            Code of a missing value.
 
         Returns
         -------
         ndarray of shape (n_discretized, n_samples), uint8 or uint16
+            The largest value of the type is missing.
         """
+        codes: Codes
         if hasattr(self.discretizer, "transform_columns"):
-            found = self.discretizer.transform_columns(_table(raw.values))
+            codes = self.discretizer.transform_columns(_table(raw.values))
         else:
-            found = np.asarray(self.discretizer.transform(np.stack(raw.values).T)).T
-        codes: Codes = np.where(found == missing_code(found.dtype), missing, found)
+            codes = np.asarray(self.discretizer.transform(np.stack(raw.values).T)).T
         return codes
 
 

@@ -1,6 +1,7 @@
 """Cut points of folds: fitted without the held-out rows, on weights before class weights."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -125,3 +126,26 @@ def test_features_that_are_taken_keep_their_numbers():
         np.testing.assert_array_equal(part.codes, whole.codes[[3, 2, 0]])
         assert part.n_states.tolist() == whole.n_states[[3, 2, 0]].tolist()
     assert data.take_features([3]).raw is None
+
+
+@pytest.mark.parametrize("wide", ["categories", "cut points"])
+def test_missing_values_stay_missing_in_wider_codes(wide):
+    """Codes of 16 bits beside cut points of 8 bits, and the other way around: the missing code is another in each."""
+    n = 900
+    y = np.arange(n) % 2
+    words = np.array([f"w{i}" for i in range(n)]) if wide == "categories" else np.where(y, "a", "b")
+    numbers = np.column_stack([np.arange(n, dtype=float), np.arange(n, dtype=float)])
+    numbers[:, 0] = y + 0.1 * np.sin(np.arange(n))
+    numbers[::5] = np.nan
+    X = np.array([[*row, word] for row, word in zip(numbers.tolist(), words.tolist(), strict=True)], dtype=object)
+    weight = np.full(n, 40) if wide == "cut points" else None  # so heavy that every change of the class is a cut point
+    encoder = TableEncoder(discrete_features=[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data, _ = encode_training(NaiveBayesClassifier(encoder=encoder), X, y, weight)
+    for held_out in (np.arange(n) % 7 == 0, np.arange(n) % 2 == 0):
+        for part, rows in zip(data.split(held_out), (~held_out, held_out), strict=True):
+            missing = np.iinfo(part.codes.dtype).max
+            np.testing.assert_array_equal(part.codes[:2] == missing, np.isnan(numbers[rows]).T)
+            assert (np.where(part.codes == missing, 0, part.codes) < part.n_states[:, np.newaxis]).all()
+    assert data.codes.dtype == np.uint16
