@@ -16,6 +16,9 @@ __all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
 #: Exit codes, as shells have them: what cannot be had, and Ctrl-C.
 _REFUSED, INTERRUPTED = 2, 130
 
+#: Letters from which the words before the first number or name tell the kinds of warnings apart.
+_SHORTEST_SUBJECT = 12
+
 #: What is advised about columns in words for programs.
 _IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*")
 
@@ -50,11 +53,12 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         With 2 if something cannot be had, unless TANLEARN_TRACEBACK is set and the error goes on as it is; 130
         after Ctrl-C.
     """
-    told: set[tuple[str, int]] = set()
+    told: set[tuple[Any, str]] = set()
 
-    def show(message: Warning | str, category: Any, filename: str, lineno: int, *_: Any, **__: Any) -> None:
-        if (filename, lineno) not in told:  # folds repeat it, in other words
-            told.add((filename, lineno))
+    def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
+        kind = category, _subject(str(message))
+        if kind not in told:  # folds repeat it with other numbers and names
+            told.add(kind)
             note(f"note: {_IN_PYTHON.sub('--drop leaves such a column out.', str(message))}")
 
     with warnings.catch_warnings():
@@ -74,6 +78,12 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
                 raise
             note(_reason(error))
             raise typer.Exit(_REFUSED) from None
+
+
+def _subject(message: str) -> str:
+    """Return what the warnings of one kind have in common: the words before the first number or name."""
+    words = re.split(r"[\d'\"]", message, maxsplit=1)[0]
+    return words if len(words) >= _SHORTEST_SUBJECT else re.sub(r"\d+", "0", message)
 
 
 def _reason(error: BaseException) -> str:

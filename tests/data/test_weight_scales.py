@@ -30,7 +30,7 @@ WEIGHTS = RNG.integers(1, 4, 200).astype(float)
 
 BATCH = [
     BayesNetClassifier(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=20)),
-    BayesNetClassifier(structure=ChowLiu(), parameters=ConjugateGradient(max_iter=5)),
+    BayesNetClassifier(structure=ChowLiu(root=0), parameters=ConjugateGradient(max_iter=5)),
     BayesNetClassifier(parameters=LBFGS(loss=ConditionalNLL(), max_iter=20)),
     BayesNetClassifier(structure=ChowLiu(), parameters=ExtendedBaumWelch(max_iter=5)),
 ]
