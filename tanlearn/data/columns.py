@@ -481,8 +481,11 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
         examples.setdefault(type(values[row]).__name__, f"{shorten(values[row])} in row {row}")
     found = " and ".join(f"{name} ({example})" for name, example in examples.items())
     if place == "y":
+        remedy = _REMEDIES[place]
+        if set(examples) == {"Interval"}:  # scikit-learn's own classifiers and metrics refuse these, too
+            remedy = "Name the intervals, pandas.cut(..., labels=[...]), or cast them to strings, y.astype(str)."
         return TypeError(
-            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. {_REMEDIES[place]}"
+            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. {remedy}"
         )
     # scikit-learn's estimator checks look for "argument must be ... string ... number".
     return TypeError(

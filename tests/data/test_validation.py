@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from tanlearn import TableEncoder
+from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_weights
 
@@ -181,3 +181,16 @@ def test_one_class_has_its_number(labels):
     for wrong in ("maybe", [1], None, np.nan):
         with pytest.raises(ValueError, match=r"^against must be one of the classes: .*, .*; got .*\.$"):
             number_class(wrong, classes, "against")
+
+
+def test_intervals_as_classes_are_refused_with_a_remedy_that_works():
+    X, number = [["a"], ["b"]] * 15, np.arange(30.0)
+    for y in (pd.Series(pd.cut(number, 3)), pd.cut(number, 3), pd.Series(pd.cut(number, 3)).astype(object)):
+        with pytest.raises(
+            TypeError, match=r"y holds Interval .*pandas\.cut\(\.\.\., labels=\[\.\.\.\]\).*y\.astype\(str\)"
+        ):
+            NaiveBayesClassifier().fit(X, y)
+    named = NaiveBayesClassifier().fit(X, pd.cut(number, 3, labels=["low", "middle", "high"]))
+    assert named.classes_.tolist() == ["high", "low", "middle"]
+    cast = NaiveBayesClassifier().fit(X, pd.Series(pd.cut(number, 3)).astype(str))
+    assert len(cast.classes_) == 3
