@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FEWEST_ROWS", "KINDS", "StringLook", "date_order", "look_at_strings", "plain_number"]
+__all__ = ["FEWEST_ROWS", "KINDS", "StringLook", "date_order", "is_number_date", "look_at_strings", "plain_number"]
 
 #: Kinds in the order in which they are tried, besides "constant", "identifiers", "free text" and "categories".
 KINDS = (
@@ -217,6 +217,27 @@ def date_order(text: str, order: str) -> bool:
         return False
     day, month = (int(found[1]), int(found[3])) if order == "day first" else (int(found[3]), int(found[1]))
     return 1 <= day <= 31 and 1 <= month <= 12
+
+
+def is_number_date(text: str) -> bool:
+    """Return whether a text is a date of numbers that ends with the year.
+
+    Parameters
+    ----------
+    text : str
+        A text without spaces around it.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from tanlearn.data.column_looks import is_number_date
+    >>> is_number_date("05/01/2024"), is_number_date("2024/05/01")
+    (True, False)
+    """
+    return _NUMBER_DATE.fullmatch(text) is not None
 
 
 #: Pairs of a thousands separator and a decimal mark, in the order in which they are preferred.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tanlearn.data.column_looks import date_order, plain_number
+from tanlearn.data.column_looks import date_order, is_number_date, plain_number
 from tanlearn.data.text_files import holds_texts
 
 __all__ = ["DATE_ORDERS", "read_written"]
@@ -61,12 +61,17 @@ def read_written(series: Any, thousands: str, decimal: str, symbols: Sequence[st
     if dates and all(date_order(value, dates.replace("-", " ")) for value in values):
         import pandas as pd
 
-        day_first = dates != "month-first"
-        moments = pd.to_datetime(
-            pd.Series(values, dtype=object), dayfirst=day_first, format="mixed", errors="coerce", utc=True
-        )
+        texts = pd.Series([value.strip() for value in values], dtype=object)
+        is_numeric = texts.map(is_number_date).astype(bool)
+        moments = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[ns, UTC]")
+        # pandas swaps day and month of 2024/05/01 with dayfirst=True: only dates without a leading year may have it.
+        for chosen, day_first in ((is_numeric, dates == "day-first"), (~is_numeric, False)):
+            moments[chosen] = pd.to_datetime(
+                texts[chosen], dayfirst=day_first, format="mixed", errors="coerce", utc=True
+            )
         if not moments.isna().any():  # the 30th of February
-            return series.map(dict(zip(values, moments.dt.strftime("%Y-%m-%dT%H:%M:%S"), strict=True)))
+            iso = moments.dt.tz_localize(None).map(lambda moment: moment.isoformat())
+            return series.map(dict(zip(values, iso, strict=True)))
     return series
 
 

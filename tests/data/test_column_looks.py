@@ -9,7 +9,7 @@ import pytest
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.column_looks import look_at_strings
 from tanlearn.data.column_notes import ColumnKindWarning
-from tanlearn.data.table_files import open_table
+from tanlearn.data.table_files import dates_as_days, open_table
 from tanlearn.data.written_values import read_written
 
 N = 60
@@ -117,3 +117,42 @@ def test_files_are_read_in_the_stated_notation(tmp_path):
     assert frame["day"].tolist() == ["2024-07-16T00:00:00", "2024-01-05T00:00:00"]
     with pytest.raises(ValueError, match="not the decimal mark ','"):
         open_table(tmp_path / "t.csv", thousands=",", decimal=",")
+
+
+@pytest.mark.parametrize("order", ["day-first", "month-first", "year-first"])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2024/05/01", "2024/05/16"], ["2024-05-01T00:00:00", "2024-05-16T00:00:00"]),
+        (["2024/5/1", "2024.12.03"], ["2024-05-01T00:00:00", "2024-12-03T00:00:00"]),
+        (["2024-05-01", "2024-02-03"], ["2024-05-01T00:00:00", "2024-02-03T00:00:00"]),
+        (["2024-05-01T08:30:15.5", "2024-02-03 09:00"], ["2024-05-01T08:30:15.500000", "2024-02-03T09:00:00"]),
+        (["2024-05-01T00:30:00+02:00", "2024-02-03T09:00Z"], ["2024-04-30T22:30:00", "2024-02-03T09:00:00"]),
+        (
+            ["5 Jan 2024", "May 6, 2024", "07-Feb-24"],
+            ["2024-01-05T00:00:00", "2024-05-06T00:00:00", "2024-02-07T00:00:00"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_order_of_dates_changes_only_dates_that_end_with_the_year(order, values, expected):
+    assert read_written(pd.Series(values, dtype=object), "", ".", [], order).tolist() == expected
+
+
+def test_every_day_of_a_year_is_read_right():
+    days = pd.date_range("2024-01-01", "2024-12-31")
+    expected = days.strftime("%Y-%m-%dT00:00:00").tolist()
+    for pattern, order in (
+        ("%d/%m/%Y", "day-first"), ("%d.%m.%y", "day-first"), ("%m-%d-%Y", "month-first"), ("%Y/%m/%d", "day-first"),
+        ("%Y-%m-%d", "year-first"), ("%Y.%m.%d", "month-first"), ("%d %B %Y", "month-first"),
+    ):  # fmt: skip
+        written = pd.Series(days.strftime(pattern), dtype=object)
+        assert read_written(written, "", ".", [], order).tolist() == expected, pattern
+
+
+def test_iso_dates_beside_dates_with_the_day_first(tmp_path):
+    (tmp_path / "t.csv").write_text("iso,day\n2024-05-01,16/07/2024\n2024-02-03,05/01/2024\n")
+    frame = open_table(tmp_path / "t.csv", dates="day-first").read()
+    days, names = dates_as_days(frame)
+    assert names == ["iso", "day"]
+    assert days["iso"].tolist() == [19844, 19756]
+    assert days["day"].tolist() == [19920, 19727]
