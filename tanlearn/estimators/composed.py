@@ -180,7 +180,8 @@ class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classif
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
         How scores become probabilities: found on held-out rows by learners that train for classification (their
-        ``calibrate``), otherwise of temperature and power 1. Classes do not depend on it but with a ``class_prior``.
+        ``calibrate``), otherwise of temperature and power 1. Where it divides the evidence alone, the class
+        prior of the tables is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -283,7 +284,8 @@ class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Class
         The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
         How scores become probabilities: found on held-out rows by learners that train for classification (their
-        ``calibrate``), otherwise of temperature and power 1. Classes do not depend on it but with a ``class_prior``.
+        ``calibrate``), otherwise of temperature and power 1. Where it divides the evidence alone, the class
+        prior of the tables is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder

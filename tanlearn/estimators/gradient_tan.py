@@ -109,9 +109,9 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         if there are any. ``verbose=1`` prints which, with the errors and losses of all.
     calibrate : bool, default=True
         Whether held-out rows find a scale by which scores become probabilities. They are those of
-        ``validation_fraction``, or else folds (of large tables, a fifth of the rows once); with a ``loss`` of yours,
-        each fold is a training of the tables for the structure found. Classes do not depend on it but with a
-        ``class_prior``.
+        ``validation_fraction``, or else folds (of large tables, a fifth of the rows once). Folds fit their own cut
+        points; up to 300,000 numbers (rows times features times classes) they also train their own structures, so that
+        held-out rows are as new as those of prediction. See :class:`~tanlearn.HybridCV` for the class prior.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows, ``mean loss +
