@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.table import Column, Table
+from tanlearn.data.table_encoder import CUT_DISCRETIZERS
 
 __all__ = ["FittedCuts", "RawNumbers", "joined_numbers", "raw_numbers"]
 
@@ -94,7 +95,7 @@ class RawNumbers:
         FittedCuts
         """
         discretizer, values = clone(self.discretizer), self.values
-        if hasattr(discretizer, "fit_columns"):
+        if type(discretizer) in CUT_DISCRETIZERS:
             discretizer.fit_columns(_table(values), list(range(len(values))), y, sample_weight)
         else:
             discretizer.fit(np.stack(values).T, y, sample_weight)
@@ -133,7 +134,7 @@ class FittedCuts:
             The largest value of the type is missing.
         """
         codes: Codes
-        if hasattr(self.discretizer, "transform_columns"):
+        if type(self.discretizer) in CUT_DISCRETIZERS:
             codes = self.discretizer.transform_columns(_table(raw.values))
         else:
             codes = np.asarray(self.discretizer.transform(np.stack(raw.values).T)).T

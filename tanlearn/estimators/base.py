@@ -28,7 +28,7 @@ from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.calibration import Calibration
+from tanlearn.network.calibration import Calibration, decision_tables
 from tanlearn.network.inference import log_joint, log_posterior
 from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
 from tanlearn.network.quantization import FixedPoint
@@ -364,7 +364,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
             is that for a row in which every feature is missing.
         """
-        scores = self._class_scores(X)
+        scores = self.calibration_.shifted(self._class_scores(X))
         return self.classes_[scores.argmax(axis=1)]
 
     def check_rows(self, X: Any) -> RowCheck:
@@ -429,7 +429,8 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} is more than one network, and a row predictor is of one. Call predict, with as "
                 f"many rows at once as there are."
             )
-        return RowPredictor(self.encoder_, self.structure_, self.tables_, self.classes_)
+        tables = decision_tables(self.tables_, self.calibration_)
+        return RowPredictor(self.encoder_, self.structure_, tables, self.classes_)
 
     def save(self, path: Any, *, counts: bool = False) -> None:
         """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.
@@ -482,7 +483,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     def _set_state(self, state: dict[str, Any]) -> None:
         """Take what a file holds; classes and encoder are there already."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
-        calibration = Calibration(**state.pop("calibration", {}))
+        calibration = Calibration.of_state(state.pop("calibration", {}))
         back_off, is_normalized = state.pop("back_off", None), state.pop("normalized", True) is not False
         structure, cells = fields(state, "structure", "cells")
         table = structure, self.encoder_.n_states_, len(self.classes_), cells

@@ -17,6 +17,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.c_export.header import export_c
 from tanlearn.data.border import encode_rows
 from tanlearn.data.validation import number_classes
+from tanlearn.network.calibration import Calibration, decision_tables
 from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import IntegerTables, round_tables
 from tanlearn.network.structures import Structure
@@ -31,6 +32,7 @@ class EmbeddedMixin:
 
     structure_: Structure
     tables_: Tables
+    calibration_: Calibration
     classes_: AnyArray
     device: str
     n_jobs: int | None
@@ -89,8 +91,10 @@ class EmbeddedMixin:
         formats = [found for found in read_bits(bits) if found is not None]
         if not formats:
             raise ValueError("bits must be a number of bits, or a pair of integer and fraction bits; got None.")
-        candidates = [round_tables(self.tables_, fixed_point) for fixed_point in formats]
         twin = copy(self)
+        # Sums of integers are compared as they are, so the shift of the calibration joins the class prior.
+        tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
+        candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
         twin.tables_ = candidates[0]
         vars(twin).pop("counts_", None)  # partial_fit would go on with the counts, to tables that are not rounded
         if len(candidates) > 1:

@@ -107,6 +107,9 @@ def compared(
     if against is None:
         return contributions
     other = number_class(against, classes, "against")
+    if calibration is not None:  # what it shifts joins the share of the classes
+        contributions = contributions.copy()
+        contributions[:, -1] = calibration.shifted(contributions[:, -1])
     odds = np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
     if calibration is None or calibration == Calibration():
         return odds

@@ -111,7 +111,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         Whether held-out rows find a scale by which scores become probabilities. They are those of
         ``validation_fraction``, or else folds (of large tables, a fifth of the rows once). Folds fit their own cut
         points; up to 300,000 numbers (rows times features times classes) they also train their own structures, so that
-        held-out rows are as new as those of prediction. See :class:`~tanlearn.HybridCV` for the class prior.
+        held-out rows are as new as those of prediction.
     size_weight : float, default=0.0
         Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
         row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows, ``mean loss +
@@ -417,9 +417,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
                 learner = Trained(tables)
             elif trained_parts is not None:
                 learner = trained_parts
-            keeps_prior = tables.bits is not None
-            choice = choose([learner], self.structure_, parts, keeps_prior=keeps_prior, n_jobs=self.n_jobs)
-            self.calibration_, tables = choice.calibration, choice.settle(tables)
+            self.calibration_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).calibration
         self.tables_ = tables
 
     def _train_parts(

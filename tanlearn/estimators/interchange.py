@@ -443,7 +443,7 @@ def _read_note(variable: Variable) -> dict[str, Any]:
         column = _read_values(note)
         told = {"name": note["name"], "column": note["column"], **column}
         if "calibration" in note:
-            told["calibration"] = asdict(Calibration(**note["calibration"]))
+            told["calibration"] = asdict(Calibration.of_state(note["calibration"]))
         fields(note, *told)
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
             raise ValueError("name must be a string or null, and column an integer.")

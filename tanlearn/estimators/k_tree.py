@@ -269,7 +269,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
             start = refit.start(outcome.structure, data, np.random.default_rng(0))
             tables = refit.improve(start, data, n_iter=choice.n_iter)
         if choice is not None and self.calibrate:
-            self.calibration_, tables = choice.calibration, choice.settle(tables)
+            self.calibration_ = choice.calibration
         self.structure_, self.structure_probabilities_ = outcome.structure, outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
@@ -326,10 +326,8 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         Returns the learner that is to be refitted, if one is, the choice, and the choice among the trained models for
         the case that refitting is impossible.
         """
-        data, keeps_prior = parts[0][0], self.bits is not None
-        by_gradient = choice = choose(
-            trained, Structure.naive_bayes(data.n_features), parts, keeps_prior=keeps_prior, n_jobs=self.n_jobs
-        )
+        data = parts[0][0]
+        by_gradient = choice = choose(trained, Structure.naive_bayes(data.n_features), parts, n_jobs=self.n_jobs)
         self.loss_ = losses[choice.index]
         refits: list[BackOffRidge] = []
         structures = [one.structure for one in trained[choice.index] if one.structure is not None]

@@ -102,8 +102,8 @@ class BatchLearner(BaseEstimator):
             on a device, if any value is missing or the loss is the user's own.
         """
         self._validate_params()
-        n_iter, settle = self._choose_on_held_out_rows(structure, lambda: data)
-        return settle(self.improve(self.start(structure, data, rng), data, n_iter=n_iter))
+        n_iter = self._choose_on_held_out_rows(structure, lambda: data)
+        return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
 
     def from_objective(self, structure: Structure, layout: TableLayout, counts: FloatArray, rows: Any) -> Tables:
         """Return the tables of a structure, of rows that are not at hand.
@@ -131,11 +131,11 @@ class BatchLearner(BaseEstimator):
             As by :meth:`fit`.
         """
         self._validate_params()
-        n_iter, settle = self._choose_on_held_out_rows(structure, lambda: rows.sample)
+        n_iter = self._choose_on_held_out_rows(structure, lambda: rows.sample)
         weight = float(counts[: layout.n_classes].sum())
         total = max(weight, float(rows.n_samples))  # as in_whole_rows does
         start = self._start_of_counts(layout, counts * (total / weight))
-        return settle(self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter))
+        return self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter)
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return the tables that the search starts at, of counts of whole rows."""
@@ -148,12 +148,9 @@ class BatchLearner(BaseEstimator):
     def _take(self, rival: Any) -> None:
         """Learn as one of :meth:`_rivals`."""
 
-    def _choose_on_held_out_rows(
-        self, structure: Structure, rows: Callable[[], EncodedData]
-    ) -> tuple[int | None, Callable[[Tables], Tables]]:
-        """Return the number of iterations, chosen on held-out rows if it is open, and a step for the final tables."""
+    def _choose_on_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
+        """Return the number of iterations, chosen on held-out rows if it is open, and calibrate on these."""
         self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
-        settle: Callable[[Tables], Tables] = _unchanged
         self._take(rivals[0])
         parts = held_out_parts(rows()) if n_iter is None or self.calibrate or len(rivals) > 1 else []
         if parts:
@@ -162,8 +159,8 @@ class BatchLearner(BaseEstimator):
             self._take(rivals[choice.index])
             n_iter = choice.n_iter
             if self.calibrate:
-                self.calibration_, settle = choice.calibration, choice.settle
-        return n_iter, settle
+                self.calibration_ = choice.calibration
+        return n_iter
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the tables that the search starts at.
@@ -259,11 +256,6 @@ class BatchLearner(BaseEstimator):
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function like :func:`~tanlearn.training.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
-
-
-def _unchanged(tables: Tables) -> Tables:
-    """Return tables as they are."""
-    return tables
 
 
 class ConjugateGradient(BatchLearner):

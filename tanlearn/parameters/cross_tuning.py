@@ -91,8 +91,7 @@ class CrossTuned(BaseEstimator):
     -----
     An estimator learns with a copy of this object, its ``parameters_``, which has the fitted attributes.
 
-    The folds share one encoding, that of all training rows: cuts of continuous columns have seen the held-out classes,
-    which flatters the start where columns have many cuts. ``GridSearchCV`` over the estimator encodes every fold anew.
+    Every fold fits its own cut points of continuous columns, without the held-out rows.
 
     Examples
     --------
@@ -214,7 +213,7 @@ class CrossTuned(BaseEstimator):
         tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         if self.calibrate:
             found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
-            self.calibration_, tables = found.calibration, found.settle(tables)
+            self.calibration_ = found.calibration
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables
 

@@ -20,8 +20,8 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.inference import log_joint, log_posterior
+from tanlearn.network.calibration import Calibration, EvidenceCalibration
+from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
@@ -58,8 +58,6 @@ class Choice:
         The errors of every part.
     best_looks : ndarray of shape (n_learners,)
         Which look each learner is best taken at; of the others than the chosen one, as if it were the only one.
-    prior_shift : ndarray of shape (n_classes,) or None
-        What :meth:`settle` adds to the log prior; ``None`` for nothing.
     """
 
     index: int
@@ -70,26 +68,6 @@ class Choice:
     log_losses: FloatArray
     split_errors: FloatArray
     best_looks: IntArray
-    prior_shift: FloatArray | None
-
-    def settle(self, tables: Tables) -> Tables:
-        """Return final tables with the class prior that belongs to the calibration.
-
-        Where the temperature T is that of the evidence, ``(T - 1) log pi`` joins the log prior, so that dividing the
-        joint scores by T leaves the class frequencies pi undivided.
-
-        Parameters
-        ----------
-        tables : Tables
-            Of the chosen learner, fitted to all rows.
-
-        Returns
-        -------
-        Tables
-        """
-        if self.prior_shift is None:
-            return tables
-        return tables.with_log_prior(log_posterior((tables.log_prior + self.prior_shift)[np.newaxis])[0])
 
 
 class Trained:
@@ -183,7 +161,6 @@ def choose(
     *,
     iterations: Sequence[int] | None = None,
     patience: int | None = 20,
-    keeps_prior: bool = False,
     n_jobs: int | None = None,
 ) -> Choice:
     """Have held-out rows choose between learners, and between their iterations.
@@ -201,9 +178,6 @@ def choose(
         once, when they are done.
     patience : int, optional
         End a run after so many iterations in which neither held-out error nor log loss has become less.
-    keeps_prior : bool, default=False
-        Whether the final tables cannot take another class prior, as those of few bits cannot. A model that is no better
-        than class frequencies then cannot become these.
     n_jobs : int, optional
         Threads, one a learner and part, as in joblib. The choice does not depend on it.
 
@@ -245,10 +219,8 @@ def choose(
         [np.tile(_log_frequency(part[0]), (len(path.some), 1)) for path, part in zip(chosen, parts, strict=True)]
     )
     evidence = temper_evidence(distances, y, row_weights, log_frequency, calibration)
-    shift = None
-    if evidence.is_better and not keeps_prior:
-        calibration = Calibration(evidence.temperature)
-        shift = (evidence.temperature - 1.0) * _log_frequency(*parts[0])
+    if evidence.is_better and not any(path.is_rounded for path in chosen):
+        calibration = EvidenceCalibration.of_frequencies(evidence.temperature, _log_frequency(*parts[0]))
     alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
     alone[index] = look
     return Choice(
@@ -260,7 +232,6 @@ def choose(
         log_losses=log_losses,
         split_errors=np.moveaxis(wrong, 1, 0) / weights[:, np.newaxis, np.newaxis],
         best_looks=np.array(alone),
-        prior_shift=shift,
     )
 
 
@@ -283,6 +254,8 @@ class _Path:
         most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
         self.some = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
+        #: Whether tables have few bits: programs in C add these up, and know no calibration.
+        self.is_rounded = False
 
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
         """Run a learner to its end, or that of patience."""
@@ -312,7 +285,7 @@ class _Path:
 
     def look(self, tables: Tables) -> bool:
         """Classify the held-out rows, and return whether patience is at its end."""
-        held_out = self.held_out
+        held_out, self.is_rounded = self.held_out, tables.bits is not None
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
         self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))

@@ -49,9 +49,9 @@ class HybridCV(BaseEstimator):
         Number of folds, or the share of rows that is held out once. By default five folds of up to 300,000 numbers
         (rows times features times classes), three of up to 3,000,000, and a fifth of the rows of larger tables.
     calibrate : bool, default=True
-        Whether the held-out rows are used for calibration, too. Where dividing the evidence alone by a temperature T
-        has a clearly lower log loss than dividing the log joint, ``(T - 1) log pi`` joins the log prior of the tables,
-        with the class frequencies pi. Folds fit their own cut points.
+        Whether the held-out rows are used for calibration, too. A temperature divides the log joint, or the evidence of
+        the features alone where that has a clearly lower log loss (``EvidenceCalibration``, not for tables of few
+        bits). Folds fit their own cut points.
     n_jobs : int, optional
         Threads, one a learner and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0
@@ -238,8 +238,6 @@ class HybridCV(BaseEstimator):
             self.converged_ = False
         self.loss_ = type(learner).default_loss() if learner.loss is None else learner.loss
         self._keep(choice, learners)
-        if self.calibrate:
-            tables = choice.settle(tables)
         if self.verbose:
             print(  # noqa: T201
                 f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, "

@@ -163,7 +163,5 @@ class StochasticGradient(BaseEstimator):
         parts = held_out_parts(data) if self.calibrate else []
         if parts:
             learner = copy(self).set_params(calibrate=False, verbose=0)
-            choice = choose([learner], structure, parts, keeps_prior=outcome.tables.bits is not None)
-            self.calibration_ = choice.calibration
-            return choice.settle(outcome.tables)
+            self.calibration_ = choose([learner], structure, parts).calibration
         return outcome.tables

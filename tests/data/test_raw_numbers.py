@@ -149,3 +149,16 @@ def test_missing_values_stay_missing_in_wider_codes(wide):
             np.testing.assert_array_equal(part.codes[:2] == missing, np.isnan(numbers[rows]).T)
             assert (np.where(part.codes == missing, 0, part.codes) < part.n_states[:, np.newaxis]).all()
     assert data.codes.dtype == np.uint16
+
+
+class AtZero(MDLPDiscretizer):
+    """A discretizer that inherits from a built-in one, and cuts every column at zero."""
+
+    def fit(self, X, y, sample_weight=None):
+        return self.restore([np.array([0.0])] * np.shape(X)[1])
+
+
+def test_a_subclass_of_a_built_in_discretizer_fits_in_folds_too():
+    data = encode(AtZero())
+    for part in (data, *data.split(HELD_OUT)):
+        assert part.n_states.tolist() == [2, 2, 2, 3]

@@ -1,5 +1,6 @@
 """A temperature of the evidence: the class frequencies are what is left of a model that knows nothing."""
 
+import json
 import warnings
 
 import numpy as np
@@ -18,8 +19,12 @@ from tanlearn import (
     NaiveBayesClassifier,
     StochasticGradient,
     TANClassifier,
+    load,
+    read_bif,
+    write_bif,
 )
 from tanlearn.baselines import ChowLiu
+from tanlearn.network.calibration import EvidenceCalibration
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 
 
@@ -106,6 +111,80 @@ def test_what_learns_nothing_becomes_class_frequencies(name):
     assert -np.log(p[np.arange(2000), NEW_RARE]).mean() < 1.1 * frequencies
     np.testing.assert_array_equal(model.predict(NEW), p.argmax(axis=1))
     assert model.calibration_ != Calibration()
+
+
+def unequal(n, seed=0):
+    """Return rows of 40 columns, one of them informative, and a class of 15 %."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.15).astype(int)
+    X = rng.integers(0, 4, (n, 40))
+    X[:, 0] = np.where(rng.random(n) < 0.5, y, X[:, 0])
+    return X.astype(str), y
+
+
+@pytest.fixture(scope="module")
+def tempered():
+    """Return a classifier whose evidence alone is divided, and new rows."""
+    X, y = unequal(300)
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    frequencies = np.bincount(y) / len(y)
+    model.calibration_ = EvidenceCalibration.of_frequencies(
+        6.0, np.log(frequencies)
+    )  # whether folds would choose it or not
+    return model, *unequal(500, seed=1)
+
+
+def test_the_network_keeps_the_frequencies_of_the_classes(tempered):
+    model, X, _ = tempered
+    assert np.exp(model.tables_.log_prior)[1] == pytest.approx(0.15, abs=0.05)
+    assert model.describe()["class_probabilities"][1] == pytest.approx(0.15, abs=0.05)
+    assert (model.sample(2000, random_state=0)[1] == 1).mean() == pytest.approx(0.15, abs=0.05)
+    joint = model.predict_joint_log_proba(X)
+    np.testing.assert_allclose(model.calibration_.log_posterior(joint), model.predict_log_proba(X))
+
+
+def test_every_form_of_the_model_predicts_the_same_classes(tempered, tmp_path):
+    model, X, _ = tempered
+    classes = model.predict(X)
+    np.testing.assert_array_equal(classes, model.predict_proba(X).argmax(axis=1))
+    assert (classes != model.predict_joint_log_proba(X).argmax(axis=1)).any()  # the shift changes some
+    one_by_one = model.row_predictor()
+    assert [one_by_one.predict(tuple(row)) for row in X[:100].tolist()] == classes[:100].tolist()
+    model.save(tmp_path / "m.tan")
+    again = load(tmp_path / "m.tan")
+    assert again.calibration_ == model.calibration_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert json.loads(json.dumps(model.describe()))["calibration"]["prior_shift"] == [*model.calibration_.prior_shift]
+    write_bif(model, tmp_path / "m.bif")
+    read = read_bif(tmp_path / "m.bif")
+    np.testing.assert_allclose(read.predict_proba(X), model.predict_proba(X), rtol=1e-6)
+    rounded = model.with_bits((8, 8))
+    assert type(rounded.calibration_) is Calibration
+    np.testing.assert_allclose(rounded.predict_proba(X), model.predict_proba(X), atol=0.02)
+    assert (rounded.predict(X) == classes).mean() > 0.98
+
+
+def test_contributions_to_log_odds_add_up_to_the_probabilities(tempered):
+    model, X, _ = tempered
+    log_p = model.predict_log_proba(X)
+    odds = model.explain(X, against=0).sum(axis=1)
+    np.testing.assert_allclose(odds, log_p - log_p[:, [0]], atol=1e-9)
+    np.testing.assert_allclose(model.explain(X).sum(axis=1), model.predict_joint_log_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tables_of_few_bits_keep_the_temperature_of_the_joint_scores(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 4, (150, 30)).astype(str), (rng.random(150) < 0.1).astype(int)
+    learner = HybridCV(learners=[StochasticGradient(bits=8, n_epochs=5)], max_iter=20)
+    model = NaiveBayesClassifier(parameters=learner).fit(X, y)
+    assert type(model.calibration_) is Calibration
+
+
+@pytest.mark.parametrize("shift", [(np.nan, 0.0), (np.inf, 0.0), ("a", 0.0), (True, 0.0)])
+def test_a_shift_of_no_finite_numbers_is_refused(shift):
+    with pytest.raises(ValueError, match="prior_shift of a calibration must be finite numbers"):
+        EvidenceCalibration(2.0, prior_shift=shift)
 
 
 def test_a_prior_of_ones_own_replaces_what_the_temperature_needs():
