@@ -393,14 +393,14 @@ def recoded(codes: Codes, dtype: Any) -> Codes:
 
     Parameters
     ----------
-    codes : ndarray, uint8 or uint16
+    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
         Codes below the missing code of ``dtype``, or missing.
     dtype : type
         ``numpy.uint8`` or ``numpy.uint16``.
 
     Returns
     -------
-    ndarray of the same shape
+    ndarray of shape (n_features, n_samples), uint8 or uint16
 
     Examples
     --------

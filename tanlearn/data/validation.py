@@ -392,9 +392,13 @@ def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
     if sample_weight is None or isinstance(sample_weight, Real):
         return None
     try:
-        is_zero = np.asarray(plain(sample_weight), dtype=np.float64) == 0
+        weights = np.asarray(plain(sample_weight))
+        weights = weights.astype(np.float64) if weights.dtype.kind == "O" else weights
     except (TypeError, ValueError, OverflowError):
         return None
+    if weights.dtype.kind not in "biuf":  # refused later, with the reason
+        return None
+    is_zero = weights == 0
     return is_zero if is_zero.ndim == 1 and is_zero.any() else None
 
 

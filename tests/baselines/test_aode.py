@@ -205,6 +205,7 @@ def test_errors_on_the_discretised_sets(name, error):
     assert np.mean(errors) == pytest.approx(error, abs=0.001)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_weights_too_small_for_any_super_parent_are_news():
     X = np.random.default_rng(0).integers(0, 2, (40, 2))
     with pytest.warns(UserWarning, match=r"min_count=1 of a super-parent, so this is naive Bayes\. Scale"):

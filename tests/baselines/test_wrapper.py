@@ -178,8 +178,10 @@ def test_histories_have_one_shape(search):
         assert [type(value) for value in edge] == [int, tuple, float, int]
         assert {type(j) for j in edge.parents} <= {int}
     assert learnt.history_[-1].score == learnt.score_
-    assert (np.diff([edge.step for edge in learnt.history_], prepend=0) > 0).all()
-    assert (np.diff([edge.score for edge in learnt.history_]) > 0).all()
+    steps, scores = np.diff([edge.step for edge in learnt.history_]), np.diff([edge.score for edge in learnt.history_])
+    assert ((scores > 0) | ((scores == 0) & (search is SimulatedAnnealing))).all()  # a reversal takes two entries
+    assert learnt.history_[0].step >= (search is not SimulatedAnnealing)
+    assert ((steps > 0) | ((steps == 0) & (search is SimulatedAnnealing))).all()
     given = [tuple(j for j in own if j >= 0) for own in learnt.structure_.parents.tolist()]
     assert given[learnt.history_[-1].child] == learnt.history_[-1].parents
 

@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 def test_maximum_likelihood_columns_of_differentiable_tan_table_1(name, naive_bayes, chow_liu):
     errors = []
     for train, test in folds(name):
-        for learner in (None, ChowLiu()):
+        for learner in (None, ChowLiu(root=0)):
             structure = Structure.naive_bayes(train.n_features) if learner is None else learner.learn(train, RNG)
             tables = MaximumLikelihood(alpha=1).fit(structure, train, RNG)
             errors.append(100 * (log_joint(tables, structure, test.codes).argmax(axis=1) != test.y).mean())
@@ -46,7 +46,7 @@ def test_conditional_mutual_information_matrices(name):
 def test_gradient_tan_recovers_the_chow_liu_tree(name):
     """Differentiable TAN, 4.6: with the joint NLL alone and the tree's ordering, the same training likelihood."""
     data, _ = next(folds(name))
-    tree = ChowLiu().learn(data, RNG)
+    tree = ChowLiu(root=0).learn(data, RNG)
     rng = np.random.default_rng(0)
     sets = make_candidates("all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng)
     settings = training.TrainingSettings(learning_rate=3e-3, n_epochs=300, batch_size=100, init="maximum-likelihood")

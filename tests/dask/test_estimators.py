@@ -310,6 +310,7 @@ def test_a_search_asks_held_out_rows_of_a_sample():
     assert model.calibration_ == whole.calibration_
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_light_weights_are_searched_as_in_memory():
     frame = table()[["town", "rooms", "sold"]].assign(times=np.linspace(1e-4, 3e-4, 300))
     parameters = ConjugateGradient(max_iter=10, calibrate=False)

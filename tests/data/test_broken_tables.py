@@ -453,6 +453,7 @@ WEIGHTS |= {
 }
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 @pytest.mark.parametrize(("change", "expected"), WEIGHTS.values(), ids=WEIGHTS)
 def test_broken_weights(change, expected):
     for seed in range(2 * N_ROUNDS):

@@ -275,10 +275,22 @@ def test_openml_without_one_target_asks_for_it(openml):
 @real_data
 def test_every_raw_file_loads_and_can_be_encoded():
     for path in sorted((DATA / "raw").glob("*.npz")):
-        if path.stat().st_size < 1e5:
+        if path.stat().st_size < 1e5 and not needs_pickle(path):
             data = load_npz(path)
             encoder = TableEncoder(discrete_features=data.discrete_features).fit(data.X, data.y)
             np.testing.assert_array_equal(encoder.is_discrete_, data.discrete_features)
+
+
+def needs_pickle(path):
+    """Return whether a file holds Python objects, which are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            [file[key] for key in file.files]
+    except ValueError:
+        with pytest.raises(ValueError, match="cannot be read"):
+            load_npz(path)
+        return True
+    return False
 
 
 @pytest.mark.data

@@ -292,6 +292,7 @@ def test_extreme_weights_leave_finite_numbers(parameters, weights):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_weights_that_are_too_heavy_for_the_smoothing_are_refused():
     X, y = parity()
     with pytest.raises(ValueError, match="or divide the weights by a common factor"):

@@ -213,6 +213,7 @@ def test_a_copy_with_another_prior_streams_by_itself():
     assert model.counts_.cells[:3].sum() == 60
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_integer_weights_of_a_stream_do_not_overflow():
     X, y = table(60)
     model = NaiveBayesClassifier().partial_fit(X, y, CLASSES, np.full(60, 2**56))

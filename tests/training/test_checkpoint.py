@@ -257,6 +257,7 @@ def assert_refused(path, message, data=None, **changes):
     assert files(path.parent) == before
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 @pytest.mark.filterwarnings("ignore:discretisation left")
 def test_checkpoint_of_another_training_is_refused(tmp_path):
     fit(checkpoint=tmp_path / "training", callback=lambda report: True)
