@@ -102,11 +102,12 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
     feature_of: list[FloatArray] = [
         np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)
     ]
-    log_p = np.empty((data.n_samples, n_classes))
+    fitted = np.sort(feature_rows)  # log_p contains these rows only: at most MOST_NUMBERS entries
+    log_p = np.empty((len(fitted), n_classes))
     for f, of_rows in enumerate(features.log_p):
-        log_p[feature_rows[views.fold[feature_rows] == f]] = of_rows
+        log_p[np.searchsorted(fitted, feature_rows[views.fold[feature_rows] == f])] = of_rows
     rows = feature_rows[:LEVEL_ROWS]
-    chosen, own_p = feature_of[-1], np.exp(log_p[rows, data.y[rows]])
+    chosen, own_p = feature_of[-1], np.exp(log_p[np.searchsorted(fitted, rows), data.y[rows]])
 
     def totals(view: LeftOut, part: int, of_families: FloatArray, own: IntArray) -> FloatArray:
         weight = level_of[part]
@@ -127,7 +128,7 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
         likeliest = likeliest_classes(log_p, n_groups)
 
         def of_families(view: LeftOut, part: int, own: IntArray) -> Problem:
-            weight, of_row, shares = level_of[part], likeliest[own], None
+            weight, of_row, shares = level_of[part], likeliest[np.searchsorted(fitted, own)], None
             base = weight[-1] * view.base(own)
             if n_classes > n_groups:
                 shares = remainder_shares(totals(view, part, feature_of[part], own), of_row)

@@ -93,6 +93,19 @@ def test_of_many_rows_the_first_are_weighed_by(monkeypatch):
     assert first_rows(views.rows, 10**9).tolist() == views.rows[:1].tolist()
 
 
+def test_classes_are_grouped_for_the_fitted_rows_only(monkeypatch):
+    shapes = []
+
+    def keep(log_p, n_groups):
+        shapes.append(log_p.shape)
+        return likeliest_classes(log_p, n_groups)
+
+    monkeypatch.setattr(module, "likeliest_classes", keep)
+    monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 3 * 3)  # numbers of features: of 100 rows
+    weigh(draw_views(6, n=180), "auto", None, lambda message: None)
+    assert shapes == [(100, 3)]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_row_of_weight_two_is_two_rows(seed):
     views = draw_views(seed, n=120)
