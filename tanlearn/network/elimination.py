@@ -121,6 +121,7 @@ class Eliminator:
         *,
         is_exact: bool = True,
         n_jobs: int | None = None,
+        inexact: list[int] | None = None,
     ) -> FloatArray:
         """Return the log joint of some samples.
 
@@ -139,6 +140,8 @@ class Eliminator:
             is approximated, and the error of all rows is 35.4 % in place of 35.1 %.)
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
+        inexact : list of int, optional
+            Collects the numbers of the rows that are approximated, in place of the warning.
 
         Returns
         -------
@@ -152,12 +155,14 @@ class Eliminator:
         Warns
         -----
         InexactMarginalizationWarning
-            If not ``is_exact``, and some rows are approximated.
+            If not ``is_exact``, some rows are approximated, and ``inexact`` is None.
         """
         scores = np.empty((len(samples), self._layout.n_classes))
         rows = self._sort(codes, samples, is_marginal=self._is_normalized, n_jobs=n_jobs)
         if is_exact:
             self._refuse(codes, samples, rows)
+        elif inexact is not None:
+            inexact.extend(samples[rows.refused].tolist())
         elif rows.refused.size:
             warn_of_approximations(samples[rows.refused].tolist(), self._limit)
         for positions, reserve in ((rows.direct, 0), (rows.refused, self._reserve)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._threads import in_blocks
-from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import upward as forests
 from tanlearn.kernels._cuda import check_device, cupy, to_device
 from tanlearn.kernels.cuda import twins
@@ -19,7 +19,7 @@ from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
-__all__ = ["device_blocks", "log_joint", "log_posterior"]
+__all__ = ["check_missing", "device_blocks", "log_joint", "log_posterior"]
 
 #: Rows a block: scores and rows of one block stay in the first-level cache.
 _BLOCK = 512
@@ -96,7 +96,41 @@ def log_joint(
     if not incomplete.any():
         return _complete(tables, codes, n_jobs, device)
     rows = np.flatnonzero(incomplete)
-    feature = np.flatnonzero(codes[:, rows[0]] == missing)[0]
+    check_missing(tables, structure, codes, rows, device)
+    scores = np.empty((codes.shape[1], tables.layout.n_classes))
+    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
+    if isinstance(tables, BackOffTables):
+        scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
+    elif (structure.parents[:, 1] >= 0).any():
+        eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
+        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, is_exact=is_exact, n_jobs=n_jobs)
+    else:
+        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
+    return scores
+
+
+def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntArray, device: str) -> None:
+    """Refuse missing values that cannot be marginalized.
+
+    Parameters
+    ----------
+    tables : Tables
+        Log-probabilities, one CPT per feature.
+    structure : Structure
+        The parents that the CPTs belong to.
+    codes : ndarray of shape (n_features, n_samples)
+        Feature-major codes.
+    rows : ndarray of shape (n_incomplete,), intp
+        Positions of the rows with missing values, at least one. The message names the first.
+    device : {"cpu", "cuda"}
+        Where the scores are computed.
+
+    Raises
+    ------
+    ValueError
+        If the structure has a cycle; or, on a device, if a feature has two augmenting parents.
+    """
+    feature = np.flatnonzero(codes[:, rows[0]] == missing_code(codes.dtype))[0]
     place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
     if not structure.is_acyclic:
         raise ValueError(
@@ -110,16 +144,6 @@ def log_joint(
             f"{place}, and feature {several[0]} has several augmenting parents: device={device!r} sums out of "
             f"forests only. Use device='cpu', impute it, or use a structure that is a tree."
         )
-    scores = np.empty((codes.shape[1], tables.layout.n_classes))
-    scores[~incomplete] = _complete(tables, np.ascontiguousarray(codes[:, ~incomplete]), n_jobs, device)
-    if isinstance(tables, BackOffTables):
-        scores[rows] = LocalNetworks(tables, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
-    elif several.size:
-        eliminator = Eliminator(structure, tables.layout, is_normalized=tables.is_normalized)
-        scores[rows] = eliminator.log_joint(codes, rows, tables.cells, is_exact=is_exact, n_jobs=n_jobs)
-    else:
-        scores[rows] = _incomplete(tables, structure, np.ascontiguousarray(codes[:, rows]), n_jobs, device)
-    return scores
 
 
 def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, Codes, FloatArray
-from tanlearn.network.inference import log_joint
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn.network.elimination import Eliminator
+from tanlearn.network.inference import check_missing, log_joint
+from tanlearn.network.limits import most_operations, warn_of_approximations
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
@@ -48,6 +50,16 @@ def log_joint_of_new_values(
     -------
     ndarray of shape (n_samples, n_classes)
 
+    Raises
+    ------
+    ValueError
+        If values are missing that :func:`~tanlearn.network.inference.log_joint` cannot marginalize.
+
+    Warns
+    -----
+    InexactMarginalizationWarning
+        If the scores of some rows are approximate. One warning names all of them.
+
     Examples
     --------
     >>> import numpy as np
@@ -59,23 +71,43 @@ def log_joint_of_new_values(
     >>> np.exp(log_joint_of_new_values(tables, structure, codes, is_unseen)).round(3).tolist()
     [[0.25, 0.125], [0.25, 0.375], [0.167, 0.125]]
     """
-    scores = np.empty((codes.shape[1], tables.layout.n_classes))
-    is_new = is_unseen.any(axis=0)
-    seen = np.flatnonzero(~is_new)
-
-    def score(tables: Tables, codes: Codes) -> FloatArray:
-        return log_joint(tables, structure, np.ascontiguousarray(codes), n_jobs=n_jobs, device=device)
-
-    if seen.size:
-        scores[seen] = score(tables, codes[:, seen])
-    new = np.flatnonzero(is_new)
-    patterns, kind = np.unique(is_unseen[:, new], axis=1, return_inverse=True)
+    codes = np.where(is_unseen, 0, codes).astype(codes.dtype)
+    is_new, is_incomplete = is_unseen.any(axis=0), (codes == missing_code(codes.dtype)).any(axis=0)
+    incomplete = np.flatnonzero(is_incomplete)
+    if incomplete.size:
+        check_missing(tables, structure, codes, incomplete, device)
     rarest = bound_new_values(_least(tables))
+    scores = np.empty((codes.shape[1], tables.layout.n_classes))
+    seen = np.flatnonzero(~is_new & ~is_incomplete)
+    if seen.size:
+        known = np.ascontiguousarray(codes[:, seen])
+        scores[seen] = log_joint(tables, structure, known, n_jobs=n_jobs, device=device)
+    new = np.flatnonzero(is_new & ~is_incomplete)
+    scores[new] = _score_complete(tables, codes[:, new], is_unseen[:, new], rarest)
+
+    # Missing parents of an unseen value are marginalized, so these rows need whole CPTs, which are equal for rows with
+    # the same unseen features.
+    patterns, kind = np.unique(is_unseen[:, incomplete], axis=1, return_inverse=True)
+    has_several = bool((structure.parents[:, 1:] >= 0).any())
+    rule = {"is_normalized": tables.is_normalized}
+    eliminator = Eliminator(structure, tables.layout, **rule) if has_several and incomplete.size else None
+    own_cells = tables.cells
+    cells = np.array(own_cells, np.float64) if incomplete.size else own_cells
+    changed = Tables(tables.layout, cells, **rule)
+    inexact: list[int] = []
     for k in range(patterns.shape[1]):
-        rows, features = new[kind.ravel() == k], np.flatnonzero(patterns[:, k])
-        known = codes[:, rows]
-        known[features] = 0  # every value of them has the same probability in these tables
-        scores[rows] = score(_without_values(tables, features.tolist(), rarest), known)
+        rows, features = incomplete[kind.ravel() == k], set(np.flatnonzero(patterns[:, k]).tolist())
+        spans = _set_smallest(changed, features, rarest)
+        if eliminator is not None:
+            arguments = codes, rows, cells
+            scores[rows] = eliminator.log_joint(*arguments, is_exact=False, n_jobs=n_jobs, inexact=inexact)
+        else:
+            known, network = np.ascontiguousarray(codes[:, rows]), changed if features else tables
+            scores[rows] = log_joint(network, structure, known, n_jobs=n_jobs, device=device)
+        for span in spans:
+            cells[span] = own_cells[span]
+    if inexact:
+        warn_of_approximations(sorted(inexact), most_operations())
     return scores
 
 
@@ -117,26 +149,69 @@ def _least(tables: Tables) -> FloatArray:
     return least
 
 
-def _without_values(tables: Tables, features: list[int], rarest: FloatArray) -> Tables:
-    """Return tables in which all values of some features have the smallest probability of them."""
-    layout, cells = tables.layout, np.array(tables.cells, np.float64)
-    unseen = set(features)
-    for i in range(len(tables)):
-        family = [i, *(j for j in layout.parents[i].tolist() if j >= 0)]
-        axes = tuple(axis for axis, j in enumerate(family) if j in unseen)
-        if not axes:
+def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: FloatArray) -> FloatArray:
+    """Return the log joint of rows without missing values, from the CPT entries of the contexts in these rows."""
+    scores = np.tile(tables.log_prior.astype(np.float64), (codes.shape[1], 1))
+    for i in range(len(tables) if len(scores) else 0):
+        family = _family(tables, i)
+        table, values = np.asarray(tables[i], np.float64), codes[family]
+        if not is_unseen[family].any():
+            scores += table[tuple(values)]
             continue
-        table = np.asarray(tables[i], np.float64)
-        least = table.min(axis=axes, where=np.isfinite(table), initial=np.inf, keepdims=True)
-        if i in unseen:
-            totals = 0.0 if tables.is_normalized else _log_totals(table).min(axis=axes, keepdims=True)
-            least = np.minimum(least, rarest + totals)
-        least = np.where(least < np.inf, least, -np.inf)  # nothing is possible there
-        cells[layout.offset[i] : layout.offset[i + 1]] = np.broadcast_to(least, table.shape).ravel()
-    return Tables(layout, cells, tables.is_normalized)
+        kinds = (1 << np.arange(len(family))) @ is_unseen[family]  # one bit per axis
+        for kind in np.unique(kinds).tolist():
+            rows = np.flatnonzero(kinds == kind)
+            unseen = [axis for axis in range(len(family)) if kind >> axis & 1]
+            known = [axis for axis in range(len(family)) if not kind >> axis & 1]
+            if not unseen:
+                scores[rows] += table[tuple(values[:, rows])]
+                continue
+            # Either way, the entries take at most the memory of the table.
+            entries, context = table.transpose(*known, *unseen, -1), tuple(values[axis, rows] for axis in known)
+            is_gathered = len(rows) < math.prod(entries.shape[: len(known)])
+            if is_gathered:
+                entries = entries[context]
+            first = 1 if is_gathered else len(known)
+            axes, child = tuple(range(first, first + len(unseen))), first if unseen[0] == 0 else None
+            least = _smallest(entries, axes, child, rarest, is_normalized=tables.is_normalized).squeeze(axes)
+            scores[rows] += least if is_gathered else least[context]
+    return scores
 
 
-def _log_totals(table: FloatArray) -> FloatArray:
+def _set_smallest(tables: Tables, features: set[int], rarest: FloatArray) -> list[slice]:
+    """Write the entries of unseen values of some features in place of code 0; return the cells of changed CPTs."""
+    spans, offset = [], tables.layout.offset
+    for i in range(len(tables) if features else 0):
+        family = _family(tables, i)
+        axes = tuple(axis for axis, j in enumerate(family) if j in features)
+        if axes:
+            table = tables[i]  # a view
+            least = _smallest(table, axes, 0 if i in features else None, rarest, is_normalized=tables.is_normalized)
+            table[tuple(slice(1) if j in features else slice(None) for j in family)] = least
+            spans.append(slice(int(offset[i]), int(offset[i + 1])))
+    return spans
+
+
+def _family(tables: Tables, feature: int) -> list[int]:
+    """Return a feature and its augmenting parents, in the order of the axes of its CPT."""
+    return [feature, *(j for j in tables.layout.parents[feature].tolist() if j >= 0)]
+
+
+def _smallest(
+    table: FloatArray, axes: tuple[int, ...], child: int | None, rarest: FloatArray, *, is_normalized: bool
+) -> FloatArray:
+    """Return the smallest log-probabilities above -inf over some axes, which get length one.
+
+    ``child`` is the axis of the feature's own values if its value is unseen, and None otherwise.
+    """
+    least = table.min(axis=axes, where=np.isfinite(table), initial=np.inf, keepdims=True)
+    if child is not None:
+        totals = 0.0 if is_normalized else _log_totals(table, child).min(axis=axes, keepdims=True)
+        least = np.minimum(least, rarest + totals)
+    return np.where(least < np.inf, least, -np.inf)  # nothing is possible there
+
+
+def _log_totals(table: FloatArray, axis: int = 0) -> FloatArray:
     """Return the log of the sum over values of every distribution, with an axis of length one in their place."""
-    totals: FloatArray = np.logaddexp.reduce(table, axis=0, keepdims=True)
+    totals: FloatArray = np.logaddexp.reduce(table, axis=axis, keepdims=True)
     return totals

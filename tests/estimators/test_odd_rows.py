@@ -11,6 +11,7 @@ from tanlearn import (
     BayesNetClassifier,
     CountState,
     HierarchicalSmoothing,
+    InexactMarginalizationWarning,
     KTreeClassifier,
     MaximumLikelihood,
     NaiveBayesClassifier,
@@ -79,6 +80,21 @@ def test_scores_do_not_depend_on_other_rows(model):
     whole = model.score_samples(rows)
     np.testing.assert_array_equal(model.score_samples(rows.iloc[7:9]), whole[7:9])
     assert (whole < model.score_samples(ROWS) - 0.1)[(rows == "elsewhere").any(axis=1)].mean() > 0.9
+
+
+def test_warnings_of_score_samples_and_predict_proba_name_the_same_rows(monkeypatch):
+    model = BayesNetClassifier(structure=KDependence(k=2)).fit(X, Y)
+    monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", "1")
+    parents = model.structure_.parents
+    (child, *_) = np.flatnonzero(parents[:, 1] >= 0).tolist()
+    rows = ROWS.iloc[:10].copy()
+    rows.iloc[7, parents[child]] = None
+    leaf = next(i for i in range(len(parents)) if i not in parents)
+    rows.iloc[0, leaf] = "elsewhere"  # predict_proba takes it as missing, which is exact for a feature without children
+    for score in (model.predict_proba, model.score_samples):
+        with pytest.warns(InexactMarginalizationWarning, match="the scores of row 7 are approximate") as caught:
+            score(rows)
+        assert len(caught) == 1
 
 
 def numbers(n=400, seed=0):

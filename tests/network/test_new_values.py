@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from oracles import new_values as naive
 
-from tanlearn import Structure
+from tanlearn import InexactMarginalizationWarning, Structure
+from tanlearn.network import new_values as module
 from tanlearn.network.inference import log_joint
 from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
 from tanlearn.network.tables import TableLayout, Tables
@@ -105,6 +106,68 @@ def test_rows_without_unseen_values_are_those_of_log_joint(name):
     np.testing.assert_array_equal(log_joint_of_new_values(tables, structure, codes, is_unseen, n_jobs=2), found)
     one = [5], codes[:, 5:6].copy(), is_unseen[:, 5:6]
     np.testing.assert_array_equal(log_joint_of_new_values(tables, structure, *one[1:]), found[one[0]])
+
+
+@pytest.mark.parametrize("is_normalized", [True, False])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_many_rows_have_the_scores_of_single_rows(name, is_normalized):
+    """Many rows take minima over whole CPTs, single rows over the entries of their context."""
+    structure, tables = network(name, is_normalized=is_normalized)
+    X = rows(np.random.default_rng(4), n=200)
+    X[X == -1] = 0
+    codes, is_unseen = encode(X)
+    found = log_joint_of_new_values(tables, structure, codes, is_unseen)
+    for n in range(len(X)):
+        one = log_joint_of_new_values(tables, structure, codes[:, n : n + 1], is_unseen[:, n : n + 1])
+        np.testing.assert_array_equal(one[0], found[n])
+
+
+def test_one_warning_names_all_approximated_rows_by_their_numbers(monkeypatch):
+    monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", "1")
+    structure, tables = network("two parents")
+    X = np.ones((9, 5), object)
+    X[:, 2] = 0
+    X[0, 0] = X[3, 4] = None
+    X[5, :3] = X[7, :3] = X[8, :3] = -1
+    X[7, 3] = X[8, 4] = None
+    with pytest.warns(InexactMarginalizationWarning) as caught:
+        found = log_joint_of_new_values(tables, structure, *encode(X))
+    assert len(caught) == 1
+    assert "the scores of rows 5, 7, 8 are approximate: " in str(caught[0].message)
+    with pytest.warns(InexactMarginalizationWarning, match="the scores of row 5 are"):
+        expected = log_joint(tables, structure, encode(X[:7])[0])
+    np.testing.assert_array_equal(found[[1, 2, 4, 5, 6]], expected[[1, 2, 4, 5, 6]])
+
+
+def test_missing_values_under_a_cycle_are_named_by_their_row():
+    structure = Structure([1, 2, 0], allow_cycles=True)
+    layout = TableLayout.of_parents(structure.parents, np.array([2, 2, 2]), 2)
+    tables = Tables(layout, np.log(np.full(layout.n_cells, 0.5)))
+    codes, is_unseen = np.zeros((3, 6), np.uint8), np.zeros((3, 6), bool)
+    codes[1, 4], is_unseen[0, [0, 4]] = 255, True
+    with pytest.raises(ValueError, match=r"row 4 misses feature 1 .* has a cycle"):
+        log_joint_of_new_values(tables, structure, codes, is_unseen)
+
+
+def test_only_the_entries_of_the_contexts_in_a_row_are_evaluated(monkeypatch):
+    """Not whole CPTs for each pattern of unseen values."""
+    d, n_states = 12, 10
+    structure = Structure([[max(i - 1, -1), i - 2 if i > 1 else -1] for i in range(d)])
+    layout = TableLayout.of_parents(structure.parents, np.full(d, n_states), 2)
+    rng, sizes = np.random.default_rng(0), []
+    tables = Tables(layout, np.log(rng.random(layout.n_cells)))
+    smallest = module._smallest
+
+    def count(table, *arguments, **options):
+        sizes.append(table.size)
+        return smallest(table, *arguments, **options)
+
+    monkeypatch.setattr(module, "_smallest", count)
+    codes, is_unseen = rng.integers(0, n_states, (d, 8)).astype(np.uint8), np.zeros((d, 8), bool)
+    is_unseen[[0, 3, 6, 9], :4] = is_unseen[[1, 4, 8, 11], 4:] = True  # no two of one family
+    log_joint_of_new_values(tables, structure, codes, is_unseen)
+    assert 0 < sum(sizes) <= 8 * 4 * 3 * n_states * layout.n_classes  # rows, unseen values, families, entries
+    assert 10 * sum(sizes) < 8 * layout.n_cells
 
 
 def test_a_new_value_is_never_more_probable_than_after_a_single_row():
