@@ -37,6 +37,8 @@ CASES = {
     "predict_proba": lambda: _known().predict_proba(OTHERS),
     "score": lambda: _known().score(OTHERS, Y),
     "encode": lambda: _known().encoder_.encode(OTHERS),
+    "percent": lambda: TableEncoder().fit([[f"{i}%"] for i in range(200)], Y),
+    "percent in batches": lambda: NaiveBayesClassifier().fit_batches([([[f"{i}%"] for i in range(200)], Y)]),
     "rounded integers": lambda: TableEncoder().fit(np.arange(200)[:, np.newaxis] + 2**60, Y),
     "light weights": lambda: NaiveBayesClassifier().fit(WORDS, Y, np.full(200, 1e-15)),
     "no super-parents": lambda: AODEClassifier(min_count=1000).fit(WORDS, Y),

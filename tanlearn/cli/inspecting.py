@@ -351,7 +351,7 @@ def export_c(
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
-                frame = table.read([*wanted, *([target] if target else [])], texts=file.texts)
+                frame = table.read([*wanted, *([target] if target else [])], texts=file.texts, target=target)
             if target:
                 frame, y, _ = labelled(frame, target, rows)
             X = file.prepare(frame, rows)

@@ -10,7 +10,7 @@ import typer
 import tanlearn
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import listed, reading_advice
-from tanlearn.data.column_looks import look_at_strings
+from tanlearn.data.column_looks import notation_of_strings
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 from tanlearn.data.text_files import holds_texts
@@ -112,14 +112,15 @@ class KnownColumns:
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())
+                    text = values.iloc[row]
                     number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
                     known, hint = ("truths" if column in self.truths else "numbers"), ""
                     if name != "the row":
-                        advice = reading_advice(look_at_strings(values.dropna().astype(str).tolist()))
-                        hint = f" If it means a missing value, say --missing {values.iloc[row]!r}."
-                        hint = f" {advice}" if advice else hint
+                        look = notation_of_strings(values.dropna().astype(str).unique().tolist())
+                        advice = "" if look is None or column in self.truths else reading_advice(look)
+                        hint = f" {advice}" if advice else f" If it means a missing value, say --missing {text!r}."
                     raise ValueError(
-                        f"{name}: {column!r} holds the text {values.iloc[row]!r} in row {number:,}, but the "
+                        f"{name}: {column!r} holds the text {text!r} in row {number:,}, but the "
                         f"model knows {known} there.{hint}"
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})

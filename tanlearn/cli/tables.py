@@ -17,8 +17,9 @@ import typer
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import nearest, note
 from tanlearn.data.category_index import LARGEST_EXACT
-from tanlearn.data.column_looks import StringLook, look_at_strings
-from tanlearn.data.column_notes import kind_in_words
+from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.data.column_looks import NUMBER_KINDS, StringLook, look_at_strings
+from tanlearn.data.column_notes import is_suspect, kind_in_words
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import FORMATS, TableFile, dates_as_days, open_table
 from tanlearn.data.text_files import Layout, holds_texts
@@ -183,6 +184,8 @@ DropOption: TypeAlias = Annotated[
 #: Fewer rows tell nothing of what a column is.
 _FEWEST_ROWS = 30
 _MOST_CLASSES = 50
+#: More values than this are not listed as options for missing values.
+_MOST_MARKERS = 3
 
 
 @dataclass(frozen=True)
@@ -528,7 +531,10 @@ def note_numbers_as_texts(column: Any) -> None:
         return
     number = column.dropna().value_counts(sort=False)
     look = look_at_strings(list(number.index), number.to_numpy())
-    advice = reading_advice(look)
+    is_plain = look.kind in ("number", "decimal comma")
+    if look.kind in NUMBER_KINDS and look.kind != "number" and not is_suspect(look):
+        return
+    advice = "" if is_plain else reading_advice(look)
     if advice:
         note(f"{column.name!r} counts as text: it looks like {kind_in_words(look)}. {advice}")
         return
@@ -540,11 +546,11 @@ def note_numbers_as_texts(column: Any) -> None:
     elif with_points.notna().sum() > len(texts) - len(others) and with_points.notna().mean() > 0.5:
         note(f"{column.name!r} counts as text, for commas as in {others[0]!r}. --decimal , reads them as fractions.")
     elif len(others) < len(texts) / 2:
+        is_few = len(texts) - len(others) <= MAX_NUMERIC_CATEGORIES
+        if is_few and any(character.isdigit() for text in others for character in text):
+            return  # names of categories, as in 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
-        note(
-            f"{column.name!r} counts as text: beside numbers it holds {examples}. "
-            f"--missing {others[0]!r} would make that a missing value."
-        )
+        note(f"{column.name!r} counts as text: beside numbers it holds {examples}. {_missing_advice(others)}")
 
 
 def reading_advice(look: StringLook) -> str:
@@ -559,6 +565,8 @@ def reading_advice(look: StringLook) -> str:
     -------
     str
     """
+    if look.has_several_units:
+        return "Convert them to one unit first."
     if look.kind == "time":
         return "Write them as hours, as 8.5, to use them as numbers."
     if look.kind == "quoted":
@@ -569,7 +577,7 @@ def reading_advice(look: StringLook) -> str:
         options.append(f"--dates {order}")
         if look.order == "ambiguous":
             options[0] += " or --dates month-first"
-    elif look.kind in ("thousands", "minus sign", "accounting", "percent", "currency", "unit"):
+    elif look.kind in NUMBER_KINDS:
         if look.mark == "," and look.is_ambiguous:
             options.append("--thousands , (1,500 is 1500) or --decimal , (1,500 is 1.5)")
         elif look.mark:
@@ -579,8 +587,19 @@ def reading_advice(look: StringLook) -> str:
         options += [f"--symbol {sign!r}" for sign in look.signs]
     if not options:
         return ""
-    rest = "" if look.is_whole else f", together with --missing {look.others[0]!r} if that means a missing value"
-    return f"{' '.join(options)} reads them{rest}."
+    advice = f"{' '.join(options)} reads them."
+    n_others = look.n_values - look.n_matching
+    if n_others > len(look.others):
+        return f"{advice} {n_others:,} of {look.n_values:,} values do not fit: correct them, or declare them missing."
+    return advice if look.is_whole else f"{advice} {_missing_advice(look.others)}"
+
+
+def _missing_advice(others: Sequence[str]) -> str:
+    """Return the options that declare values missing, if there are few."""
+    if len(others) > _MOST_MARKERS:
+        return f"Correct these {len(others):,} distinct values, or declare each of them missing with --missing."
+    options = " ".join(f"--missing {text!r}" for text in others)
+    return f"{options} would make {'that a missing value' if len(others) == 1 else 'them missing values'}."
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:

@@ -14,13 +14,25 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FEWEST_ROWS", "KINDS", "StringLook", "date_order", "is_number_date", "look_at_strings", "plain_number"]
+__all__ = [
+    "FEWEST_ROWS",
+    "KINDS",
+    "NUMBER_KINDS",
+    "StringLook",
+    "date_order",
+    "is_number_date",
+    "look_at_strings",
+    "notation_of_strings",
+    "plain_number",
+]
 
 #: Kinds in the order in which they are tried, besides "constant", "identifiers", "free text" and "categories".
 KINDS = (
     "number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit", "quoted",
     "time", "date", "codes",
 )  # fmt: skip
+#: Kinds of numbers.
+NUMBER_KINDS = ("number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit")
 #: Fewer rows do not show that values do not repeat.
 FEWEST_ROWS = 30
 # Half of the rows hold a value of no other row: nothing can be learned from these, and new rows will be like them.
@@ -29,6 +41,7 @@ _LONELY = 0.5
 _MOST_VALUES = 5_000
 #: Words of a value that make it a text, and no name.
 _WORDS = 3
+_NO_UNITS = ("()", "\u2212")
 _SPACES = " \u00a0\u202f\u2009"
 _SIGNS = r"$€£¥₹₽₩₺฿₫₪₴₦¢"
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|US$|R$|kr|zł|Kč|Fr"
@@ -46,8 +59,13 @@ _GROUPED = {
 }
 _SPACED_COMMA = re.compile(rf"[+-]?(?:[1-9]\d{{0,2}}(?:[{_SPACES}]\d{{3}})+|0|[1-9]\d*)(?:,\d+)?")
 _UNIT = re.compile(
-    rf"(?P<number>[^A-Za-zµ°%{_SPACES}]+(?:[{_SPACES}]\d{{3}})*)[{_SPACES}]?(?P<unit>[A-Za-zµ°Ω][A-Za-z°²³/µ0-9]{{0,5}})"
+    rf"(?P<number>[^A-Za-zµ°%{_SPACES}]+(?:[{_SPACES}]\d{{3}})*(?:[.,]\d+)?)[{_SPACES}]?(?P<unit>[A-Za-zµ°Ω][A-Za-z°²³/µ0-9]{{0,5}})"
 )
+_PARENTHESES = re.compile(r"([^\d()]{0,5})\(([^()]+)\)([^\d()]{0,5})")
+_BEFORE = re.compile(rf"([+\-]?)\s*({_CURRENCY})\s*([+\-]?)(?=[\d.,])")
+_BEHIND = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
+#: More units than this are letters of codes, as in 1A and 2B.
+_MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -82,7 +100,9 @@ class StringLook:
     is_ambiguous : bool
         Whether commas may be thousands separators as well as decimal marks.
     signs : tuple of str
-        Signs or units around the numbers.
+        Signs or units around the numbers that fit; "()" for parentheses.
+    has_minus, has_spaces : bool
+        Whether values that fit contain the minus sign U+2212, or spaces.
     """
 
     kind: str
@@ -95,6 +115,13 @@ class StringLook:
     order: str = ""
     is_ambiguous: bool = False
     signs: tuple[str, ...] = ()
+    has_minus: bool = False
+    has_spaces: bool = False
+
+    @property
+    def has_several_units(self) -> bool:
+        """Whether values have different units or currencies, so that their numbers cannot be compared."""
+        return self.kind in NUMBER_KINDS and len([sign for sign in self.signs if sign not in _NO_UNITS]) > 1
 
     @property
     def is_whole(self) -> bool:
@@ -136,20 +163,42 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
     texts = [str(value) for value in values]
     if len(texts) < 2:
         return StringLook("constant", tuple(texts), len(texts), len(texts))
-    n_values, some = len(texts), texts[:: 1 + (len(texts) - 1) // _MOST_VALUES]
-    stripped = [text.strip() for text in some]
-    best: StringLook | None = None
-    for look in _candidates(some, stripped):
-        if look.n_matching > (best.n_matching if best else 0):
-            best = look
-    if best is not None and (best.is_whole or 2 * best.n_matching > best.n_values):
-        return best
+    n_values, found = len(texts), notation_of_strings(texts)
+    if found is not None:
+        return found
     n_rows, lonely = int(np.sum(counts)), int(np.sum(np.asarray(counts) == 1))
     if n_rows >= FEWEST_ROWS and lonely >= _LONELY * n_rows:
         words = sorted(len(text.split()) for text in texts)
         kind = "free text" if words[len(words) // 2] >= _WORDS else "identifiers"
         return StringLook(kind, tuple(texts[:2]), lonely, n_values)
     return StringLook("categories", tuple(texts[:2]), n_values, n_values)
+
+
+def notation_of_strings(values: Sequence[str]) -> StringLook | None:
+    """Return the kind of numbers or dates that most of the values fit, even of a single value.
+
+    Parameters
+    ----------
+    values : sequence of str
+        Distinct values.
+
+    Returns
+    -------
+    StringLook or None
+        None if at most half of the values fit each kind.
+
+    Examples
+    --------
+    >>> from tanlearn.data.column_looks import notation_of_strings
+    >>> notation_of_strings(["$5"]).kind, notation_of_strings(["red"])
+    ('currency', None)
+    """
+    some = list(values[:: 1 + (len(values) - 1) // _MOST_VALUES])
+    best: StringLook | None = None
+    for look in _candidates(some, [text.strip() for text in some]):
+        if look.n_matching > (best.n_matching if best else 0):
+            best = look
+    return best if best is not None and 2 * best.n_matching > best.n_values else None
 
 
 def plain_number(text: str, mark: str, decimal: str) -> float | None:
@@ -247,47 +296,52 @@ _NOTATIONS = (("", "."), (",", "."), ("", ","), (" ", "."), (" ", ","), ("'", ".
 def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
     """Return the looks that some values fit, those of simpler kinds first."""
     found = [_as_codes(texts, stripped)]
-    cleaners: list[tuple[str, Callable[[str], tuple[str | None, str]]]] = [
-        ("number", lambda text: (text, "")),
-        ("minus sign", lambda text: (text.replace("\u2212", "-"), "\u2212" if "\u2212" in text else "")),
+    plain = [text.replace("\u2212", "-") for text in stripped]
+    cleaners: list[tuple[str, Callable[[str], tuple[str, tuple[str, ...]]]]] = [
+        ("number", lambda text: (text, ())),
+        ("minus sign", lambda text: (text, ())),
         ("accounting", _without_parentheses),
-        ("percent", lambda text: (text[:-1].strip(), text[-1]) if text[-1:] in ("%", "‰") else (text, "")),
+        ("percent", _without_percent),
         ("currency", _without_currency),
         ("unit", _without_unit),
-        ("quoted", lambda text: (text[2:-1], '="') if text.startswith('="') and text.endswith('"') else (text, "")),
+        ("quoted", lambda text: (text[2:-1], ('="',)) if text.startswith('="') and text.endswith('"') else (text, ())),
     ]
+    pairs: Sequence[tuple[str, tuple[str, ...]]]
     for kind, clean in cleaners:
-        pairs = [clean(text) for text in stripped]
-        signs = tuple(dict.fromkeys(sign for _, sign in pairs if sign))
-        if kind != "number" and not signs:
+        if kind == "minus sign":
+            pairs = [(text, ("\u2212",) if "\u2212" in own else ()) for text, own in zip(plain, stripped, strict=True)]
+        else:
+            pairs = [clean(text) for text in (stripped if kind == "number" else plain)]
+        signs = {sign for _, own in pairs for sign in own}
+        if (kind != "number" and not signs) or (kind == "accounting" and "()" not in signs):
             continue
-        if kind == "unit" and (len(signs) > 3 or len(signs) >= len(texts)):
+        if kind == "unit" and (len(signs) > _MOST_UNITS or 2 * sum(bool(own) for _, own in pairs) <= len(texts)):
             continue
-        found += _as_numbers(kind, texts, [None if text is None else text for text, _ in pairs], signs)
+        found += _as_numbers(kind, texts, pairs)
         if kind == "quoted":
-            found.append(_look("quoted", texts, [bool(sign) for _, sign in pairs], signs=signs))
+            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs))
     found.append(_look("time", texts, list(map(_is_time, stripped))))
     found += _as_dates(texts, stripped)
     return found
 
 
-def _as_numbers(kind: str, texts: list[str], cleaned: list[str | None], signs: tuple[str, ...]) -> list[StringLook]:
-    """Return the looks of numbers in every notation."""
-    found = []
+def _as_numbers(kind: str, texts: list[str], pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[StringLook]:
+    """Return the looks of numbers in every notation, given texts without signs and these signs."""
+    found, cleaned = [], [text for text, _ in pairs]
     for mark, decimal in _NOTATIONS:
-        fits = [text is not None and plain_number(text, mark, decimal) is not None for text in cleaned]
-        if kind == "number" and any("\u2212" in text for text in texts):
+        fits = [plain_number(text, mark, decimal) is not None for text in cleaned]
+        if kind == "number":
             fits = [fit and "\u2212" not in text for fit, text in zip(fits, texts, strict=True)]
         ambiguous = False
         if mark == ",":
-            both = [text for text, fit in zip(cleaned, fits, strict=True) if fit and text is not None and "," in text]
+            both = [text for text, fit in zip(cleaned, fits, strict=True) if fit and "," in text]
             ambiguous = bool(both) and all(_COMMA.fullmatch(text) for text in both)
         name = kind
         if kind == "number" and mark:
             name = "thousands"
         elif kind == "number" and decimal == ",":
             name = "decimal comma"
-        found.append(_look(name, texts, fits, mark=mark, decimal=decimal, is_ambiguous=ambiguous, signs=signs))
+        found.append(_look(name, texts, fits, pairs, mark=mark, decimal=decimal, is_ambiguous=ambiguous))
     return found
 
 
@@ -313,10 +367,21 @@ def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
     return found
 
 
-def _look(kind: str, texts: list[str], fits: list[bool], **rest: Any) -> StringLook:
+def _look(
+    kind: str,
+    texts: list[str],
+    fits: list[bool],
+    pairs: Sequence[tuple[str, tuple[str, ...]]] | None = None,
+    **rest: Any,
+) -> StringLook:
     """Return a look with examples."""
     matching = [text for text, fit in zip(texts, fits, strict=True) if fit]
     others = [text for text, fit in zip(texts, fits, strict=True) if not fit]
+    if pairs is not None:
+        signs = dict.fromkeys(sign for (_, own), fit in zip(pairs, fits, strict=True) if fit for sign in own)
+        rest["signs"] = tuple(signs)
+        rest["has_minus"] = any("\u2212" in text for text in matching)
+        rest["has_spaces"] = any(space in text.strip() for text in matching for space in _SPACES)
     # The values that show the notation come first.
     matching.sort(key=lambda text: text.lstrip("+-").isdecimal())
     return StringLook(kind, tuple(matching[:2]), len(matching), len(texts), tuple(others[:2]), **rest)
@@ -328,27 +393,36 @@ def _is_time(text: str) -> bool:
     return found is not None and int(found["h"]) <= (12 if found["half"] else 23)
 
 
-def _without_parentheses(text: str) -> tuple[str | None, str]:
-    """Return a number in parentheses as a negative one."""
-    sign = next((sign for sign in _SIGNS if text.startswith(sign)), "")
-    inner = text.removeprefix(sign)
-    if inner.startswith("(") and inner.endswith(")") and inner[1:2].isdigit():
-        return f"-{inner[1:-1]}", "()"
-    return text, ""
+def _without_parentheses(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return an amount without its currency or percent sign, negative if it was in parentheses."""
+    found = _PARENTHESES.fullmatch(text)
+    inner = text if found is None else found[1] + found[2].strip() + found[3]
+    inner, currency = _without_currency(inner)
+    inner, percent = _without_percent(inner)
+    signs = currency + percent
+    if found is None:
+        return inner, signs
+    # A second sign stays, and makes this no number.
+    return f"-{inner}", (*signs, "()")
 
 
-def _without_currency(text: str) -> tuple[str | None, str]:
+def _without_percent(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a number without the sign for percent or per mille."""
+    return (text[:-1].strip(), (text[-1],)) if text[-1:] in ("%", "‰") else (text, ())
+
+
+def _without_currency(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a number without its currency, in front of it or behind."""
-    found = re.match(rf"([+\-\u2212]?)\s*({_CURRENCY})\s*([+\-]?)(?=[\d.,])", text)
+    found = _BEFORE.match(text)
     if found:
-        return found[1] + found[3] + text[found.end() :], found[2]
-    found = re.search(rf"(?<=\d)\s*({_CURRENCY})$", text)
-    return (text[: found.start()], found[1]) if found else (text, "")
+        return found[1] + found[3] + text[found.end() :], (found[2],)
+    found = _BEHIND.search(text)
+    return (text[: found.start()], (found[1],)) if found else (text, ())
 
 
-def _without_unit(text: str) -> tuple[str | None, str]:
+def _without_unit(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a number without the unit behind it."""
     found = _UNIT.fullmatch(text)
     if found is None or found["unit"].lower() in _ORDINALS or not found["number"][-1:].isdigit():
-        return text, ""
-    return found["number"], found["unit"]
+        return text, ()
+    return found["number"], (found["unit"],)

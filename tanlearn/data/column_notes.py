@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from tanlearn._warnings import warn
 from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.column_looks import StringLook, look_at_strings
+from tanlearn.data.column_looks import NUMBER_KINDS, StringLook, look_at_strings
 from tanlearn.data.column_summaries import ColumnSummary
 from tanlearn.data.table import Column, Table
 
@@ -18,6 +18,7 @@ __all__ = [
     "is_suspect",
     "kind_in_words",
     "looks_of_table",
+    "remedy",
     "warn_of_string_columns",
     "warn_of_string_summaries",
 ]
@@ -65,9 +66,9 @@ def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
 def is_suspect(look: StringLook) -> bool:
     """Return whether a column deserves a note.
 
+    Numbers of at most ten distinct values are no reason: they are used as categories also where they are integers.
     Strings of integers are no reason, as casting codes to strings declares them categorical. Other plain numbers are a
-    reason if they have more than ten values, which would be continuous as numbers, and at most a twentieth (or two) of
-    the distinct values are others.
+    reason if at most a twentieth (or two) of the distinct values are others.
 
     Parameters
     ----------
@@ -80,15 +81,16 @@ def is_suspect(look: StringLook) -> bool:
     """
     if look.kind in ("constant", "categories", "codes"):
         return False
+    if look.kind in NUMBER_KINDS and look.n_matching <= MAX_NUMERIC_CATEGORIES:
+        return False
     if look.kind == "number":
         n_others = look.n_values - look.n_matching
         has_fractions = any(not example.lstrip("+-").isdecimal() for example in look.examples)
-        is_many = look.n_matching > MAX_NUMERIC_CATEGORIES and n_others <= max(2, look.n_values // 20)
-        return is_many and (n_others > 0 or has_fractions)
+        return n_others <= max(2, look.n_values // 20) and (n_others > 0 or has_fractions)
     return True
 
 
-def warn_of_string_columns(columns: Table, option: Any, *, stacklevel: int = 3) -> None:
+def warn_of_string_columns(columns: Table, option: Any) -> None:
     """Warn, once, of columns of strings that are used as categories, but look like something else.
 
     Parameters
@@ -97,8 +99,6 @@ def warn_of_string_columns(columns: Table, option: Any, *, stacklevel: int = 3) 
         The training table.
     option : "auto", bool or array-like
         What :class:`~tanlearn.TableEncoder` calls ``discrete_features``. Only "auto" leaves the kind of a column open.
-    stacklevel : int, default=3
-        As for :func:`warnings.warn`.
 
     Warns
     -----
@@ -107,10 +107,10 @@ def warn_of_string_columns(columns: Table, option: Any, *, stacklevel: int = 3) 
     """
     if not isinstance(option, str):
         return
-    _warn(looks_of_table(columns), stacklevel + 1)
+    _warn(looks_of_table(columns))
 
 
-def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any, *, stacklevel: int = 3) -> None:
+def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> None:
     """Warn as :func:`warn_of_string_columns` does, of columns that are summarized.
 
     Parameters
@@ -119,8 +119,6 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any, *, s
         The columns of the training rows.
     option : "auto", bool or array-like
         As for :func:`warn_of_string_columns`.
-    stacklevel : int, default=3
-        As for :func:`warnings.warn`.
 
     Warns
     -----
@@ -135,20 +133,19 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any, *, s
             look = look_at_strings(column.names.tolist(), np.bincount(column.counts.values, column.counts.weights))
             if is_suspect(look):
                 found.append((column.place, look))
-    _warn(found, stacklevel + 1)
+    _warn(found)
 
 
-def _warn(found: list[tuple[str, StringLook]], stacklevel: int) -> None:
+def _warn(found: list[tuple[str, StringLook]]) -> None:
     """Warn of columns, the first ones with their remedies."""
     if not found:
         return
     told = " ".join(_python_note(place, look) for place, look in found[:_N_NAMED])
     more = f" There are {len(found) - _N_NAMED:,} more." if len(found) > _N_NAMED else ""
-    warnings.warn(
+    warn(
         f"{len(found):,} column(s) of strings are used as categories, but look like something else. {told}{more} If a "
         f"column is categorical, name it in discrete_features of TableEncoder, or declare it as a pandas category.",
         ColumnKindWarning,
-        stacklevel=stacklevel,
     )
 
 
@@ -170,7 +167,7 @@ def kind_in_words(look: StringLook) -> str:
         "thousands": f"numbers with {_MARKS.get(look.mark, '')} between thousands",
         "decimal comma": "numbers with decimal commas",
         "minus sign": "numbers with the minus sign U+2212",
-        "accounting": "numbers with negative ones in parentheses",
+        "accounting": "numbers with negative numbers in parentheses",
         "percent": "percentages",
         "currency": f"amounts with a currency ({signs})",
         "unit": f"numbers with a unit ({signs})",
@@ -197,12 +194,23 @@ def _python_note(place: str, look: StringLook) -> str:
     """Return a sentence on a column with the remedy in Python."""
     name = place.removeprefix("X column ")
     column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
-    remedy = _remedy(column, look)
-    return f"{place} looks like {kind_in_words(look)}: {remedy}."
+    return f"{place} looks like {kind_in_words(look)}: {remedy(column, look)}."
 
 
-def _remedy(column: str, look: StringLook) -> str:
-    """Return what reads a column, as Python."""
+def remedy(column: str, look: StringLook) -> str:
+    """Return the Python code that reads a column, followed by a few words.
+
+    Parameters
+    ----------
+    column : str
+        An expression for the column.
+    look : StringLook
+        What it seems to hold.
+
+    Returns
+    -------
+    str
+    """
     coerce = "" if look.is_whole else ', errors="coerce"'
     if look.kind == "free text":
         return "leave it out, or extract features from it"
@@ -214,27 +222,27 @@ def _remedy(column: str, look: StringLook) -> str:
         days = {"month first": ", dayfirst=False", "day first": ", dayfirst=True"}.get(look.order, "")
         if look.order == "ambiguous":
             days = ", dayfirst=True"
-        reader = f"(pd.to_datetime({column}{days}{coerce}) - pd.Timestamp(0)).dt.days"
+        moments = f'pd.to_datetime({column}{days}, format="mixed", utc=True{coerce})'
+        reader = f'({moments} - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)'
         if look.order == "ambiguous":
             return f"{reader} reads them with the day first, dayfirst=False with the month first"
         return f"{reader} reads them"
+    if look.has_several_units:
+        return "convert them to one unit first"
     text = column
     if look.kind == "quoted":
-        text += """.str.strip('="')"""
+        text += """.str.strip().str.strip('="')"""
         if look.decimal == "." and not look.mark and any(example[2:3] == "0" for example in look.examples):
             return f"{text} removes the quotes"
-    if look.kind == "accounting":
-        text += '.str.replace("(", "-").str.replace(")", "")'
-    elif look.kind == "minus sign":
+    if look.has_minus:
         text += r'.str.replace("\u2212", "-")'
-    elif look.kind in ("percent", "currency", "unit"):
-        for sign in look.signs:
-            text += f".str.replace({sign!r}, '')"
-    if look.mark == " ":
-        text += r'.str.replace(r"\s", "", regex=True)'
-    elif look.mark == "'":
+    for sign in look.signs if look.kind in ("accounting", "percent", "currency", "unit") else ():
+        text += '.str.replace("(", "-").str.replace(")", "")' if sign == "()" else f".str.replace({sign!r}, '')"
+    if look.has_spaces:
+        text += r'.str.replace("[ \u00a0\u202f\u2009]", "", regex=True)'
+    if look.mark == "'":
         text += r""".str.replace("['\u2019]", "", regex=True)"""
-    elif look.mark:
+    elif look.mark not in ("", " "):
         text += f'.str.replace("{look.mark}", "")'
     if look.decimal == ",":
         text += '.str.replace(",", ".")'
@@ -242,6 +250,4 @@ def _remedy(column: str, look: StringLook) -> str:
     if look.is_ambiguous:
         other = text.replace('.str.replace(",", "")', '.str.replace(",", ".")')
         reader += f" with commas between thousands, pd.to_numeric({other}{coerce}) with decimal commas"
-    if look.kind == "unit" and len(look.signs) > 1:
-        reader = f"convert them to one unit, then {reader}"
     return reader

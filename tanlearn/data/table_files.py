@@ -178,7 +178,8 @@ class TableFile:
         target : str, optional
             One of the columns. Rows of a text file without a value in it are left out before types are found, so that
             they decide on none. The index of the frames has the numbers of the other rows. Files of other formats
-            declare the types, and all their rows are returned.
+            declare the types, and all their rows are returned. Values of this column are never converted to numbers
+            or dates by ``thousands``, ``symbols`` and ``dates``.
         dropped : list of int, optional
             Receives the numbers of the rows that are left out, from 0.
 
@@ -202,11 +203,12 @@ class TableFile:
             else self._binary(n_rows, wanted)
         )
         is_empty = True
+        units: dict[str, set[str]] = {}
         try:
             for piece in pieces:
                 if len(piece):
                     is_empty = False
-                    yield self._converted(piece[wanted], texts)
+                    yield self._converted(piece[wanted], {*texts, target}, units)
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
@@ -216,13 +218,17 @@ class TableFile:
         elif is_empty:
             raise ValueError(f"{self.name} has no rows, only names of columns.")
 
-    def _converted(self, piece: Any, texts: Collection[str]) -> Any:
-        """Return a piece with the numbers and dates of the stated notation."""
+    def _converted(self, piece: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
+        """Return a piece with the numbers and dates of the stated notation; ``units`` holds those of earlier pieces."""
         notation = self.thousands, self.decimal, self.symbols, self.dates
         if not (self.thousands or self.symbols or self.dates):
             return piece
         return piece.assign(
-            **{name: read_written(piece[name], *notation) for name in piece.columns if name not in texts}
+            **{
+                name: read_written(piece[name], *notation, units=units.setdefault(name, set()))
+                for name in piece.columns
+                if name not in unchanged
+            }
         )
 
     def _texts(

@@ -15,7 +15,9 @@ __all__ = ["DATE_ORDERS", "read_written"]
 DATE_ORDERS = ("day-first", "month-first", "year-first")
 
 
-def read_written(series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str) -> Any:
+def read_written(
+    series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str, *, units: set[str] | None = None
+) -> Any:
     """Return a column as numbers, or as dates in the ISO 8601 format, if all its values are such; else unchanged.
 
     Parameters
@@ -31,9 +33,13 @@ def read_written(series: Any, thousands: str, decimal: str, symbols: Sequence[st
     dates : {"", "day-first", "month-first", "year-first"}
         The order of dates of numbers. Names of months are read with every order.
 
+    units : set of str, optional
+        Symbols that all values of earlier parts of the column have in common, if these have any. Updated in place.
+
     Returns
     -------
     pandas Series
+        Unchanged also if two values have different units or currencies, because one number cannot mean both.
 
     Examples
     --------
@@ -45,18 +51,26 @@ def read_written(series: Any, thousands: str, decimal: str, symbols: Sequence[st
     ['2024-07-16T00:00:00', '2024-01-05T00:00:00']
     >>> read_written(pd.Series(["1,250", "much"]), ",", ".", [], "").tolist()
     ['1,250', 'much']
+    >>> read_written(pd.Series(["9.7 kg", "8549 g"]), "", ".", ["kg", "g"], "").tolist()
+    ['9.7 kg', '8549 g']
     """
     if not (thousands or symbols or dates) or not holds_texts(series):
         return series
     values = series.dropna().unique().tolist()
     if thousands or symbols:
-        numbers = {}
+        numbers: dict[str, float] = {}
+        common = set(units or ())
         for value in values:
-            number = _number(value, thousands, decimal, symbols)
-            if number is None:
+            number, found = _number(value, thousands, decimal, symbols)
+            if number is None or (common and found and not common & found):
                 break
             numbers[value] = number
+            if found:
+                common = common & found or found
         else:
+            if units is not None:
+                units.clear()
+                units.update(common)
             return series.map(numbers).astype(float)
     if dates and all(date_order(value, dates.replace("-", " ")) for value in values):
         import pandas as pd
@@ -75,18 +89,22 @@ def read_written(series: Any, thousands: str, decimal: str, symbols: Sequence[st
     return series
 
 
-def _number(text: str, thousands: str, decimal: str, symbols: Sequence[str]) -> float | None:
-    """Return the number that a text is, without signs around it, or None."""
+def _number(text: str, thousands: str, decimal: str, symbols: Sequence[str]) -> tuple[float | None, set[str]]:
+    """Return the number that a text is without the symbols around it, or None, and these symbols."""
+    found: set[str] = set()
     text, minus = text.strip().replace("\u2212", "-"), ""
     for symbol in symbols:
         if symbol == "()":
-            inside = re.fullmatch(r"(\D{0,3})\((.+)\)(\D{0,3})", text)
+            inside = re.fullmatch(r"(\D{0,5})\((.+)\)(\D{0,5})", text)
             if inside and not minus:
                 text, minus = inside[1] + inside[2] + inside[3], "-"
     for symbol in symbols:
         sign = text[:1] if text[:1] in ("+", "-") else ""
         rest = text.removeprefix(sign).strip()
-        text = sign + rest.removeprefix(symbol).removesuffix(symbol).strip()
+        bare = rest.removeprefix(symbol).removesuffix(symbol).strip()
+        if bare != rest and symbol not in ("()", "\u2212"):
+            found.add(symbol)
+        text = sign + bare
     if minus and text[:1] in ("+", "-"):
-        return None
-    return plain_number(minus + text, thousands, decimal)
+        return None, found
+    return plain_number(minus + text, thousands, decimal), found

@@ -87,8 +87,8 @@ def test_a_table_alone_is_counted_as_all_parts(run, places):
         "tanlearn: text and numbers stand in code: all of it counts as text.",
         "tanlearn: 2 of 400 rows have no 'y' and are left out.",
         "tanlearn: dates count as days since 1970: born.",
-        "tanlearn: 'code' counts as text: beside numbers it holds 'x', 'y'. --missing 'x' would make that a missing "
-        "value.",
+        "tanlearn: 'code' counts as text: beside numbers it holds 'x', 'y'. --missing 'x' --missing 'y' would make "
+        "them missing values.",
     ]
     assert TableCounts.load(places / "whole.counts") == TableCounts.load(places / "all.counts")
 

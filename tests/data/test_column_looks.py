@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
-from tanlearn.data.column_looks import look_at_strings
-from tanlearn.data.column_notes import ColumnKindWarning
+from tanlearn.data.column_looks import look_at_strings, notation_of_strings
+from tanlearn.data.column_notes import ColumnKindWarning, is_suspect, remedy
 from tanlearn.data.table_files import dates_as_days, open_table
 from tanlearn.data.written_values import read_written
 
@@ -156,3 +156,118 @@ def test_iso_dates_beside_dates_with_the_day_first(tmp_path):
     assert names == ["iso", "day"]
     assert days["iso"].tolist() == [19844, 19756]
     assert days["day"].tolist() == [19920, 19727]
+
+
+NUMBERS = [1250.5, -37.25, 8.0, 12000.0, -1.5, 640.75, 3.0, 99.25, -2048.0, 17.5, 61.0, 5.25]
+MINUS = "\u2212"
+
+
+def _french(x):
+    return f"{x:,.2f}".replace(",", "\u202f").replace(".", ",")
+
+
+REMEDIES = {
+    "thousands": ([f"{x:,.2f}" for x in NUMBERS], (",", ".", [], "")),
+    "apostrophes": ([f"{x:,.2f}".replace(",", "'") for x in NUMBERS], ("'", ".", [], "")),
+    "narrow spaces": ([_french(x) for x in NUMBERS], (" ", ",", [], "")),
+    "points": ([f"{x:,.2f}".translate({44: ".", 46: ","}) for x in NUMBERS], (".", ",", [], "")),
+    "minus": ([f"{x}".replace("-", MINUS) for x in NUMBERS], ("", ".", [MINUS], "")),
+    "minus and thousands": ([f"{x:,}".replace("-", MINUS) for x in NUMBERS], (",", ".", [MINUS], "")),
+    "minus and percent": ([f"{x}%".replace("-", MINUS) for x in NUMBERS], ("", ".", ["%"], "")),
+    "minus and decimal comma": (
+        [f"{x}".replace("-", MINUS).replace(".", ",") for x in NUMBERS], ("", ",", [MINUS], "")
+    ),
+    "percent": ([f"{x} %" for x in NUMBERS], ("", ".", ["%"], "")),
+    "dollars": ([f"-${-x}" if x < 0 else f"${x}" for x in NUMBERS], ("", ".", ["$"], "")),
+    "dollars and spaces": ([f"- $ {-x}" if x < 0 else f"$ {x}" for x in NUMBERS], ("", ".", ["$"], "")),
+    "minus and euros": ([f"{x} EUR".replace("-", MINUS) for x in NUMBERS], ("", ".", ["EUR"], "")),
+    "unit": ([f"{x} kg" for x in NUMBERS], ("", ".", ["kg"], "")),
+    "unit, decimal comma": ([f"{_french(x)} kg" for x in NUMBERS], (" ", ",", ["kg"], "")),
+    "accounting": ([f"({-x})" if x < 0 else f"{x}" for x in NUMBERS], ("", ".", ["()"], "")),
+    "accounting, dollars": ([f"(${-x:,})" if x < 0 else f"${x:,}" for x in NUMBERS], (",", ".", ["$", "()"], "")),
+    "dollars, accounting": ([f"$({-x})" if x < 0 else f"${x}" for x in NUMBERS], ("", ".", ["$", "()"], "")),
+    "accounting, spaces": ([f"($ {-x} )" if x < 0 else f"$ {x}" for x in NUMBERS], ("", ".", ["$", "()"], "")),
+    "accounting, percent": ([f"({-x}%)" if x < 0 else f"{x}%" for x in NUMBERS], ("", ".", ["%", "()"], "")),
+    "percent, accounting": ([f"({-x})%" if x < 0 else f"{x}%" for x in NUMBERS], ("", ".", ["%", "()"], "")),
+}  # fmt: skip
+DATES = {
+    "day first": (["16/07/2024", "05/01/2024"], "day-first", ["2024-07-16", "2024-01-05"]),
+    "month first": (["07/16/2024", "01/05/2024"], "month-first", ["2024-07-16", "2024-01-05"]),
+    "separators": (["16/07/2024", "05.01.2024", "06-01-2024"], "day-first", ["2024-07-16", "2024-01-05", "2024-01-06"]),
+    "some times": (["16/07/2024 12:00", "05/01/2024"], "day-first", ["2024-07-16T12:00", "2024-01-05"]),
+    "year first": (["2024/05/01", "2024.05.16 06:00"], "year-first", ["2024-05-01", "2024-05-16T06:00"]),
+    "names": (["16 Jan 2024", "Feb 3, 2024"], "day-first", ["2024-01-16", "2024-02-03"]),
+    "zones": (["2024-05-01T12:00+02:00", "2024-05-16T06:00Z"], "year-first", ["2024-05-01T10:00", "2024-05-16T06:00"]),
+}
+
+
+@pytest.mark.parametrize("case", REMEDIES)
+def test_the_remedy_in_python_and_the_options_read_the_same_numbers(case):
+    values, notation = REMEDIES[case]
+    look = look_at_strings(values)
+    assert look.is_whole
+    assert is_suspect(look)
+    assert set(look.signs) - {MINUS} == set(notation[2]) - {MINUS}
+    assert (look.mark, look.decimal) == notation[:2]
+    column = pd.Series(values)
+    code = remedy("column", look).split(" reads them")[0]
+    assert eval(code, {"pd": pd, "column": column}).tolist() == NUMBERS
+    assert read_written(column, *notation).tolist() == NUMBERS
+
+
+@pytest.mark.parametrize("case", DATES)
+def test_the_remedy_in_python_and_the_options_read_the_same_dates(case):
+    values, order, expected = DATES[case]
+    column = pd.Series(values)
+    days = [pd.Timestamp(one).timestamp() / 86_400 for one in expected]
+    code = remedy("column", look_at_strings(values)).split(" reads them")[0]
+    assert eval(code, {"pd": pd, "column": column}).tolist() == days
+    read, _ = dates_as_days(pd.DataFrame({"day": read_written(column, "", ".", [], order)}))
+    assert read["day"].tolist() == days
+
+
+@pytest.mark.parametrize(
+    ("values", "symbols"),
+    [
+        (["9.7 kg", "8549 g"], ["kg", "g"]), (["$5", "\u20ac6"], ["$", "\u20ac"]), (["1A", "2B"], ["A", "B"]),
+        (["5%", "6\u2030"], ["%", "\u2030"]), (["($5)", "6 EUR"], ["$", "EUR", "()"]),
+    ],
+)  # fmt: skip
+def test_columns_with_two_units_are_never_stripped(values, symbols):
+    look = look_at_strings(values)
+    assert look.has_several_units
+    assert remedy("column", look) == "convert them to one unit first"
+    assert read_written(pd.Series(values), "", ".", symbols, "").tolist() == values
+
+
+def test_units_of_earlier_rows_are_remembered(tmp_path):
+    (tmp_path / "t.csv").write_text("w,y\n9.7 kg,a\n5 kg,b\n8549 g,a\n3 g,b\n")
+    table = open_table(tmp_path / "t.csv", symbols=["kg", "g"])
+    first, second = table.chunks(2)
+    assert first["w"].tolist() == [9.7, 5.0]
+    assert second["w"].tolist() == ["8549 g", "3 g"]
+
+
+def test_the_target_is_never_converted(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n5%,5%\n6%,10%\n")
+    frame = open_table(tmp_path / "t.csv", symbols=["%"]).read(target="y")
+    assert frame["x"].tolist() == [5.0, 6.0]
+    assert frame["y"].tolist() == ["5%", "10%"]
+
+
+@pytest.mark.parametrize(
+    "values", [["2", "3", "4", "5more"], ["4cyl", "6cyl", "8cyl"], ["1x", "2x"], ["0%", "5%"], ["0,5", "1,5"], ["$5"]]
+)
+def test_few_numbers_are_categories(values):
+    assert not is_suspect(look_at_strings(values))
+
+
+def test_a_unit_is_carried_by_most_values():
+    assert look_at_strings([*map(str, range(20)), "20more"]).kind == "number"
+    assert look_at_strings([*map(str, range(9)), *(f"{x} kg" for x in range(10, 20))]).kind == "unit"
+
+
+def test_a_single_value_has_a_notation():
+    assert notation_of_strings(["$5"]).signs == ("$",)
+    assert notation_of_strings(["1,5"]).decimal == ","
+    assert notation_of_strings(["?"]) is None
