@@ -131,7 +131,7 @@ class CheckedRows(io.TextIOBase):
         self._layout = Layout() if layout is None else layout
         self._required, self._gaps = required, MISSING.union(missing)
         self._line = self._first = self._n_rows = 0
-        self._may_hold_codes = re.compile(rf"{separator}0\d").search
+        self._may_hold_codes = re.compile(rf"{re.escape(separator)}0\d").search
         self._lines: list[str] = []
         reader = csv.reader(self._keep(file), delimiter=separator, skipinitialspace=True)
         self._records = self._check(reader)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from tanlearn.data.table_files import dates_as_days, open_table
+from tanlearn.data.text_files import CheckedRows
 
 FRAME = pd.DataFrame({"town": ["Graz", None, "Linz"], "age": [31, 42, 53], "share": [0.5, None, 2.0]})
 
@@ -258,3 +259,11 @@ def test_dates_become_days_wherever_they_come_from():
     pd.testing.assert_frame_equal(days[["no", "mixed", "number"]], frame[["no", "mixed", "number"]])
     assert dates_as_days(frame, ["number", "text"])[1] == ["text"]
     assert dates_as_days(frame[["number"]])[1] == []
+
+
+@pytest.mark.parametrize("separator", list("*(^$.|"))
+def test_leading_zeros_are_found_behind_every_separator(separator):
+    text = "x,code\n1,007\n2,012\n".replace(",", separator)
+    rows = CheckedRows(io.StringIO(text), separator)
+    rows.read()
+    assert rows.marked == {1}
