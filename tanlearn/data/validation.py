@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from tanlearn.data.categories import distinct
 from tanlearn.data.columns import from_array, from_objects, plain, shorten
+from tanlearn.data.other_frames import lazy_error
 from tanlearn.data.table import Column, Table
 
 __all__ = [
@@ -65,7 +66,7 @@ def read_classes(
     ValueError
         If y has another length than the table, a class is missing, there is only one, or y is continuous.
     TypeError
-        If y holds anything but strings or numbers, or both.
+        If y holds anything but strings or numbers, or both, or is a query that has no rows yet.
 
     Examples
     --------
@@ -228,6 +229,8 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
     if isinstance(y, Column):
         column = y
     else:
+        if (error := lazy_error(y, "y")) is not None:
+            raise error
         # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
         y = plain(y)
         dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object

@@ -194,3 +194,9 @@ def test_intervals_as_classes_are_refused_with_a_remedy_that_works():
     assert named.classes_.tolist() == ["high", "low", "middle"]
     cast = NaiveBayesClassifier().fit(X, pd.Series(pd.cut(number, 3)).astype(str))
     assert len(cast.classes_) == 3
+
+
+def test_classes_that_are_a_query_are_refused_with_the_remedy():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"y is a polars LazyFrame.*pass y\.collect\(\)"):
+        read_target(polars.LazyFrame({"y": [1, 0]}))
