@@ -139,7 +139,7 @@ SeparatorOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--separator",
-        help="Of text, the character between fields, as '|', or tab; by default, what the header shows.",
+        help="Of text, the character between fields, as '|', or tab; by default, the separator of the header.",
         callback=check_separator,
         rich_help_panel=_READING,
     ),
@@ -410,7 +410,7 @@ def _hint(table: TableFile) -> str:
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
     if is_text and len(table.columns) == 1:
-        return " If that is no header: --separator, --skip-rows and --comment say how the table is written."
+        return " If that is no header: --separator, --skip-rows and --comment describe the layout of the table."
     return ""
 
 

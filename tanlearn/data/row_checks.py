@@ -30,7 +30,7 @@ class ColumnCheck:
         Rows with a category that was not seen in training. Predictions treat it as missing. 0 for continuous columns.
     n_out_of_range : int or None
         Rows with a number below the smallest or above the largest training value. 0 for categorical columns; None if
-        the model does not know its training range, as models from files of earlier versions do not.
+        the model has no training range for it, as in files of earlier versions.
     example : object, optional
         The first unseen or out-of-range value.
     value_range : tuple of (float, float), optional

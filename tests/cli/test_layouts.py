@@ -129,8 +129,8 @@ def test_a_comment_inside_of_quotes_is_none(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("# made 2024\n" + PLAIN, [], "--separator, --skip-rows and --comment say how the table is written."),
-        (PLAIN.replace(",", "|"), [], "--separator, --skip-rows and --comment say how the table is written."),
+        ("# made 2024\n" + PLAIN, [], "--separator, --skip-rows and --comment describe the layout of the table."),
+        (PLAIN.replace(",", "|"), [], "--separator, --skip-rows and --comment describe the layout of the table."),
         ("x,x,y\n1,2,3\n", [], "two columns are called 'x'"),
         (PLAIN, ["--separator", "||"], "must be one character"),
         ("# a\n#\nx,y\n1,2,3\n", ["--comment", "#"], "line 4: the row has 3 field(s), but the header 2."),
