@@ -8,7 +8,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
-from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_weights
+from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_target, read_weights
 
 # Classes -------------------------------------------------------------------------------------------------------
 
