@@ -69,10 +69,14 @@ class KnownColumns:
             If one is not there.
         """
         absent = [name for name in self.names if name not in table.columns]
-        if absent and fill_missing:
+        if absent and fill_missing and len(absent) < len(self.names):
             note(f"{len(absent)} column(s) are not there and count as missing in every row: {listed(absent)}.")
         elif absent:
-            remedy = "" if fill_missing is None else " --fill-missing counts them as missing in every row."
+            remedy = (
+                ""
+                if fill_missing is None or len(absent) == len(self.names)
+                else " --fill-missing counts them as missing in every row."
+            )
             raise ValueError(
                 f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are not there: "
                 f"{listed(absent)}. The columns are: {listed(table.columns)}.{remedy}"

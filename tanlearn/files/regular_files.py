@@ -268,9 +268,13 @@ def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MO
                 raise
 
 
+#: What a path that names a folder ends in.
+_SEPARATORS = tuple(separator for separator in (os.sep, os.altsep) if separator)
+
+
 def _refuse_special(path: str | os.PathLike[str]) -> None:
     """Refuse what is there already and is not a regular file."""
-    found = special_kind(path)
+    found = "a folder" if os.fspath(path).endswith(_SEPARATORS) else special_kind(path)
     if found is not None:
         number = errno.EISDIR if found == "a folder" else errno.EINVAL
         raise OSError(number, f"it is {found}, and only regular files are written")

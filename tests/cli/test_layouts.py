@@ -158,3 +158,14 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     expected = model.predict_proba(pd.DataFrame({"x": [None, None], "t": ["a", "b"]}))
     found = [[float(field) for field in line.split(",")[1:]] for line in done.stdout.splitlines()[1:]]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_columns_of_another_table_are_not_filled_up(run, tmp_path):
+    train, other = tmp_path / "t.csv", tmp_path / "o.csv"
+    train.write_text("a,b,y\n" + "".join(f"{'uv'[i % 2]},{'wx'[i % 2]},{'pq'[i % 2]}\n" for i in range(20)))
+    other.write_text("foo,bar\n1,2\n")
+    assert run("fit", train, "-t", "y", "-l", "nb ml", "-o", tmp_path / "m").exit_code == 0
+    done = run("predict", tmp_path / "m", other, "--fill-missing")
+    assert done.exit_code == 2
+    assert "2 of the 2 columns of" in done.output
+    assert "has no rows" not in done.output

@@ -231,3 +231,10 @@ def test_model_that_replaces_a_private_one_is_the_same_model(tmp_path):
     path.touch(mode=0o600)
     write_bif(fitted(), path)
     assert np.array_equal(read_bif(path).predict_proba(X), fitted().predict_proba(X))
+
+
+def test_a_path_that_names_a_folder_is_refused_and_nothing_is_written(tmp_path):
+    for write in (write_file, append_to_file):
+        with pytest.raises(OSError, match="a folder"):
+            write(f"{tmp_path / 'new.tan'}/", b"content")
+    assert list(tmp_path.iterdir()) == []
