@@ -36,7 +36,6 @@ from tanlearn.cli.tables import (
 )
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
 from tanlearn.data.datasets import Dataset
-from tanlearn.data.text_files import Layout
 
 __all__ = ["compare"]
 
@@ -112,15 +111,7 @@ def compare(
             target,
             drop,
             Reading(
-                format,
-                encoding,
-                missing,
-                decimal,
-                separator,
-                Layout(skip_rows, comment, not no_header),
-                thousands,
-                symbol,
-                dates,
+                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
             ),
         )
         n_numbers = int(np.prod(dataset.X.shape))

@@ -37,7 +37,6 @@ from tanlearn.cli.tables import (
 from tanlearn.data.batches import open_batches
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile
-from tanlearn.data.text_files import Layout
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
@@ -105,15 +104,7 @@ def counts(
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
         reading = Reading(
-            format,
-            encoding,
-            missing,
-            decimal,
-            separator,
-            Layout(skip_rows, comment, not no_header),
-            thousands,
-            symbol,
-            dates,
+            format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
         )
         with reading.open(table) as file:
             started = time.perf_counter()

@@ -40,7 +40,6 @@ from tanlearn.cli.tables import (
 from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.table_files import TableFile, require_pandas
-from tanlearn.data.text_files import Layout
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
 
@@ -96,15 +95,7 @@ def fit(
 ) -> None:
     """Learn a model from a table, and write it to a file."""
     reading = Reading(
-        format,
-        encoding,
-        missing,
-        decimal,
-        separator,
-        Layout(skip_rows, comment, not no_header),
-        thousands,
-        symbol,
-        dates,
+        format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
     )
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):

@@ -35,7 +35,6 @@ from tanlearn.cli.tables import (
     listed,
     quoted,
 )
-from tanlearn.data.text_files import Layout
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -88,15 +87,7 @@ def explain(
             file,
             row,
             Reading(
-                format,
-                encoding,
-                missing,
-                decimal,
-                separator,
-                Layout(skip_rows, comment, not no_header),
-                thousands,
-                symbol,
-                dates,
+                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
             ),
         )
         frame = file.prepare(shown, name, number)
@@ -338,15 +329,7 @@ def export_c(
         X = y = None
         if rows is not None:
             with Reading(
-                format,
-                encoding,
-                missing,
-                decimal,
-                separator,
-                Layout(skip_rows, comment, not no_header),
-                thousands,
-                symbol,
-                dates,
+                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
             ).open(rows) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:

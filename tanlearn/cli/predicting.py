@@ -29,7 +29,6 @@ from tanlearn.cli.tables import (
     named_columns,
 )
 from tanlearn.data.row_checks import RowCheck
-from tanlearn.data.text_files import Layout
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
 
 __all__ = ["predict"]
@@ -73,15 +72,7 @@ def predict(
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
         with Reading(
-            format,
-            encoding,
-            missing,
-            decimal,
-            separator,
-            Layout(skip_rows, comment, not no_header),
-            thousands,
-            symbol,
-            dates,
+            format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
         ).open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)

@@ -204,8 +204,12 @@ class Reading:
         What stands before fractions.
     separator : str, optional
         Of text, what stands between fields.
-    layout : Layout, optional
-        Of text, what stands before and between the rows.
+    comment : str, optional
+        Lines of text that begin with this are skipped.
+    skip_rows : int
+        Lines of text before the header.
+    no_header : bool
+        Whether the first row of text has no column names.
     thousands : str
         What stands between thousands; "" for nothing.
     symbols : sequence of str
@@ -219,7 +223,9 @@ class Reading:
     missing: Sequence[str]
     decimal: str
     separator: str | None = None
-    layout: Layout = Layout()  # noqa: RUF009 - it is never changed
+    comment: str | None = None
+    skip_rows: int = 0
+    no_header: bool = False
     thousands: str = ""
     symbols: Sequence[str] = ()
     dates: Any = None
@@ -243,7 +249,7 @@ class Reading:
             "missing": self.missing,
             "decimal": str(self.decimal),
             "separator": self.separator,
-            "layout": self.layout,
+            "layout": Layout(self.skip_rows, self.comment, not self.no_header),
             "thousands": self.thousands,
             "symbols": self.symbols,
             "dates": "" if self.dates is None else str(self.dates),
@@ -529,8 +535,7 @@ def note_numbers_as_texts(column: Any) -> None:
 
     if not holds_texts(column):
         return
-    number = column.dropna().value_counts(sort=False)
-    look = look_at_strings(list(number.index), number.to_numpy())
+    look = _look_at(column.dropna())
     is_plain = look.kind in ("number", "decimal comma")
     if look.kind in NUMBER_KINDS and look.kind != "number" and not is_suspect(look):
         return
@@ -551,6 +556,12 @@ def note_numbers_as_texts(column: Any) -> None:
             return  # names of categories, as in 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
         note(f"{column.name!r} counts as text: beside numbers it holds {examples}. {_missing_advice(others)}")
+
+
+def _look_at(texts: Any) -> StringLook:
+    """Return the kind of values in a column of strings, of which none is missing."""
+    number = texts.value_counts(sort=False)
+    return look_at_strings(list(number.index), number.to_numpy())
 
 
 def reading_advice(look: StringLook) -> str:
@@ -627,8 +638,7 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
         else:
             is_suspect = False
             if holds_texts(values):
-                number = values.value_counts(sort=False)
-                look = look_at_strings(list(number.index), number.to_numpy())
+                look = _look_at(values)
                 is_suspect = look.kind == "identifiers"
                 if look.kind == "free text":
                     note(f"{name!r} looks like {kind_in_words(look)}. --drop leaves it out.")
