@@ -10,7 +10,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.validation import LARGEST_TOTAL
 from tanlearn.kernels.mathematics import log_all
 
-__all__ = ["own_weights", "read_prior", "weigh_classes"]
+__all__ = ["log_frequencies", "own_weights", "read_prior", "weigh_classes"]
 
 
 def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
@@ -81,6 +81,23 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
             f"Multiply them by a common factor."
         )
     return own * np.array(factors, np.int64 if exact else np.float64)[y]
+
+
+def log_frequencies(class_counts: AnyArray) -> FloatArray:
+    """Return log frequencies of the classes, each as if one row more belonged to it.
+
+    Parameters
+    ----------
+    class_counts : ndarray of shape (n_classes,)
+        Weights of the classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+    """
+    counts = class_counts + 1.0
+    log_p: FloatArray = np.log(counts / counts.sum())
+    return log_p
 
 
 def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyArray | None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.value_counts import sum_equal
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
-from tanlearn.forest.views import log_frequencies
 from tanlearn.kernels.context_tries import list_cells
 from tanlearn.kernels.counts import count_classes
 from tanlearn.network.counts import type_with_room

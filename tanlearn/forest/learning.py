@@ -11,12 +11,13 @@ import numpy as np
 
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member
 from tanlearn.forest.reading import left_out_importances
-from tanlearn.forest.views import Grow, Views, grow_views, log_frequencies
+from tanlearn.forest.views import Grow, Views, grow_views
 from tanlearn.forest.weighing import doubt_of, first_rows, mean_log_loss, weigh
 
 __all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]

@@ -18,6 +18,7 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
 from tanlearn.network.calibration import Calibration, EvidenceCalibration
@@ -325,11 +326,9 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
 
 def _log_frequency(*parts: EncodedData) -> FloatArray:
     """Return log frequencies of the classes among rows, each as if one row more belonged to it."""
-    counts = np.ones(parts[0].n_classes)
-    for part in parts:
-        counts += np.bincount(part.y, part.in_whole_rows().weights, part.n_classes)
-    log_frequency: FloatArray = np.log(counts / counts.sum())
-    return log_frequency
+    return log_frequencies(
+        np.sum([np.bincount(part.y, part.in_whole_rows().weights, part.n_classes) for part in parts], axis=0)
+    )
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
