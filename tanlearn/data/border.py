@@ -264,9 +264,7 @@ def check_rows(estimator: Any, X: Any) -> RowCheck:
     TypeError
         If a column mixes strings and numbers, or one that held numbers holds something else.
     """
-    check_is_fitted(estimator)
-    columns = read_columns(X, n_jobs=estimator.n_jobs)
-    check_names(estimator, X)
+    columns = _read_rows(estimator, X)
     checked: RowCheck = estimator.encoder_.check_columns(columns)
     return checked
 

@@ -210,10 +210,10 @@ class CrossTuned(BaseEstimator):
         self.best_params_, self.best_n_iter_ = settings[best], int(best_n_iter[best])
         self.best_score_ = float(mean_score[best])
         learner, self.calibration_ = learners[best], Calibration()
-        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         if self.calibrate:
             found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
             self.calibration_ = found.calibration
+        tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
         return tables
 
