@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tanlearn.baselines import LEARNERS
+from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts
 from tanlearn.cli.messages import note
-from tanlearn.cli.tables import check_classes, labelled, note_dates, note_missing, note_numbers_as_texts
+from tanlearn.cli.tables import check_classes, labelled
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 

@@ -16,24 +16,8 @@ from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.cli.learners import DEFAULT_LEARNERS, find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.tables import (
-    CommentOption,
-    DatesOption,
-    Decimal,
-    DecimalOption,
-    DropOption,
-    EncodingOption,
-    FormatOption,
-    HeaderOption,
-    MissingOption,
-    Reading,
-    SeparatorOption,
-    SkipOption,
-    SymbolOption,
-    ThousandsOption,
-    check_jobs,
-    read_dataset,
-)
+from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.tables import DropOption, check_jobs, read_dataset
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
 from tanlearn.data.datasets import Dataset
 
@@ -49,6 +33,7 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
 
 
+@with_reading_options
 def compare(
     source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="As --data.", show_default=False)] = None,
     data: Annotated[
@@ -86,17 +71,8 @@ def compare(
     ] = -1,
     output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,
     list_learners: Annotated[bool, typer.Option("--list", help="List the learners and stop.")] = False,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
     if list_learners:
@@ -110,9 +86,7 @@ def compare(
             source or data or "digits",
             target,
             drop,
-            Reading(
-                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-            ),
+            reading,
         )
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)

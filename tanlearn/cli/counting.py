@@ -9,29 +9,16 @@ from joblib import parallel_config
 
 from tanlearn import CountState, TableCounts
 from tanlearn.cli.chunks import ChunkSource, note_texts
-from tanlearn.cli.messages import note, plain_errors
+from tanlearn.cli.messages import listed, note, plain_errors
 from tanlearn.cli.models import KnownColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import (
-    CommentOption,
-    DatesOption,
-    Decimal,
-    DecimalOption,
     DropOption,
-    EncodingOption,
-    FormatOption,
-    HeaderOption,
     JobsOption,
-    MissingOption,
-    Reading,
-    SeparatorOption,
-    SkipOption,
-    SymbolOption,
-    ThousandsOption,
     feature_columns,
     is_table,
-    listed,
     named_columns,
 )
 from tanlearn.data.batches import open_batches
@@ -49,6 +36,7 @@ __all__ = ["counts", "merge"]
 _CHUNK_ROWS = 200_000
 
 
+@with_reading_options
 def counts(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
@@ -76,17 +64,8 @@ def counts(
     ] = [],  # noqa: B006
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = _CHUNK_ROWS,
     jobs: JobsOption = -1,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Count how often values, and pairs of them, occur in each class. tanlearn fit learns from that, as from the table.
 
@@ -103,9 +82,6 @@ def counts(
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
-        reading = Reading(
-            format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-        )
         with reading.open(table) as file:
             started = time.perf_counter()
             if summary:

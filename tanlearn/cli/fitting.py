@@ -16,22 +16,10 @@ from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import (
-    CommentOption,
-    DatesOption,
-    Decimal,
-    DecimalOption,
     DropOption,
-    EncodingOption,
-    FormatOption,
-    HeaderOption,
     JobsOption,
-    MissingOption,
-    Reading,
-    SeparatorOption,
-    SkipOption,
-    SymbolOption,
-    ThousandsOption,
     dataset_of,
     feature_columns,
     is_table,
@@ -49,6 +37,7 @@ __all__ = ["fit"]
 _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 
 
+@with_reading_options
 def fit(
     data: Annotated[
         str,
@@ -81,22 +70,10 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the learner, and of the folds.")] = 0,
     jobs: JobsOption = -1,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Learn a model from a table, and write it to a file."""
-    reading = Reading(
-        format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-    )
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)

@@ -14,27 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tanlearn.cli.messages import nearest, note, plain_errors
+from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
-from tanlearn.cli.tables import (
-    CommentOption,
-    DatesOption,
-    Decimal,
-    DecimalOption,
-    EncodingOption,
-    FormatOption,
-    HeaderOption,
-    MissingOption,
-    Reading,
-    SeparatorOption,
-    SkipOption,
-    SymbolOption,
-    ThousandsOption,
-    labelled,
-    listed,
-    quoted,
-)
+from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.tables import labelled
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -51,6 +35,7 @@ class NumberType(StrEnum):
     INT16 = "int16"
 
 
+@with_reading_options
 def explain(
     model: ModelArgument,
     row: Annotated[
@@ -64,17 +49,8 @@ def explain(
         str | None, typer.Option(help="The class to compare with; by default, the next probable one.")
     ] = None,
     as_json: JsonOption = False,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006 - Typer makes a new list
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Say what speaks for the predicted class of a row, column by column."""
     with plain_errors():
@@ -86,9 +62,7 @@ def explain(
         shown, name, number = _row(
             file,
             row,
-            Reading(
-                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-            ),
+            reading,
         )
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
@@ -280,6 +254,7 @@ def _print_model(file: ModelFile) -> None:
     console.print(table)
 
 
+@with_reading_options
 def export_c(
     model: ModelArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write the header, as cars.h.")],
@@ -295,17 +270,8 @@ def export_c(
     ] = None,
     name: Annotated[str | None, typer.Option(help="What names in C begin with; by default, the file's.")] = None,
     number_type: Annotated[NumberType, typer.Option("--type", help="Of numbers in rows.")] = NumberType.DOUBLE,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Write a model with tables of a few bits as one header of C99."""
     with plain_errors():
@@ -328,9 +294,7 @@ def export_c(
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
         X = y = None
         if rows is not None:
-            with Reading(
-                format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-            ).open(rows) as table:
+            with reading.open(rows) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")

@@ -3,7 +3,7 @@
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import typer
 
 from tanlearn.data.column_notes import ColumnKindWarning
 
-__all__ = ["INTERRUPTED", "nearest", "note", "plain_errors"]
+__all__ = ["INTERRUPTED", "listed", "nearest", "note", "plain_errors", "quoted"]
 
 #: Exit codes, as shells have them: what cannot be had, and Ctrl-C.
 _REFUSED, INTERRUPTED = 2, 130
@@ -114,3 +114,38 @@ def nearest(name: str, known: Any) -> str:
     by_key = {other.casefold(): other for other in known}
     found = get_close_matches(name.casefold(), by_key, n=1)
     return f" Did you mean {by_key[found[0]]!r}?" if found else ""
+
+
+def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
+    """Return some names, and how many more there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    most : int
+        How many are told.
+    are_quoted : bool, default=False
+        Whether they stand in quotes already, where they need any.
+
+    Returns
+    -------
+    str
+    """
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a list: in quotes if it holds a comma, and would look like two.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+    """
+    return repr(name) if "," in name else name

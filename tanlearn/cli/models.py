@@ -8,8 +8,8 @@ import numpy as np
 import typer
 
 import tanlearn
-from tanlearn.cli.messages import note
-from tanlearn.cli.tables import listed, reading_advice
+from tanlearn.cli.column_notes import reading_advice
+from tanlearn.cli.messages import listed, note
 from tanlearn.data.column_looks import notation_of_strings
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
@@ -70,7 +70,7 @@ class KnownColumns:
         """
         absent = [name for name in self.names if name not in table.columns]
         if absent and fill_missing and len(absent) < len(self.names):
-            note(f"{len(absent)} column(s) are not there and count as missing in every row: {listed(absent)}.")
+            note(f"not in {table.name}, so missing in every row: {listed(absent)}.")
         elif absent:
             remedy = (
                 ""

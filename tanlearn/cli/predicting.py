@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Annotated, Any
 
 import typer
@@ -11,23 +12,8 @@ from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import table_ending, write_table
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.tables import (
-    CommentOption,
-    DatesOption,
-    Decimal,
-    DecimalOption,
-    EncodingOption,
-    FormatOption,
-    HeaderOption,
-    JobsOption,
-    MissingOption,
-    Reading,
-    SeparatorOption,
-    SkipOption,
-    SymbolOption,
-    ThousandsOption,
-    named_columns,
-)
+from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.tables import JobsOption, named_columns
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
 
@@ -37,6 +23,7 @@ __all__ = ["predict"]
 _CHUNK_ROWS = 100_000
 
 
+@with_reading_options
 def predict(
     model: ModelArgument,
     new: Annotated[
@@ -48,53 +35,46 @@ def predict(
     ] = "-",
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class, p_<class>.")] = False,
     keep: Annotated[
-        list[str], typer.Option("--keep", help="Columns to copy from NEW, as an id; comma-separated or repeated.")
+        list[str],
+        typer.Option("--keep", help="Columns to copy from NEW as written, as an id; comma-separated or repeated."),
     ] = [],  # noqa: B006 - Typer makes a new list
     fill_missing: Annotated[
         bool, typer.Option("--fill-missing", help="Columns that NEW does not have count as missing in every row.")
     ] = False,
     jobs: JobsOption = -1,
-    format: FormatOption = None,
-    encoding: EncodingOption = "utf-8-sig",
-    missing: MissingOption = [],  # noqa: B006
-    decimal: DecimalOption = Decimal.POINT,
-    separator: SeparatorOption = None,
-    comment: CommentOption = None,
-    skip_rows: SkipOption = 0,
-    no_header: HeaderOption = False,
-    thousands: ThousandsOption = "",
-    symbol: SymbolOption = [],  # noqa: B006
-    dates: DatesOption = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
-        with Reading(
-            format, encoding, missing, decimal, separator, comment, skip_rows, no_header, thousands, symbol, dates
-        ).open(new) as table:
+        with reading.open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)
-            wanted = list(dict.fromkeys([*kept, *columns]))
-            copied = [name for name in kept if name not in columns and table.format in ("csv", "tsv")]
-            texts = [*(name for name in file.texts if name in columns), *copied]
+            copied = kept if table.format in ("csv", "tsv") else []
+            texts = [name for name in file.texts if name in columns]
             parts, n_done = [], 0
             checked: RowCheck | None = None
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
-                for frame in table.chunks(_CHUNK_ROWS, wanted, texts=texts):
-                    rows = file.prepare(frame[columns], table.name, n_done + 1).reindex(columns=file.names)
+                pieces = table.chunks(_CHUNK_ROWS, columns, texts=texts)
+                # Read apart, because the classifier may want numbers where the output repeats what is written.
+                copies = table.chunks(_CHUNK_ROWS, kept, texts=copied) if kept else repeat(None)
+                for frame, copy in zip(pieces, copies, strict=False):
+                    rows = file.prepare(frame, table.name, n_done + 1).reindex(columns=file.names)
                     with _collected(impossible, n_done + 1):
                         found = file.classifier.check_rows(rows)
-                        parts.append(_predictions(file.classifier, rows, frame[kept], proba))
+                        parts.append(_predictions(file.classifier, rows, frame[[]] if copy is None else copy, proba))
                     checked = found if checked is None else checked + found
                     n_done += len(frame)
                     draw(None)
         if impossible:
             note(
-                f"note: {len(impossible):,} of {n_done:,} rows have probability zero in every class "
-                f"({named_rows([*impossible])}): the class probabilities without any feature are predicted for them."
+                f"note: {len(impossible):,} of {n_done:,} rows {'has' if len(impossible) == 1 else 'have'} probability "
+                f"zero in every class ({named_rows([*impossible])}): predicted from the class probabilities without any "
+                f"feature."
             )
         for message in [] if checked is None else checked.messages():
             note(message)

@@ -69,16 +69,18 @@ class ColumnCheck:
         -------
         list of str
         """
-        found, rows = [], f"of {n_samples:,} rows hold"
+        found = []
         if self.n_unseen:
+            values, count = ("a value", "counts") if self.n_unseen == 1 else ("values", "count")
             found.append(
-                f"{self.name}: {self.n_unseen:,} {rows} values not seen in training ({shorten(self.example)}), "
-                f"which count as missing."
+                f"{self.name}: {_rows(self.n_unseen, n_samples)} {values} not seen in training "
+                f"({shorten(self.example)}), which {count} as missing."
             )
         if self.n_out_of_range and self.value_range is not None:
             low, high = self.value_range
             found.append(
-                f"{self.name}: {self.n_out_of_range:,} {rows} numbers outside the training range of {low:.6g} to "
+                f"{self.name}: {_rows(self.n_out_of_range, n_samples)} "
+                f"{'a number' if self.n_out_of_range == 1 else 'numbers'} outside the training range of {low:.6g} to "
                 f"{high:.6g} ({shorten(self.example)})."
             )
         return found
@@ -104,8 +106,8 @@ class RowCheck:
     (1, 1, 2)
     >>> print(check)
     3 rows, 2 columns
-    0: 1 of 3 rows hold no value.
-    0: 1 of 3 rows hold values not seen in training ('train'), which count as missing.
+    0: 1 of 3 rows holds no value.
+    0: 1 of 3 rows holds a value not seen in training ('train'), which counts as missing.
     1: 2 of 3 rows hold numbers outside the training range of 0.5 to 7.5 (8.5).
     """
 
@@ -159,10 +161,13 @@ class RowCheck:
         )
 
     def __str__(self) -> str:
-        lines = [f"{self.n_samples:,} rows, {len(self.columns):,} columns"]
+        lines = [
+            f"{self.n_samples:,} {'row' if self.n_samples == 1 else 'rows'}, "
+            f"{len(self.columns):,} {'column' if len(self.columns) == 1 else 'columns'}"
+        ]
         for own in self.columns:
             if own.n_missing:
-                lines.append(f"{own.name}: {own.n_missing:,} of {self.n_samples:,} rows hold no value.")
+                lines.append(f"{own.name}: {_rows(own.n_missing, self.n_samples)} no value.")
             lines += own.messages(self.n_samples)
             if own.n_out_of_range is None:
                 lines.append(f"{own.name}: the training range is unknown.")
@@ -205,6 +210,11 @@ def check_columns(
         else:
             found.append(_check_numbers(name, column, own))
     return RowCheck(columns.n_samples, tuple(found))
+
+
+def _rows(n: int, n_samples: int) -> str:
+    """Return a number of rows with the verb of what they hold."""
+    return f"{n:,} of {n_samples:,} {'row' if n_samples == 1 else 'rows'} {'holds' if n == 1 else 'hold'}"
 
 
 def _check_categories(name: Any, column: Column, index: CategoryIndex) -> ColumnCheck:

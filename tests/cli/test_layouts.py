@@ -53,7 +53,8 @@ def test_rows_without_a_class_decide_on_nothing(fitted, added, chunks):
     found, told = fitted("".join(["x,t,y\n", *lines]), *chunks)
     assert found == fitted(PLAIN)[0]
     assert found[1] == [None, ["a", "b"]]
-    assert f"tanlearn: {len(added)} of {60 + len(added)} rows have no 'y' and are left out." in told
+    verbs = ("has", "is") if len(added) == 1 else ("have", "are")
+    assert "tanlearn: {} of {} rows {} no 'y' and {} left out.".format(len(added), 60 + len(added), *verbs) in told
 
 
 def test_counts_do_not_read_rows_without_a_class(run, tmp_path):
@@ -153,7 +154,7 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     assert "1 of the 2 columns of" in done.output
     assert "--fill-missing counts them as missing in every row." in done.output
     done = run("predict", tmp_path / "m", path, "--fill-missing", "--proba")
-    assert "tanlearn: 1 column(s) are not there and count as missing in every row: x." in done.stderr
+    assert f"tanlearn: not in {path}, so missing in every row: x." in done.stderr
     model = tanlearn.load(tmp_path / "m")
     expected = model.predict_proba(pd.DataFrame({"x": [None, None], "t": ["a", "b"]}))
     found = [[float(field) for field in line.split(",")[1:]] for line in done.stdout.splitlines()[1:]]

@@ -233,3 +233,20 @@ def test_unseen_values_and_numbers_out_of_range_are_counted_over_all_rows(run, m
             "tanlearn: town: 200 of 300 rows hold values not seen in training ('Wels'), which count as missing.",
         ],
     )
+
+
+@pytest.mark.parametrize("n_rows", [100_000, 7])
+def test_kept_columns_are_copied_as_they_are_written(run, tmp_path, monkeypatch, n_rows):
+    monkeypatch.setattr(predicting, "_CHUNK_ROWS", n_rows)
+    options = ["--thousands", ",", "--symbol", "$", "--dates", "day-first"]
+    path, model = tmp_path / "sales.csv", tmp_path / "m.tan"
+    rows = [f'{i:03},{i % 28 + 1:02}/07/2024,"$1,{i:03}.50",1.{i % 9}0,{"ab"[i > 30]}' for i in range(60)]
+    path.write_text("\n".join(["code,day,price,size,y", *rows]) + "\n")
+    assert run("fit", path, "-t", "y", "-l", "nb ml", "-o", model, *options).exit_code == 0
+    done = run("predict", model, path, "--keep", "code,price,day,size", *options)
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(io.StringIO(done.stdout), dtype=str)
+    expected = pd.read_csv(path, dtype=str)
+    for name in ("code", "price", "day", "size"):
+        assert found[name].tolist() == expected[name].tolist()
+    assert found["prediction"].tolist() == expected["y"].tolist()

@@ -41,7 +41,7 @@ def test_every_classifier_counts_what_it_cannot_use(model):
     assert check.messages() == [
         "purpose: 2 of 4 rows hold values not seen in training ('boat'), which count as missing.",
         "age: 2 of 4 rows hold numbers outside the training range of 20 to 150 (19.0).",
-        "rooms: 1 of 4 rows hold values not seen in training (9), which count as missing.",
+        "rooms: 1 of 4 rows holds a value not seen in training (9), which counts as missing.",
     ]
     clean = model.check_rows(FRAME)
     assert clean.is_clean

@@ -1,0 +1,157 @@
+"""The options that describe how text is laid out in a table, declared once for all commands that read tables."""
+
+import functools
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from tanlearn.data.table_files import FORMATS, TableFile, open_table
+from tanlearn.data.text_files import Layout
+from tanlearn.data.written_values import DATE_ORDERS
+
+__all__ = ["Reading", "with_reading_options"]
+
+TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  # type: ignore[misc]
+DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name in DATE_ORDERS})  # type: ignore[misc]
+
+
+class Decimal(StrEnum):
+    """Values of ``--decimal``."""
+
+    POINT = "."
+    COMMA = ","
+
+
+def _as_separator(separator: str | None) -> str | None:
+    """Return a separator as the one character that it stands for."""
+    found = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
+    if found is not None and (len(found) != 1 or found in '"\r\n'):
+        raise typer.BadParameter("it must be one character that stands between fields, or tab.")
+    return found
+
+
+def _option(name: str, help: str, **more: Any) -> Any:
+    """Return the declaration of an option."""
+    return typer.Option(name, help=help, rich_help_panel="Reading tables", **more)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read. Every field is an option of the commands that read tables."""
+
+    format: Annotated[
+        TableFormat | None, _option("--format", "Format of the table; by default, from its ending or content.")
+    ] = None
+    encoding: Annotated[str, _option("--encoding", "Encoding of text, as cp1252.")] = "utf-8-sig"
+    missing: Annotated[list[str], _option("--missing", "Text that means a missing value, as '?'; repeatable.")] = field(
+        default_factory=list
+    )
+    decimal: Annotated[Decimal, _option("--decimal", "Decimal mark of numbers in text.")] = Decimal.POINT
+    separator: Annotated[
+        str | None,
+        _option(
+            "--separator",
+            "Character between fields of text, as '|', or tab; by default, the separator of the header.",
+            callback=_as_separator,
+        ),
+    ] = None
+    comment: Annotated[str | None, _option("--comment", "Skip lines of text that begin with this, as '#'.")] = None
+    skip_rows: Annotated[int, _option("--skip-rows", "Lines of text before the header.", min=0)] = 0
+    no_header: Annotated[
+        bool,
+        _option("--no-header", "The first row of text has no names of columns; they are column_1, column_2 and so on."),
+    ] = False
+    thousands: Annotated[
+        str, _option("--thousands", "Mark between thousands of numbers in text: , . ' or a space.")
+    ] = ""
+    symbol: Annotated[
+        list[str],
+        _option(
+            "--symbol",
+            "Sign or unit around numbers, as '$', '%' or kg; '()' for negative numbers in parentheses; repeatable.",
+        ),
+    ] = field(default_factory=list)
+    dates: Annotated[DateOrder | None, _option("--dates", "Order of dates in text like 16/07/2024.")] = None
+
+    @contextmanager
+    def open(self, source: str) -> Iterator[TableFile]:
+        """Yield a table by its path; what comes through a pipe, as ``-`` does, is kept in a file for the time being.
+
+        Parameters
+        ----------
+        source : str
+            A path or ``-``.
+
+        Yields
+        ------
+        TableFile
+        """
+        options: dict[str, Any] = {
+            "format": self.format,
+            "encoding": self.encoding,
+            "missing": self.missing,
+            "decimal": str(self.decimal),
+            "separator": self.separator,
+            "layout": Layout(self.skip_rows, self.comment, not self.no_header),
+            "thousands": self.thousands,
+            "symbols": self.symbol,
+            "dates": "" if self.dates is None else str(self.dates),
+        }
+        if source != "-" and not Path(source).is_fifo():
+            yield open_table(source, **options)
+            return
+        if source == "-" and sys.stdin is None:
+            raise ValueError("the standard input is closed. Pipe a table into it, or name a file.")
+        with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
+            path = Path(folder, "table")
+            with path.open("wb") as file, ExitStack() as closed:
+                pipe = typer.get_binary_stream("stdin") if source == "-" else closed.enter_context(open(source, "rb"))
+                shutil.copyfileobj(pipe, file)
+            yield open_table(path, name="the standard input" if source == "-" else source, **options)
+
+
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`Reading` in place of its parameter ``reading``.
+
+    Parameters
+    ----------
+    command : callable
+        A command of Typer with a parameter ``reading``.
+
+    Returns
+    -------
+    callable
+    """
+    types = get_type_hints(Reading, include_extras=True)
+    options = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=[] if one.default_factory is list else one.default,
+            annotation=types[one.name],
+        )
+        for one in fields(Reading)
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:
+        reading = Reading(**{option.name: given.pop(option.name) for option in options})
+        command(reading=reading, **given)
+
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "reading"
+    ]
+    wrapper.__signature__ = inspect.Signature([*own, *options], return_annotation=None)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *options]}
+    return wrapper
