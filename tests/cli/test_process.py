@@ -87,7 +87,7 @@ def test_ctrl_c_in_a_fit_writes_nothing(slow):
     rows = slow.read_text().splitlines()
     slow.write_text("\n".join([rows[0], *rows[1:], "1,1,1,1,"]))
     options = ["fit", slow.name, "-t", "y", "-o", "m.tan", "-l", "tan subset hyb", "--set", "n_epochs=1000000"]
-    code, out, err = interrupt(options, "have no 'y' and are left out", slow.parent)
+    code, out, err = interrupt(options, "no 'y' and is left out", slow.parent)
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == "tanlearn: interrupted, nothing was written."
     assert not (slow.parent / "m.tan").exists()
