@@ -71,10 +71,10 @@ def predict(
                     n_done += len(frame)
                     draw(None)
         if impossible:
+            have = "has" if len(impossible) == 1 else "have"
             note(
-                f"note: {len(impossible):,} of {n_done:,} rows {'has' if len(impossible) == 1 else 'have'} probability "
-                f"zero in every class ({named_rows([*impossible])}): predicted from the class probabilities without any "
-                f"feature."
+                f"note: {len(impossible):,} of {n_done:,} rows {have} probability zero in every class "
+                f"({named_rows([*impossible])}) and get the class probabilities without any feature."
             )
         for message in [] if checked is None else checked.messages():
             note(message)

@@ -284,8 +284,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         >>> encoder = TableEncoder().fit([["car", 0.5], ["boat", 7.0], ["car", 1.5], ["boat", 7.5]], [0, 1, 0, 1])
         >>> print(encoder.check_rows([["train", 1.0], ["boat", 8.5]]))
         2 rows, 2 columns
-        0: 1 of 2 rows hold values not seen in training ('train'), which count as missing.
-        1: 1 of 2 rows hold numbers outside the training range of 0.5 to 7.5 (8.5).
+        0: 1 of 2 rows holds a value not seen in training ('train'), which counts as missing.
+        1: 1 of 2 rows holds a number outside the training range of 0.5 to 7.5 (8.5).
         """
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)

@@ -395,8 +395,8 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"])
         >>> print(model.check_rows([["snow"], ["rain"], [None]]))
         3 rows, 1 columns
-        0: 1 of 3 rows hold no value.
-        0: 1 of 3 rows hold values not seen in training ('snow'), which count as missing.
+        0: 1 of 3 rows holds no value.
+        0: 1 of 3 rows holds a value not seen in training ('snow'), which counts as missing.
         """
         return check_rows(self, X)
 

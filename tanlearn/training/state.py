@@ -139,7 +139,7 @@ class State(StructureState):
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
-        self.price: FloatArray = size_weight * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
+        self.price: FloatArray = float(size_weight) * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
 
     def scoring_cells(self) -> FloatArray:
         """Return what rows are scored with: theta, or theta rounded ([RE] eq. 11).

@@ -73,7 +73,7 @@ class StructureState:
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
         self.phi: FloatArray = np.zeros(candidates.n_tables)
-        self.table_parent = candidates.parents[:, 0]
+        self.table_parent = np.ascontiguousarray(candidates.parents[:, 0])
         self.selected: IntArray = np.empty(n_features, np.intp)
         nodes = 2 * n_features + 1 if candidates.arborescence else 0
         source, target = np.empty((2, nodes, nodes), np.int32)

@@ -206,7 +206,7 @@ def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
         lambda dataset, learners, **k: made.append(learners[0].make()) or real(dataset, learners, **k),
     )
     settings = ["--set", "n_epochs=2", "--set", f"checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
-    options = ["-t", "buys", "-l", "tan subset hyb", "--folds", "2", "-o", tmp_path / "m.tan"]
+    options = ["-t", "buys", "--drop", "id", "-l", "tan subset hyb", "--folds", "2", "-o", tmp_path / "m.tan"]
     done = run("fit", shop, *options, *settings, "--set", "loss=SoftHybrid()")
     assert done.exit_code == 0, done.output
     ((twin,),) = (made,)

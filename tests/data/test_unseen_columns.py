@@ -1,6 +1,7 @@
 """Columns in which nothing is known: told by name with an example, and refused where types can never match."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,11 @@ from tanlearn.baselines import AODEClassifier
 N = 60
 Y = np.arange(N) % 2
 FRAME = pd.DataFrame({"code": Y + 3, "town": np.where(Y, "Graz", "Linz"), "size": Y + np.linspace(0, 0.9, N)})
-MODEL = NaiveBayesClassifier().fit(FRAME, Y)
+
+
+@cache
+def model():
+    return NaiveBayesClassifier().fit(FRAME, Y)
 
 
 def no_warning(call, *arguments):
@@ -25,12 +30,12 @@ def no_warning(call, *arguments):
 @pytest.mark.parametrize(
     "ask",
     [
-        MODEL.predict,
-        MODEL.predict_proba,
-        MODEL.score_samples,
-        MODEL.encoder_.encode,
-        AODEClassifier().fit(FRAME, Y).predict,
-        TANClassifier(n_epochs=1, random_state=0).fit(FRAME, Y).predict,
+        lambda X: model().predict(X),
+        lambda X: model().predict_proba(X),
+        lambda X: model().score_samples(X),
+        lambda X: model().encoder_.encode(X),
+        lambda X: AODEClassifier().fit(FRAME, Y).predict(X),
+        lambda X: TANClassifier(n_epochs=1, random_state=0).fit(FRAME, Y).predict(X),
         lambda X: NaiveBayesClassifier().partial_fit(FRAME, Y, [0, 1]).partial_fit(X, Y),
     ],
 )
@@ -49,21 +54,21 @@ def test_columns_without_a_known_value_are_named_once_with_an_example(ask):
 def test_a_few_rows_say_nothing(n_rows):
     rows = FRAME[:n_rows].assign(town="Wien")
     if n_rows < 10:
-        no_warning(MODEL.predict, rows)
+        no_warning(model().predict, rows)
     else:
         with pytest.warns(UserWarning, match="X column 'town' holds 'Wien'"):
-            MODEL.predict(rows)
+            model().predict(rows)
 
 
 def test_missing_values_are_neither_known_nor_unseen():
-    no_warning(MODEL.predict, FRAME.assign(town=None, code=np.nan))
-    no_warning(MODEL.predict, FRAME.assign(town=["Wien"] * 9 + [None] * (N - 9)))
+    no_warning(model().predict, FRAME.assign(town=None, code=np.nan))
+    no_warning(model().predict, FRAME.assign(town=["Wien"] * 9 + [None] * (N - 9)))
     with pytest.warns(UserWarning, match="X column 'town' holds 'Wien'"):
-        MODEL.predict(FRAME.assign(town=[None] * 5 + ["Wien"] * (N - 5)))
+        model().predict(FRAME.assign(town=[None] * 5 + ["Wien"] * (N - 5)))
 
 
 def test_one_known_value_is_enough():
-    no_warning(MODEL.predict, FRAME.assign(town=["Graz"] + ["Wien"] * (N - 1)))
+    no_warning(model().predict, FRAME.assign(town=["Graz"] + ["Wien"] * (N - 1)))
 
 
 def test_columns_that_never_had_a_value_are_passed_over():

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,12 +17,17 @@ from tanlearn.forest.counts import ForestCounts
 N = 240
 DATA = make(N, gaps=0.05)
 FIRST = np.arange(N) < 150
-FOREST = learn(DATA.take(FIRST), weights=None, min_samples=3)
+
+
+@cache
+def first_forest():
+    """Return the forest of the first rows."""
+    return learn(DATA.take(FIRST), weights=None, min_samples=3)
 
 
 def count(*parts, data=DATA):
     """Return the counts of parts of the rows, one after the other."""
-    counts = ForestCounts.of_forest(FOREST)
+    counts = ForestCounts.of_forest(first_forest())
     for part in parts:
         counts.update(data.take(part))
     return counts
@@ -55,7 +61,7 @@ def test_any_partition_in_any_order_and_by_anyone(n_parts, seed, is_merged):
     part_of = rng.integers(0, n_parts, N) * rng.integers(0, 2)  # of all rows in the first, the others are empty
     parts = [part_of == part for part in rng.permutation(n_parts)]
     if is_merged:
-        counts = ForestCounts.of_forest(FOREST)
+        counts = ForestCounts.of_forest(first_forest())
         for part in parts:
             other = counts.empty().update(DATA.take(part), n_jobs=2)
             before = deepcopy(other)
@@ -90,7 +96,7 @@ def test_subtracting_what_was_added_leaves_what_was_there():
     counts = count(FIRST, ~FIRST).subtract(count(~FIRST))
     assert counts == count(FIRST)
     nothing = counts.subtract(count(FIRST))
-    assert nothing == ForestCounts.of_forest(FOREST)
+    assert nothing == ForestCounts.of_forest(first_forest())
     proba = nothing.smooth(1.0).undoubted_proba(DATA.codes)  # of nothing, all classes are as likely
     np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
 
@@ -114,13 +120,16 @@ def test_rows_that_were_never_added_cannot_be_taken_away():
 
 def test_rows_of_no_weight_are_no_rows():
     data = make(N, gaps=0.05, weights=np.where(FIRST, 1, 0))
-    counts = ForestCounts.of_forest(FOREST).update(data)
+    counts = ForestCounts.of_forest(first_forest()).update(data)
     assert counts == count(FIRST)
 
 
 def test_other_contexts_tables_and_too_much_weight_are_refused_and_change_nothing():
     counts = count(FIRST)
-    for forest in (learn(DATA, weights=None, min_samples=3), replace(FOREST, members=FOREST.members[:2])):
+    for forest in (
+        learn(DATA, weights=None, min_samples=3),
+        replace(first_forest(), members=first_forest().members[:2]),
+    ):
         with pytest.raises(ValueError, match=r"hand empty\(\) of its counts_"):
             counts.merge(ForestCounts.of_forest(forest))
         assert counts != ForestCounts.of_forest(forest)
@@ -128,7 +137,7 @@ def test_other_contexts_tables_and_too_much_weight_are_refused_and_change_nothin
         counts.update(make(20, n_classes=2))
     with pytest.raises(ValueError, match=r"the batch 3 and \[12, 12, 12, 12\]"):
         counts.update(make(20, d=4))
-    heavy = ForestCounts.of_forest(FOREST).update(make(N, weights=np.where(np.arange(N) < 1, 2**62, 1)))
+    heavy = ForestCounts.of_forest(first_forest()).update(make(N, weights=np.where(np.arange(N) < 1, 2**62, 1)))
     with pytest.raises(ValueError, match="integer weights add up to 9223372036854776286"):
         deepcopy(heavy).merge(heavy)
     assert counts == count(FIRST)
@@ -137,7 +146,7 @@ def test_other_contexts_tables_and_too_much_weight_are_refused_and_change_nothin
 
 
 def test_counts_say_how_many_they_are():
-    assert repr(ForestCounts.of_forest(FOREST)) == "ForestCounts(n_members=3, n_classes=3, n_cells=0)"
+    assert repr(ForestCounts.of_forest(first_forest())) == "ForestCounts(n_members=3, n_classes=3, n_cells=0)"
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 4])
