@@ -394,7 +394,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         >>> from tanlearn import NaiveBayesClassifier
         >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"])
         >>> print(model.check_rows([["snow"], ["rain"], [None]]))
-        3 rows, 1 columns
+        3 rows, 1 column
         0: 1 of 3 rows holds no value.
         0: 1 of 3 rows holds a value not seen in training ('snow'), which counts as missing.
         """
