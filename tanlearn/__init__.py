@@ -1,6 +1,7 @@
 """Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
 
 from tanlearn.data.categories import CategoryEncoder
+from tanlearn.data.column_notes import ColumnKindWarning
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
@@ -9,6 +10,7 @@ from tanlearn.data.weight_scale import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.table_counts import TableCounts
@@ -49,6 +51,7 @@ __all__ = [
     "Calibration",
     "CandidateSets",
     "CategoryEncoder",
+    "ColumnKindWarning",
     "ConditionalNLL",
     "ConjugateGradient",
     "ConvexRelaxation",
@@ -64,6 +67,7 @@ __all__ = [
     "HingeMargin",
     "Hybrid",
     "HybridCV",
+    "ImpossibleRowsWarning",
     "InexactMarginalizationWarning",
     "IntegerBranchAndBound",
     "IntegerTables",

@@ -28,7 +28,20 @@ _MARKS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """A column of strings is used as categories, but looks like something else."""
+    """A column of strings is used as categories, but seems to hold numbers, dates, identifiers or free text.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tanlearn
+    >>> prices = [[f"${i},500"] for i in range(1, 100)]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", tanlearn.ColumnKindWarning)
+    ...     tanlearn.NaiveBayesClassifier().fit(prices, [0, 1, 1] * 33)
+    Traceback (most recent call last):
+    ...
+    tanlearn.data.column_notes.ColumnKindWarning: 1 column(s) of strings are used as categories, but look like ...
+    """
 
 
 def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:

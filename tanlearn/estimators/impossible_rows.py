@@ -30,7 +30,7 @@ class ImpossibleRowsWarning(UserWarning):
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
+    >>> from tanlearn import ImpossibleRowsWarning
     >>> str(ImpossibleRowsWarning(np.array([2]), 10))[:65]
     '1 of 10 rows has probability zero in every class (row 2), so the '
     """
