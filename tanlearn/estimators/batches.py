@@ -112,8 +112,8 @@ class BatchFitMixin:
         -------
         object
             The fitted estimator itself. It predicts what that of ``fit`` on the whole table does, to the last bit while
-            cuts are exact and weights whole, and rows that choose are all rows; but ``class_weight`` has no say in
-            cuts, and typical values of intervals are equal but for rounding.
+            cuts are exact and weights whole, and rows that choose are all rows; typical values of intervals are
+            equal but for rounding.
 
         Raises
         ------
