@@ -122,7 +122,7 @@ class Structure:
         """
         if (self.parents[:, 1] >= 0).any():
             raise AttributeError("this structure has features with two or more augmenting parents: use .parents")
-        return self.parents[:, 0]
+        return np.ascontiguousarray(self.parents[:, 0])  # strided, kernels would compile once more
 
     @property
     def is_acyclic(self) -> bool:

@@ -20,7 +20,8 @@ def panel_of(X):
     """Return the memory of a table, and the steps in it."""
     steps = [step // X.itemsize for step in X.strides]
     n_cells = 1 + sum((n - 1) * step for n, step in zip(X.shape, steps, strict=True))
-    return as_strided(X, (n_cells,), (X.itemsize,)), *steps
+    # Not writeable, as the library passes it: otherwise kernels would compile once more.
+    return as_strided(X, (n_cells,), (X.itemsize,), writeable=False), *steps
 
 
 @pytest.mark.parametrize("order", ORDERS)
