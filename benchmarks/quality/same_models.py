@@ -1,8 +1,9 @@
-"""Are the models of all learners the same, bit for bit, before and after a change, and do old files still load?
+"""Are models, descriptions and files the same, bit for bit, before and after a change, and do old files still load?
 
-Fits every learner of the registry to the digits and to letter (where the published sets are), 20 epochs where there are
-epochs, saves the models in FOLDER, and writes digests of structures, cells, log-probabilities and classes beside them.
-With --before, another such folder, it also loads the files there, and names every model that is not the same.
+Fits every learner of the registry and every public estimator to eleven small tables of different kinds, saves the
+models in FOLDER, and writes digests of predictions, structures, parameters, descriptions and files beside them. With
+--before, another such folder, it also loads the files there, and names everything that differs. An error is a result,
+too: its words are compared.
 
 Of this project it knows public names only, so that the file itself runs in an older checkout, too, for the other side:
 cd OLDER && python ../tanlearn/benchmarks/quality/same_models.py FOLDER
@@ -13,69 +14,139 @@ import hashlib
 import json
 import warnings
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+import pandas as pd
+from sklearn.datasets import load_digits, load_iris, load_wine
 
 import tanlearn
-from tanlearn.baselines import LEARNERS
+from tanlearn.baselines import LEARNERS, AnDEClassifier, AODEClassifier, SelectiveKDependenceClassifier
 
-LETTER = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "discretized" / "letter.npz"
+#: Estimators with settings that no learner of the registry has; each is a function, so that each fit has its own.
+ESTIMATORS = {
+    "naive Bayes, class weights": lambda: tanlearn.NaiveBayesClassifier(class_weight="balanced"),
+    "naive Bayes, quantiles": lambda: tanlearn.NaiveBayesClassifier(
+        encoder=tanlearn.TableEncoder(discretizer=tanlearn.QuantileDiscretizer(max_bins=4))
+    ),
+    "naive Bayes, LBFGS": lambda: tanlearn.NaiveBayesClassifier(parameters=tanlearn.LBFGS(max_iter=20)),
+    "TAN, subset, bits": lambda: tanlearn.TANClassifier(bits=(3, 2), n_epochs=5, random_state=0),
+    "TAN, hybrid": lambda: tanlearn.TANClassifier(loss=tanlearn.Hybrid(), n_epochs=5, random_state=0),
+    "k-tree": lambda: tanlearn.KTreeClassifier(loss=tanlearn.ConditionalNLL(), n_epochs=5, random_state=0),
+    "forest": lambda: tanlearn.BayesForestClassifier(n_estimators=4, random_state=0),
+    "forest, average": lambda: tanlearn.BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
+    "AODE, class weights": lambda: AODEClassifier(class_weight="balanced"),
+    "A2DE, subsumption": lambda: AnDEClassifier(subsumption=True),
+    "selective KDB, sparse": lambda: SelectiveKDependenceClassifier(sparse=True),
+}
 #: Rows of learners that solve a programme of the size of the table.
-FEW = {"NB CVX-MM": 150}
+FEW = {"NB CVX-MM": 60}
+
+
+class Rows(NamedTuple):
+    """Rows to fit and to ask."""
+
+    X: Any
+    y: Any
+    weight: Any
+    X_test: Any
 
 
 def tables():
-    """Return training rows, classes and test rows by the name of the set."""
-    X, y = load_digits(return_X_y=True)
-    X, X_test, y, _ = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
-    found = {"digits": (X, y, X_test)}
-    if LETTER.exists():
-        with np.load(LETTER) as file:
-            found["letter"] = file["x_tr_fold1"], file["t_tr_fold1"], file["x_te_fold1"]
-    return found
+    """Return tables of different kinds: numbers, categories, both, gaps, weights, classes, sizes."""
+    rng = np.random.default_rng(0)
+    n = 240
+    town = rng.choice(["Graz", "Linz", "Wien"], n)
+    size, rooms = rng.normal(80, 30, n).round(1), rng.integers(1, 7, n)
+    sold = np.where(rng.random(n) < 0.2 + 0.6 * ((town == "Wien") ^ (size > 80)), "yes", "no")
+    mixed = pd.DataFrame({"town": town, "size": size, "rooms": rooms, "garden": rng.random(n) < 0.4})
+    gaps = mixed.astype({"town": object, "rooms": float, "garden": object}).mask(rng.random(mixed.shape) < 0.1)
+    words = pd.DataFrame(rng.choice(list("abcd"), (n, 6)), columns=list("uvwxyz"))
+    names = pd.DataFrame({"name": [f"n{i}" for i in rng.integers(0, 400, 900)], "x": rng.integers(0, 3, 900)})
+    digits, iris, wine = (load(return_X_y=True) for load in (load_digits, load_iris, load_wine))
+    parity = (words == "a").sum(axis=1) % 2
+    classes = rng.integers(0, 26, 400)
+    letters = classes[:, np.newaxis] + rng.normal(0, 2, (400, 5))
+    wide = rng.integers(0, 3, (40, 60))
+    return {
+        "digits": _split(digits[0][:600, 2:62:4], digits[1][:600]),
+        "numbers": _split(*iris),
+        "words": _split(words, parity),
+        "mixed": _split(mixed, sold),
+        "gaps": _split(gaps, sold),
+        "whole weights": _split(*wine, rng.integers(0, 3, len(wine[1]))),
+        "real weights": _split(*wine, rng.uniform(0.5, 1.5, len(wine[1]))),
+        "many classes": _split(letters, classes),
+        "many categories": _split(names, names["name"].str[1:].astype(int).to_numpy() % 2),
+        "wide": _split(wide, wide[:, 0] % 2),
+        "tiny": Rows([["sun", 1.5], ["rain", 2.5], ["sun", 3.5], ["rain", 0.5]], [0, 1, 0, 1], None, [["sun", None]]),
+    }
 
 
-def digest(*arrays):
-    """Return a short name of the types, shapes and bits of some arrays."""
+def _split(X, y, weight=None):
+    """Return two thirds of the rows to fit, and the others to ask."""
+    fitted = np.random.default_rng(1).permutation(len(y)) % 3 > 0
+    return Rows(X[fitted], np.asarray(y)[fitted], None if weight is None else weight[fitted], X[~fitted])
+
+
+def _rows_of(rows, model):
+    """Return the rows that a model is fitted to."""
+    few = slice(FEW.get(model))
+    return Rows(rows.X[few], rows.y[few], None if rows.weight is None else rows.weight[few], rows.X_test)
+
+
+def digest(*parts):
+    """Return a short name of the types, shapes and bits of arrays, or of bytes."""
     found = hashlib.sha256()
-    for array in arrays:
-        found.update(f"{array.dtype}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
+    for part in parts:
+        if not isinstance(part, bytes):
+            found.update(f"{part.dtype}{part.shape}".encode())
+            part = np.ascontiguousarray(part).tobytes()
+        found.update(part)
     return found.hexdigest()[:16]
 
 
-def answers(model, X, X_test):
-    """Return the bits of what a model says; of one with cycles, which asks for known values, on its training rows."""
-    structure = getattr(model, "structure_", None)
-    rows = X_test[:2000] if structure is None or structure.is_acyclic else X[:1000]
-    return digest(model.predict_log_proba(rows), model.predict(rows))
+def result(ask):
+    """Return the digest of what a function returns, or the words of its error."""
+    try:
+        answer = ask()
+    except (ValueError, TypeError, ArithmeticError) as error:
+        return f"{type(error).__name__}: {error}"
+    return digest(*answer) if isinstance(answer, tuple) else digest(answer)
 
 
-def describe(model, X, X_test):
-    """Return the digests of a fitted model; an ensemble is known by its answers."""
-    found = {"answers": answers(model, X, X_test)}
+def answers(model, rows):
+    """Return the results of asking a model about new rows and about rows that it knows."""
+    return {
+        f"answers, {name}": result(lambda X=X: (model.predict_log_proba(X), model.predict(X)))
+        for name, X in (("new", rows.X_test), ("known", rows.X))
+    }
+
+
+def describe(model, rows, path):
+    """Return the results of a fitted model, and keep it in a file."""
+    model.save(path)
+    found = {**answers(model, rows), "file": digest(path.read_bytes())}
     if hasattr(model, "tables_"):
         found |= {"parents": digest(model.structure_.parents), "cells": digest(model.tables_.cells)}
+    if hasattr(model, "describe"):
+        found["description"] = result(lambda: json.dumps(model.describe()).encode())
     return found
 
 
-def file_name(name, learner):
-    """Return the name of a model's file."""
-    return f"{name}_{learner}.tan".replace(" ", "_")
-
-
 def differing(found, before, data):
-    """Return the models that are others than those in a folder, and the files there that answer otherwise now."""
+    """Return what differs from a folder, and the files there that answer otherwise now."""
     old = json.loads((before / "digests.json").read_text(encoding="utf-8"))
-    others = [f"model of {key}" for key in sorted(found.keys() | old.keys()) if found.get(key) != old.get(key)]
-    for key, digests in old.items():
-        name, _, learner = key.partition("/")
-        if name in data:
-            X, _, X_test = data[name]
-            if answers(tanlearn.load(before / file_name(name, learner)), X, X_test) != digests["answers"]:
-                others.append(f"file of {key}")
+    others = []
+    for key in sorted(found.keys() | old.keys()):
+        now, then = found.get(key, {}), old.get(key, {})
+        names = [name for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)]
+        others += [f"{key}: {', '.join(names)}"] if names else []
+        path = before / f"{key.replace('/', ' ')}.tan"
+        if path.exists():
+            table, _, model = key.partition("/")
+            again = answers(tanlearn.load(path), _rows_of(data[table], model))
+            others += [f"{key}: {name}, of the file" for name in again if again[name] != then[name]]
     return others
 
 
@@ -84,18 +155,24 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--before", type=Path)
-    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), metavar="NAME")
+    parser.add_argument("--models", nargs="+", default=[*LEARNERS, *ESTIMATORS], metavar="NAME")
+    parser.add_argument("--tables", nargs="+", default=list(tables()), metavar="NAME")
     arguments = parser.parse_args(argv)
-    warnings.filterwarnings("ignore", message="discretisation left|nothing in")
+    warnings.simplefilter("ignore")
     arguments.folder.mkdir(parents=True, exist_ok=True)
     found, data = {}, tables()
-    for name, (X, y, X_test) in data.items():
-        for learner in arguments.learners:
-            n_rows = FEW.get(learner, len(X))
-            model = LEARNERS[learner].make(n_epochs=20).fit(X[:n_rows], y[:n_rows])
-            model.save(arguments.folder / file_name(name, learner))
-            found[f"{name}/{learner}"] = describe(model, X, X_test)
-            print(name, learner, *found[f"{name}/{learner}"].values(), flush=True)
+    for table in arguments.tables:
+        for name in arguments.models:
+            rows = _rows_of(data[table], name)
+            key = f"{table}/{name}"
+            model = ESTIMATORS[name]() if name in ESTIMATORS else LEARNERS[name].make(n_epochs=5)
+            try:
+                model.fit(rows.X, rows.y, sample_weight=rows.weight)
+            except (ValueError, TypeError) as error:
+                found[key] = {"fit": f"{type(error).__name__}: {error}"}
+            else:
+                found[key] = describe(model, rows, arguments.folder / f"{key.replace('/', ' ')}.tan")
+            print(key, *found[key].values(), flush=True)
     (arguments.folder / "digests.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     if arguments.before is not None:
         others = differing(found, arguments.before, data)
