@@ -65,7 +65,7 @@ class SimulatedAnnealing(WrapperSearch):
         it should be.
     validation : None, float or int, default=None
         Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn.
+        out in turn. Cut points that depend on classes are fitted without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : "auto", Structure or None, default="auto"

@@ -36,7 +36,7 @@ class GreedySearch(WrapperSearch):
         Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
     validation : None, float or int, default=None
         Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn.
+        out in turn. Cut points that depend on classes are fitted without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional

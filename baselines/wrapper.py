@@ -10,9 +10,9 @@ exchanging families a thousand times gives the scores of the structure built ane
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -44,36 +44,38 @@ class Families:
 
     Attributes
     ----------
+    child : int
+        The feature.
     parents : ndarray of shape (n_families, 2)
         The augmenting parents of every family.
-    layout : TableLayout
-        One table a family.
+    layouts : list of TableLayout
+        For every part of the data, one table per family.
     codes : list of ndarray of shape (n_columns, n_samples)
-        For every part of the data the columns that the layout speaks of.
+        For every part the columns of the layout.
     cells : list of ndarray of shape (n_cells,)
-        Rounded log-probabilities for every part of the data; zeros where the class prior would be.
+        Rounded log-probabilities for every part; zeros where the class prior would be.
     low, high : list of ndarray of shape (n_states[child], n_classes)
         For every part, how far any of the families can lower and raise the lead of a class over another one.
     """
 
+    child: int
     parents: IntArray
-    layout: TableLayout
-    codes: list[Codes]
-    cells: list[FloatArray]
-    low: list[FloatArray]
-    high: list[FloatArray]
-
-    @property
-    def child(self) -> int:
-        """The feature."""
-        return int(self.layout.child[0])
+    layouts: list[TableLayout] = field(default_factory=list)
+    codes: list[Codes] = field(default_factory=list)
+    cells: list[FloatArray] = field(default_factory=list)
+    low: list[FloatArray] = field(default_factory=list)
+    high: list[FloatArray] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class _Part:
-    """Rows that are classified with the same tables."""
+    """Rows that are classified with the tables of other rows, or of themselves.
 
-    rows: AnyArray
+    Where cut points depend on classes, those of a fold are fitted to the rows that are counted: features then have
+    other numbers of states than in other parts.
+    """
+
+    counted: EncodedData
     data: EncodedData
     weights: FloatArray
     scores: FloatArray
@@ -84,11 +86,9 @@ class _Part:
         layout, codes, cells = self.current[child]
         return self.scores - layout.log_joint(codes, cells)
 
-    def codes_of(self, data: EncodedData) -> Codes:
-        """Return the codes that the part's rows have in all of the data, or in these with more columns."""
-        if data.n_features == self.data.n_features:
-            return self.data.codes
-        return np.ascontiguousarray(data.codes[:, self.rows])
+    def layout(self, parents: IntArray) -> TableLayout:
+        """Return the tables of a structure."""
+        return TableLayout.of_parents(parents, self.counted.n_states, self.counted.n_classes)
 
 
 class StructureScorer:
@@ -142,17 +142,16 @@ class StructureScorer:
             "conditional-likelihood": (0.0, -np.inf, kernels.NEGLIGIBLE),
         }[score]
         self._smoothing = smoothing
-        self._is_held_out = validation is not None
         self.parents: IntArray = initial.parents.copy()
-        masks = [np.full(data.n_samples, True)]
+        parts = [(data, data)]
         if validation is not None:
-            masks = validation_masks(data.y, data.n_classes, validation, rng)
-        parts = [(rows, data if validation is None else data.take(rows)) for rows in masks]
+            parts = [data.split(rows) for rows in validation_masks(data.y, data.n_classes, validation, rng)]
         none = np.zeros((0, data.n_classes))
-        self._parts = [_Part(rows, part, part.weights.astype(np.float64), none, []) for rows, part in parts]
+        self._parts = [_Part(rest, held, held.weights.astype(np.float64), none, []) for rest, held in parts]
         self._weight = float(sum(part.weights.sum() for part in self._parts))
-        layout = TableLayout.of_parents(self.parents.copy(), data.n_states, data.n_classes)
-        for part, (codes, cells, _) in zip(self._parts, self._tables(data, layout), strict=True):
+        for part in self._parts:
+            layout, codes = part.layout(self.parents.copy()), part.data.codes
+            cells = self._cells(layout, layout.count(part.counted.codes, part.counted.y, part.counted.weights))
             part.scores = layout.log_joint(codes, cells)
             cells[: data.n_classes] = 0.0  # a family by itself has no class prior
             for table in np.arange(data.n_features)[:, np.newaxis]:
@@ -188,8 +187,12 @@ class StructureScorer:
         -------
         float
         """
-        layout = TableLayout.of_parents(parents, self._data.n_states, self._data.n_classes)
-        return self._mean([layout.log_joint(codes, cells) for codes, cells, _ in self._tables(self._data, layout)])
+        scores = []
+        for part in self._parts:
+            layout, counted = part.layout(parents), part.counted
+            cells = self._cells(layout, layout.count(counted.codes, counted.y, counted.weights))
+            scores.append(layout.log_joint(part.data.codes, cells))
+        return self._mean(scores)
 
     def families(self, child: int, parents: IntArray) -> Families:
         """Return tables of some families of a child.
@@ -205,22 +208,26 @@ class StructureScorer:
         -------
         Families
         """
-        data, contexts = _join_wide_parents(self._data, parents)
-        layout = TableLayout(np.full(len(parents), child, dtype=np.intp), contexts, data.n_states, data.n_classes)
-        check_memory(
-            layout.n_cells,
-            8 * (2 + len(self._parts)) * layout.n_cells,
-            layout.n_cells / max(len(parents), 1) / data.n_samples,
-            f"the set of tables of feature {child} given {len(parents)} choices of parents",
-            "Take fewer parents, or merge, discretise or leave out columns with so many values",
-        )
-        families = Families(parents, layout, [], [], [], [])
-        for codes, cells, counts in self._tables(data, layout):
+        families = Families(child, parents)
+        for part in self._parts:
+            counted, data, contexts = _join_wide_parents(part, parents)
+            layout = TableLayout(np.full(len(parents), child, np.intp), contexts, counted.n_states, counted.n_classes)
+            check_memory(
+                layout.n_cells,
+                8 * (2 + len(self._parts)) * layout.n_cells,
+                layout.n_cells / max(len(parents), 1) / self._data.n_samples,
+                f"the set of tables of feature {child} given {len(parents)} choices of parents",
+                "Take fewer parents, or merge, discretise or leave out columns with so many values",
+            )
+            counts = layout.count(counted.codes, counted.y, counted.weights)
+            cells = self._cells(layout, counts)
             low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
             if len(parents) > 1:  # a family by itself is tried on all rows, so nobody asks for its bounds
-                kernels.bound_leads(cells, counts, layout.offset, layout.n_classes, low, high)
+                own = counts if data is counted else layout.count(data.codes, data.y, data.weights)
+                kernels.bound_leads(cells, own, layout.offset, layout.n_classes, low, high)
             cells[: layout.n_classes] = 0.0  # a family is added to what holds the class prior already
-            families.codes.append(codes)
+            families.layouts.append(layout)
+            families.codes.append(data.codes)
             families.cells.append(cells)
             families.low.append(low)
             families.high.append(high)
@@ -234,7 +241,7 @@ class StructureScorer:
         TableMemoryError
             If there are too many cells.
         """
-        states = self._data.n_states
+        states = np.max([part.counted.n_states for part in self._parts], axis=0)
         n_cells = self._data.n_classes * (int(states.sum()) ** 2 - int((states**2).sum()))
         check_memory(
             n_cells,
@@ -258,10 +265,11 @@ class StructureScorer:
         -------
         ndarray of shape (n_selected,)
         """
-        tried = np.arange(families.layout.n_tables) if selected is None else selected
+        tried = np.arange(len(families.parents)) if selected is None else selected
         total, value = np.zeros(len(tried)), np.empty(len(tried))
-        of_parts = zip(self._parts, families.codes, families.cells, families.low, families.high, strict=True)
-        for part, codes, cells, low, high in of_parts:
+        bounds = zip(families.low, families.high, strict=True)
+        of_parts = zip(self._parts, families.layouts, families.codes, families.cells, bounds, strict=True)
+        for part, layout, codes, cells, (low, high) in of_parts:
             y, weights, base = part.data.y, part.weights, part.without(families.child)
             if len(tried) > 1:
                 undecided = np.empty(len(y), dtype=np.bool_)
@@ -287,7 +295,7 @@ class StructureScorer:
                 y,
                 weights,
                 cells,
-                *families.layout.arrays(),
+                *layout.arrays(),
                 tried,
                 missing_code(codes.dtype),
                 self._kind,
@@ -310,10 +318,10 @@ class StructureScorer:
         value : float
             The score that :meth:`try_families` found for it.
         """
-        child = families.child
-        layout = families.layout.select(np.array([number]))
-        for part, codes, cells in zip(self._parts, families.codes, families.cells, strict=True):
-            table = families.layout.select_cells(cells, np.array([number]))
+        child, chosen = families.child, np.array([number])
+        tables = families.layouts, families.codes, families.cells
+        for part, layouts, codes, cells in zip(self._parts, *tables, strict=True):
+            layout, table = layouts.select(chosen), layouts.select_cells(cells, chosen)
             part.scores = part.without(child) + layout.log_joint(codes, table)
             part.current[child] = (*_own_columns(layout, codes, part.data), table)
         self.parents[child] = families.parents[number]
@@ -328,17 +336,12 @@ class StructureScorer:
         )
         return float(sum(values)) / self._weight
 
-    def _tables(self, data: EncodedData, layout: TableLayout) -> Iterator[tuple[Codes, FloatArray, AnyArray]]:
-        """Yield for every part its codes, the rounded tables of the rows that train for it, and its own counts."""
-        total = layout.count(data.codes, data.y, data.weights)
-        for part in self._parts:
-            codes = part.codes_of(data)
-            counts = layout.count(codes, part.data.y, part.data.weights) if self._is_held_out else total
-            # A cell of held-out rows only was added up in the same order twice: nothing is left, also of real weights.
-            trained = self._smoothing.from_counts(layout, total - counts if self._is_held_out else total)
-            np.divide(trained.cells, _QUANTUM, out=trained.cells)
-            np.rint(trained.cells, out=trained.cells)
-            yield codes, np.multiply(trained.cells, _QUANTUM, out=trained.cells), counts
+    def _cells(self, layout: TableLayout, counts: AnyArray) -> FloatArray:
+        """Return the rounded tables of counts."""
+        cells = self._smoothing.from_counts(layout, counts).cells
+        np.divide(cells, _QUANTUM, out=cells)
+        np.rint(cells, out=cells)
+        return np.multiply(cells, _QUANTUM, out=cells)
 
 
 def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[TableLayout, Codes]:
@@ -350,29 +353,36 @@ def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[
     return TableLayout(*one, layout.n_states[columns], layout.n_classes), np.ascontiguousarray(codes[columns])
 
 
-def _join_wide_parents(data: EncodedData, parents: IntArray) -> tuple[EncodedData, IntArray]:
+def _join_wide_parents(part: _Part, parents: IntArray) -> tuple[EncodedData, EncodedData, IntArray]:
     """Return data with one column more for every two parents with more joint values than rows, and parents in them.
 
     The column numbers the joint values that occur, so that tables do not grow with those that do not.
     """
+    counted, data = part.counted, part.data
     has_two = parents[:, 1] >= 0
     if not has_two.any():  # as in most searches, which ask thousands of times
-        return data, parents
-    wide = np.flatnonzero(has_two & (data.n_states[parents].prod(axis=1) > data.n_samples))
+        return counted, data, parents
+    n_samples = counted.n_samples + (0 if data is counted else data.n_samples)
+    wide = np.flatnonzero(has_two & (counted.n_states[parents].prod(axis=1) > n_samples))
     if not len(wide):
-        return data, parents
+        return counted, data, parents
+    codes = counted.codes if data is counted else np.concatenate([counted.codes, data.codes], axis=1)
     joined = parents.copy()
     columns: list[IntArray] = []
     n_states: list[int] = []
     for t in wide:
         first, second = parents[t]
-        key = data.codes[first].astype(np.intp) * data.n_states[second] + data.codes[second]
+        key = codes[first].astype(np.intp) * counted.n_states[second] + codes[second]
         seen, column = np.unique(key, return_inverse=True)
-        joined[t] = data.n_features + len(columns), -1
+        joined[t] = counted.n_features + len(columns), -1
         columns.append(column)
         n_states.append(len(seen))
-    codes = np.concatenate([data.codes, columns]).astype(np.uint32)
-    return replace(data, codes=codes, n_states=np.append(data.n_states, n_states)), joined
+    codes = np.concatenate([codes, columns]).astype(np.uint32)
+    states = np.append(counted.n_states, n_states)
+    wider = replace(counted, codes=np.ascontiguousarray(codes[:, : counted.n_samples]), n_states=states)
+    if data is counted:
+        return wider, wider, joined
+    return wider, replace(data, codes=np.ascontiguousarray(codes[:, counted.n_samples :]), n_states=states), joined
 
 
 class WrapperSearch(BaseEstimator):

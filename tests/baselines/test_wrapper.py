@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, scorer_of, varied_data
 
-from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, Structure
+from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, NaiveBayesClassifier, Structure
 from tanlearn.baselines import Edge, GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, wrapper
 from tanlearn.baselines.wrapper import first_best, single_parents
+from tanlearn.data.border import encode_training
+from tanlearn.data.splits import validation_masks
+from tanlearn.network.inference import log_joint
 
 
 def random_families(rng, scorer, child):
@@ -284,9 +287,9 @@ def test_parents_with_more_joint_values_than_rows_are_scored_by_those_that_occur
     join = wrapper._join_wide_parents
     monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: calls.append(join(*given)) or calls[-1])
     found = search.learn(data, np.random.default_rng(1)), search.score_, search.history_
-    assert max(joined.n_states.max() for joined, _ in calls) == 9  # the joint values that occur, of 81
-    assert max(joined.n_features for joined, _ in calls) == 7
-    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda *given: given)
+    assert max(joined.n_states.max() for joined, *_ in calls) == 9  # the joint values that occur, of 81
+    assert max(joined.n_features for joined, *_ in calls) == 7
+    monkeypatch.setattr(wrapper, "_join_wide_parents", lambda part, parents: (part.counted, part.data, parents))
     assert found == (search.learn(data, np.random.default_rng(1)), search.score_, search.history_)
     assert (found[0].parents[:, 1] >= 0).any()
 
@@ -304,3 +307,28 @@ def test_a_family_of_joined_parents_can_be_exchanged_again():
     exchanged = scorer.parents.copy()
     exchanged[3] = 0, -1
     assert scorer.try_families(scorer.families(3, exchanged[3:]))[0] == scorer.score(exchanged)
+
+
+@pytest.mark.parametrize("validation", [0.3, 4])
+def test_folds_fit_their_own_cut_points(validation):
+    """Scores are those of tables and cut points that are fitted without the held-out rows, and so are exchanges."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 120)
+    X = rng.normal(size=(120, 12)) + 0.8 * y[:, np.newaxis]
+    X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
+    data, _ = encode_training(NaiveBayesClassifier(), X, y, None)
+    scorer = scorer_of(data, "accuracy", validation)
+    parts = [data.split(rows) for rows in validation_masks(y, 3, validation, np.random.default_rng(0))]
+    assert len({tuple(rest.n_states) for rest, _ in parts} | {tuple(data.n_states)}) > 1
+
+    def value(structure):
+        right = []
+        for rest, held_out in parts:
+            scores = log_joint(MaximumLikelihood().fit(structure, rest, None), structure, held_out.codes)
+            right += (scores.argmax(axis=1) == held_out.y).tolist()
+        return np.mean(right)
+
+    random_walk(scorer, 20)
+    assert (scorer.parents >= 0).any()
+    assert scorer.value == pytest.approx(value(Structure(scorer.parents)), rel=1e-12)
+    assert scorer.score(scorer.parents) == scorer.value
