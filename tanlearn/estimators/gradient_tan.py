@@ -22,6 +22,7 @@ from tanlearn.network.calibration import Calibration
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import Trained, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
+from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss, is_built_in
@@ -33,8 +34,6 @@ __all__ = ["TANClassifier"]
 #: What the structure of a small table gets, if it may: so many steps at least, at such a rate. After 1,300 steps at
 #: 0.01, 2.0 (subset) and 2.7 % (order-free) of the test rows of car were wrong, five folds; after these, 0.8 and 1.0.
 N_STEPS, FAST = 2_000, 0.1
-#: Numbers (rows times features times classes) up to which structures are trained again on every fold.
-MOST_RELEARNED = 300_000
 
 
 class TANClassifier(GenerativeMixin, GradientClassifier):
@@ -429,7 +428,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         of four random categories, models that were chosen so had 1.70, 1.25, 1.07 and 1.02 times the log loss of class
         frequencies after 200, 500, 1,000 and 2,000 rows (order-free); with this, 1.01 at most.
         """
-        if not parts or data.n_samples * data.n_features * data.n_classes > MOST_RELEARNED:
+        if not are_relearned(parts):
             return None
         settings = replace(self._training_settings(data), n_epochs=self._n_epochs, patience=None)
 

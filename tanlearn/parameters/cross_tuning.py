@@ -26,6 +26,7 @@ from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import BatchLearner, ConjugateGradient
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import choose
+from tanlearn.parameters.learned_structure import structures_of_parts
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.training.losses import Margin
 
@@ -91,7 +92,8 @@ class CrossTuned(BaseEstimator):
     -----
     An estimator learns with a copy of this object, its ``parameters_``, which has the fitted attributes.
 
-    Every fold fits its own cut points of continuous columns, without the held-out rows.
+    Every fold fits its own cut points of continuous columns without the held-out rows and, on small data, its own
+    structure where an estimator learns one.
 
     Examples
     --------
@@ -184,10 +186,11 @@ class CrossTuned(BaseEstimator):
         present = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
         parts = [present.split(held_out) for held_out in masks]
+        structures = structures_of_parts(structure, parts, self.n_jobs)
         with warnings.catch_warnings():  # as in held_out.choose
             warnings.filterwarnings("ignore", message="The line search algorithm")
             tasks = [
-                (clone(learner), f"setting {i}, fold {k}", structure, *part, rng)
+                (clone(learner), f"setting {i}, fold {k}", structures[k], *part, rng)
                 for i, learner in enumerate(learners)
                 for k, part in enumerate(parts)
             ]
@@ -211,7 +214,7 @@ class CrossTuned(BaseEstimator):
         self.best_score_ = float(mean_score[best])
         learner, self.calibration_ = learners[best], Calibration()
         if self.calibrate:
-            found = choose([learner], structure, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
+            found = choose([learner], structures, parts, iterations=[self.best_n_iter_], n_jobs=self.n_jobs)
             self.calibration_ = found.calibration
         tables = learner.improve(learner.start(structure, data, rng), data, n_iter=self.best_n_iter_)
         self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_

@@ -1,9 +1,10 @@
-"""What held-out rows say of learners of parameters: which one, after how many iterations, and how sure it may be.
+"""Choice of parameter learners, and of their iterations, on held-out rows.
 
-The structure is given. Every learner runs on every part of the rows, and the others of the part are classified along
-the way. Rows are few as a rule, and errors a coarse measure of them: what errs least by chance is one of many. So of
-all that err hardly more than the least, the one is taken that gives the classes the best probabilities, each at the
-temperature that suits it. The scale by which its scores become probabilities goes with the choice.
+The structure is given, or is learned again without the held-out rows of each part (``learned_structure``). Every
+learner is fitted to every part of the rows, and the held-out rows of the part are classified along the way. Rows are
+few as a rule, so that the smallest error of many may be smallest by chance. Of all candidates whose error is close to
+the smallest, the one with the best probabilities of the classes is chosen, each at its best temperature. The scale by
+which its scores become probabilities belongs to the choice.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
+from tanlearn.parameters.learned_structure import structures_of_parts
 
 __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
@@ -171,7 +173,8 @@ def choose(
     learners : sequence of ParameterLearner or of lists of Trained
         A copy of each learns each part. What is trained already has one entry a part.
     structure : Structure or sequence of Structure
-        The augmenting parents, of all parts or of each.
+        The augmenting parents, of all parts or of each. A structure that a learner found is learned again for each part
+        (see :func:`~tanlearn.parameters.learned_structure.structures_of_parts`).
     parts : sequence of (EncodedData, EncodedData)
         Rows to learn from, and rows to look at; at least one pair.
     iterations : sequence of int, optional
@@ -187,13 +190,13 @@ def choose(
     Choice
     """
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
+    structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
 
     def run(task: tuple[int, int]) -> _Path:
         i, k = task
         learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
-        known = structure if isinstance(structure, Structure) else structure[k]
         own = learner.structure if isinstance(learner, Trained) else None
-        path = _Path(known if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
+        path = _Path(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
         # A copy keeps what it finds; settings and losses are shared, as nothing changes them.
         return path.follow(copy(learner), parts[k][0], np.random.default_rng(k))
 

@@ -51,7 +51,7 @@ class HybridCV(BaseEstimator):
     calibrate : bool, default=True
         Whether the held-out rows are used for calibration, too. A temperature divides the log joint, or the evidence of
         the features alone where that has a clearly lower log loss (``EvidenceCalibration``, not for tables of few
-        bits). Folds fit their own cut points.
+        bits). Folds fit their own cut points and, on small data, their own structures where an estimator learns them.
     n_jobs : int, optional
         Threads, one a learner and fold, as in joblib. Results do not depend on it.
     verbose : int, default=0

@@ -21,6 +21,10 @@ class ParameterLearner(Protocol):
     iterations, as far as it was computed anyway. (What trains by mini-batches keeps a list of
     :class:`~tanlearn.EpochReport`.) Reaching the last iteration is no ConvergenceWarning: few iterations regularise.
     What calibrates leaves ``calibration_``, a :class:`~tanlearn.Calibration`, by which scores become probabilities.
+
+    A structure that an estimator has learned has a method ``relearn(data)``. A learner that uses held-out rows passes
+    structure and parts to :func:`~tanlearn.parameters.learned_structure.structures_of_parts`, and judges its parameters
+    on every part with the structure of that part. Other learners ignore the method.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:

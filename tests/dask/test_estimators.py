@@ -310,6 +310,20 @@ def test_a_search_asks_held_out_rows_of_a_sample():
     assert model.calibration_ == whole.calibration_
 
 
+def test_held_out_rows_of_a_sample_are_judged_with_structures_learned_without_them():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 3, (300, 8)).astype(str), columns=[*"abcdefgh"])
+    rows = partitioned(frame, SIZES["two"])
+    arguments = {"structure": ChowLiu(), "parameters": LBFGS(loss=ConditionalNLL())}
+    model = BayesNetClassifier(**arguments).fit(rows, "h")
+    whole = tanlearn.BayesNetClassifier(**arguments).fit(frame[[*"abcdefg"]], frame["h"])
+    fixed = BayesNetClassifier(**(arguments | {"structure": whole.structure_})).fit(rows, "h")
+    assert model.structure_ == whole.structure_
+    assert type(model.structure_) is Structure
+    assert model.calibration_ == whole.calibration_
+    assert model.calibration_ != fixed.calibration_
+
+
 @pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_light_weights_are_searched_as_in_memory():
     frame = table()[["town", "rooms", "sold"]].assign(times=np.linspace(1e-4, 3e-4, 300))
