@@ -27,6 +27,7 @@ from tanlearn.cli.tables import (
 )
 from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
+from tanlearn.data.notation import Notation
 from tanlearn.data.table_files import TableFile, require_pandas
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
@@ -101,6 +102,8 @@ def fit(
                 else:
                     dataset = dataset_of(table, target, drop)
                     name, model = _learn(dataset, learner, settings, seed, folds)
+        if kind is None and reading.notation != Notation():
+            model._notation = reading.notation  # so that predict reads new rows alike
         model.save(output)
         typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({size_told(output)})")
         if dataset is not None and folds is not None:

@@ -82,7 +82,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # as in time=12:30
     if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
-        with reading.open(found[1]) as table:
+        with reading.as_fitted(file.notation).open(found[1]) as table:
             for frame in table.chunks(100_000, file.columns_of(table, table.columns), texts=file.texts):
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
@@ -294,7 +294,7 @@ def export_c(
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
         X = y = None
         if rows is not None:
-            with reading.open(rows) as table:
+            with reading.as_fitted(file.notation).open(rows) as table:
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")

@@ -11,6 +11,7 @@ import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
 from tanlearn.data.column_looks import notation_of_strings
+from tanlearn.data.notation import Notation
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 from tanlearn.data.text_files import holds_texts
@@ -144,4 +145,5 @@ class ModelFile(KnownColumns):
         if not Path(path).exists():
             raise FileNotFoundError(f"there is no file {path}.")
         self.classifier: Any = tanlearn.load(path)
+        self.notation: Notation | None = getattr(self.classifier, "_notation", None)
         super().__init__(path, feature_names(self.classifier), self.classifier.encoder_)

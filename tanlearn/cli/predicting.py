@@ -50,7 +50,7 @@ def predict(
         ending = table_ending(output, model, new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
-        with reading.open(new) as table:
+        with reading.as_fitted(file.notation).open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)
             copied = kept if table.format in ("csv", "tsv") else []

@@ -2,18 +2,21 @@
 
 import functools
 import inspect
+import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from tanlearn.cli.messages import note
+from tanlearn.data.notation import Notation
 from tanlearn.data.table_files import FORMATS, TableFile, open_table
 from tanlearn.data.text_files import Layout
 from tanlearn.data.written_values import DATE_ORDERS
@@ -117,6 +120,48 @@ class Reading:
                 pipe = typer.get_binary_stream("stdin") if source == "-" else closed.enter_context(open(source, "rb"))
                 shutil.copyfileobj(pipe, file)
             yield open_table(path, name="the standard input" if source == "-" else source, **options)
+
+    @property
+    def notation(self) -> Notation:
+        """The notation of values that the options state."""
+        dates = "" if self.dates is None else str(self.dates)
+        return Notation(str(self.decimal), self.thousands, tuple(self.symbol), dates, tuple(self.missing))
+
+    def as_fitted(self, notation: Notation | None) -> "Reading":
+        """Return the options with the notation of the training table, if the user states none.
+
+        Parameters
+        ----------
+        notation : Notation or None
+            Of the table that the model was fitted to, if it is known.
+
+        Returns
+        -------
+        Reading
+        """
+        if notation is None or self.notation != Notation():
+            return self
+        note(f"read with the options of fit: {_in_words(notation)}.")
+        return replace(
+            self,
+            decimal=Decimal(notation.decimal),
+            thousands=notation.thousands,
+            symbol=list(notation.symbols),
+            dates=DateOrder(notation.dates) if notation.dates else None,
+            missing=list(notation.missing),
+        )
+
+
+def _in_words(notation: Notation) -> str:
+    """Return the options that state a notation."""
+    usual = Notation()
+    words = [
+        f"--{name} {shlex.quote(value)}"
+        for name, value in (("decimal", notation.decimal), ("thousands", notation.thousands), ("dates", notation.dates))
+        if value != getattr(usual, name)
+    ]
+    words += [f"--symbol {shlex.quote(sign)}" for sign in notation.symbols]
+    return " ".join([*words, *(f"--missing {shlex.quote(text)}" for text in notation.missing)])
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -279,7 +279,8 @@ def forget(estimator: Any) -> None:
     """
     for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, learnt)
-    vars(estimator).pop("_was_loaded", None)
+    for name in ("_was_loaded", "_notation"):
+        vars(estimator).pop(name, None)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.data.notation import Notation
 from tanlearn.data.text_files import (
     DAMAGED,
     CheckedRows,
@@ -26,7 +27,7 @@ from tanlearn.data.text_files import (
     undecodable,
     unmarked,
 )
-from tanlearn.data.written_values import DATE_ORDERS, read_written
+from tanlearn.data.written_values import read_written
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
@@ -360,13 +361,7 @@ def open_table(
     ...
     ValueError: weather.txt cannot be read: line 3: the row has 3 field(s), but the header 2. Correct the row.
     """
-    if thousands and (thousands not in (",", ".", "'", " ") or thousands == decimal):
-        raise ValueError(
-            f"the thousands separator must be one of , . ' and a space, and not the decimal mark {decimal!r}; got "
-            f"{thousands!r}."
-        )
-    if dates and dates not in DATE_ORDERS:
-        raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}; got {dates!r}.")
+    Notation(decimal, thousands, tuple(symbols), dates, tuple(missing)).check()
     path = Path(path)
     name = str(path) if name is None else name
     if not path.is_file():

@@ -75,6 +75,9 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
     log((1 - doubt) p + doubt / n_classes) + ``shift`` is the score. ``log_frequency`` is what a later prior is compared
     with.
 
+  - ``notation``, left out if it is unknown or the usual one: how the text table of ``tanlearn fit`` was written. An
+    object with ``decimal``, ``thousands`` and ``dates``, strings, and ``symbols`` and ``missing``, lists of strings:
+    the options of the command line by these names;
   - ``counts``, left out if the file keeps none: an object with ``kind`` and ``counts``, as in a file of
     :class:`~tanlearn.TableCounts`.
 
@@ -112,6 +115,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
+from tanlearn.data.notation import Notation
 from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack
 from tanlearn.files.encoders import describe_table, restore_table
 from tanlearn.files.regular_files import write_file
@@ -222,6 +226,8 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
         **table,
         "state": {k: writer.encode(v, "model", k) for k, v in model._get_state().items()},
     }
+    if (notation := getattr(model, "_notation", None)) is not None:
+        description["notation"] = notation.to_state()
     if counts:
         kind, state = model._get_counts()
         description["counts"] = {
@@ -234,7 +240,9 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     """Return the classifier that :func:`_describe` described."""
     reader = Reader(arrays)
-    counts = description.pop("counts", None) if type(description) is dict else None
+    counts, notation = (
+        description.pop(key, None) if type(description) is dict else None for key in ("counts", "notation")
+    )
     name, parameters, classes, names, encoder, state = fields(
         description, "class", "parameters", "classes", "feature_names", "encoder", "state"
     )
@@ -247,6 +255,8 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
         model.feature_names_in_ = model.encoder_.feature_names_in_.copy()
     model._set_state({key: reader.decode(value) for key, value in state.items()})
     model._was_loaded = True
+    if notation is not None:
+        model._notation = Notation.from_state(notation)
     if counts is not None:
         kind, amounts = fields(counts, "kind", "counts")
         if type(amounts) is not dict:

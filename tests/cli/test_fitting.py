@@ -113,7 +113,8 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
             "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Those that exist: batch_size",
         ),
         (["n_epochs"], "--set takes name=value, got 'n_epochs'."),
-        ([f"n_epochs={'-' * 5000}1"], "--set: the value ------"),
+        # Python 3.13 parses deeper expressions, and returns the string as it is.
+        ([f"n_epochs={'-' * 5000}1"], ("--set: the value ------", "The 'n_epochs' parameter of TANClassifier must be")),
         (["n_epochs=-3"], "The 'n_epochs' parameter of TANClassifier must be"),
         (["loss=__import__('os')"], "\"__import__('os')\" is not compatible with gradient training"),
     ],
@@ -123,7 +124,8 @@ def test_wrong_parameters_are_refused(run, shop, tmp_path, settings, message):
     done = run("fit", shop, "-t", "buys", "-l", "tan subset hyb", "-o", path, "--set", *settings)
     assert done.exit_code == 2
     assert not path.exists()
-    assert done.stderr.splitlines()[-1].startswith(f"tanlearn: {message}")
+    messages = (message,) if isinstance(message, str) else message
+    assert done.stderr.splitlines()[-1].startswith(tuple(f"tanlearn: {text}" for text in messages))
 
 
 BAD = {

@@ -376,6 +376,20 @@ def test_a_column_of_another_type_in_one_partition_is_named_with_it():
     assert vars(model) == vars(NaiveBayesClassifier())
 
 
+class Shrinking:
+    """Return a partition whole when it is first read, and 200 of its rows later."""
+
+    def __init__(self):
+        self.n_readings = 0
+
+    def __call__(self, part):
+        self.n_readings += 1
+        return part if self.n_readings == 1 else part.iloc[:200]
+
+    def __dask_tokenize__(self):
+        return "shrinking"
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -385,10 +399,8 @@ def test_a_column_of_another_type_in_one_partition_is_named_with_it():
     ],
 )
 def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
-    frame, readings = table(), itertools.count()
-    rows = partitioned(frame, SIZES["one"]).map_partitions(
-        lambda part: part if next(readings) == 0 else part.iloc[:200], meta=frame.iloc[:0]
-    )
+    frame = table()
+    rows = partitioned(frame, SIZES["one"]).map_partitions(Shrinking(), meta=frame.iloc[:0])
     with pytest.raises(ValueError, match=r"^partition 0 had \d+ row\(s\) of non-zero weight when it was first read"):
         clone(model).fit(rows, "sold", "times")
 

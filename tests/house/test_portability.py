@@ -8,7 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy._core import _multiarray_umath as numpy_build
+
+try:
+    from numpy._core import _multiarray_umath as numpy_build
+except ImportError:  # NumPy 1
+    from numpy.core import _multiarray_umath as numpy_build
 
 SCRIPT = Path(__file__).parents[1] / "support" / "counted_models.py"
 

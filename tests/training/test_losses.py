@@ -279,7 +279,7 @@ def test_copies_compute_the_same(loss, problem, duplicate):
 
 
 def test_documented_defaults_are_those_of_the_signature(loss):
-    documented = re.findall(r"^    (\w+) : float, default=(.*)$", type(loss).__doc__ or "", flags=re.MULTILINE)
+    documented = re.findall(r"^(\w+) : float, default=(.*)$", inspect.getdoc(type(loss)) or "", flags=re.MULTILINE)
     signature = inspect.signature(type(loss)).parameters
     assert [(name, repr(parameter.default)) for name, parameter in signature.items()] == documented
 

@@ -1,0 +1,101 @@
+"""The notation of numbers, dates and missing values in a text table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tanlearn.data.written_values import DATE_ORDERS
+
+__all__ = ["Notation"]
+
+_MARKS = (",", ".", "'", " ")
+
+
+class Notation(NamedTuple):
+    """How the values of a text table are written.
+
+    Parameters
+    ----------
+    decimal : {".", ","}, default="."
+        Decimal mark of numbers.
+    thousands : {"", ",", ".", "'", " "}, default=""
+        Mark between groups of three digits.
+    symbols : tuple of str, default=()
+        Signs and units around numbers.
+    dates : {"", "day-first", "month-first", "year-first"}, default=""
+        Order of dates that are not in the ISO 8601 format.
+    missing : tuple of str, default=()
+        Strings that mean a missing value, beside the empty field, NA and their like.
+
+    Examples
+    --------
+    >>> from tanlearn.data.notation import Notation
+    >>> Notation(decimal=",", missing=("?",)).to_state()
+    {'decimal': ',', 'thousands': '', 'symbols': [], 'dates': '', 'missing': ['?']}
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    symbols: tuple[str, ...] = ()
+    dates: str = ""
+    missing: tuple[str, ...] = ()
+
+    def check(self) -> Notation:
+        """Return the notation itself, or refuse one that is ambiguous or unknown.
+
+        Returns
+        -------
+        Notation
+
+        Raises
+        ------
+        ValueError
+            If a field has none of the values above, or one mark means both decimals and thousands.
+        """
+        if self.decimal not in (".", ","):
+            raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
+        if self.thousands and (self.thousands not in _MARKS or self.thousands == self.decimal):
+            raise ValueError(
+                f"the thousands separator must be one of , . ' and a space, and not the decimal mark "
+                f"{self.decimal!r}; got {self.thousands!r}."
+            )
+        if self.dates and self.dates not in DATE_ORDERS:
+            raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}; got {self.dates!r}.")
+        if not all(isinstance(text, str) for text in (*self.symbols, *self.missing)):
+            raise ValueError("symbols and missing values must be strings.")
+        return self
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the fields as values of JSON.
+
+        Returns
+        -------
+        dict of str to (str or list of str)
+        """
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self._asdict().items()}
+
+    @classmethod
+    def from_state(cls, state: Any) -> Notation:
+        """Return the notation that :meth:`to_state` described.
+
+        Parameters
+        ----------
+        state : object
+            As a file holds it, unchecked.
+
+        Returns
+        -------
+        Notation
+
+        Raises
+        ------
+        ValueError
+            If a field is missing, or has another type or value.
+        """
+        if type(state) is not dict or set(state) != set(cls._fields):
+            raise ValueError(f"a notation must have the fields {', '.join(cls._fields)}.")
+        for name in cls._fields:
+            if type(state[name]) is not (list if name in ("symbols", "missing") else str):
+                raise ValueError(f"{name} of a notation has another type.")
+        fields = dict(state, symbols=tuple(state["symbols"]), missing=tuple(state["missing"]))
+        return cls(**fields).check()
