@@ -108,7 +108,7 @@ def population(arguments):
     data, origin = load("letter", arguments.data)
     part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
     runs = [Run(i, 0, {"random_state": i}) for i in range(arguments.population)]
-    estimator = TANClassifier(loss=LOSS, n_epochs=arguments.epochs)
+    estimator = TANClassifier(loss=LOSS, n_epochs=arguments.epochs, calibrate=False)
     seconds = {}
     n_cores = max(2, os.cpu_count() or 1)
     for n_jobs in (1, n_cores):

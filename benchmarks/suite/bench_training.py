@@ -116,7 +116,7 @@ class Population:
         self.time_four_trainings(threads)
 
     def time_four_trainings(self, threads):
-        train_runs(TANClassifier(loss=Hybrid(), n_epochs=5, batch_size=250), self.part, 4, threads)
+        train_runs(TANClassifier(loss=Hybrid(), n_epochs=5, batch_size=250, calibrate=False), self.part, 4, threads)
 
 
 class Memory:
@@ -135,4 +135,4 @@ class Memory:
         TANClassifier(loss=Hybrid(), n_epochs=2, batch_size=250, calibrate=False, random_state=0).fit_encoded(part.data)
 
     def peakmem_four_trainings_on_two_threads(self, part):
-        train_runs(TANClassifier(loss=Hybrid(), n_epochs=2, batch_size=250), part, 4, 2)
+        train_runs(TANClassifier(loss=Hybrid(), n_epochs=2, batch_size=250, calibrate=False), part, 4, 2)

@@ -44,7 +44,10 @@ def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> s
         If a parameter, such as a lambda, has no content that could be written down.
     """
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    return digest("search", [type(estimator).__qualname__, parameters, list(runs), list(parts)])
+    # Files of searches that scored runs before calibration belong to other searches.
+    return digest(
+        "search", ["scores after calibration", type(estimator).__qualname__, parameters, list(runs), list(parts)]
+    )
 
 
 class SearchCheckpoint:

@@ -234,8 +234,9 @@ def _run_some(
 def _configured(estimator: Classifier, run: Run) -> Any:
     """Return the estimator with a run's parameters; the values are cloned, too, because runs share losses."""
     model = clone(estimator).set_params(**clone(run.parameters, safe=False))
-    # Runs are scored by classes, which depend on it with a prior only.
-    is_needless = model.class_prior is None and "calibrate" in model.get_params(deep=False)
+    parameters = model.get_params(deep=False)
+    # Runs are scored by predicted classes. A calibration moves those of tables of few bits with a prior only.
+    is_needless = "calibrate" in parameters and parameters.get("bits") is not None and model.class_prior is None
     return model.set_params(calibrate=False) if is_needless else model
 
 
@@ -248,6 +249,7 @@ def _failed(run: Run, error: Exception, seconds: float) -> RunResult:
 def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
     """Return how a fitted model does on the held-out rows."""
     scores = log_joint(model.tables_, model.structure_, part.codes, device=getattr(model, "device", "cpu"))
+    scores = model.calibration_.shifted(scores)  # as predict does
     score = float(np.average(scores.argmax(axis=1) == part.y, weights=part.weight))
     costs = {"size_bits": model.size_bits_, "n_operations": model.n_operations_}
     return RunResult(run.setting, run.part, score, model.tables_.n_parameters, seconds, **costs)

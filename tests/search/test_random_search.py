@@ -70,6 +70,28 @@ def test_a_score_is_that_of_the_estimator_by_hand():
     assert found.cv_results_["rank_test_score"][found.best_index_] == 1
 
 
+@pytest.mark.parametrize("options", [{}, {"class_prior": [0.5, 0.5]}, {"bits": (3, 2)}])
+def test_scores_are_those_of_calibrated_models(options):
+    """On noise with a rare class, calibration moves predicted classes to the frequent one."""
+    rng = np.random.default_rng(0)
+    X_noise, y = rng.integers(0, 4, (150, 10)).astype(str), (rng.random(150) < 0.3).astype(int)
+    base = TANClassifier(loss=Hybrid(), n_epochs=30, batch_size=20, **options)
+    space = {"learning_rate": [0.01, 0.05, 0.1]}
+    splitter = StratifiedKFold(2, shuffle=True, random_state=1)
+    scores = {}
+    for calibrate in (True, False):
+        given = clone(base).set_params(calibrate=calibrate)
+        found = TANSearchCV(given, space, n_iter=3, cv=splitter, random_state=0).fit(X_noise, y)
+        for k, (train, test) in enumerate(splitter.split(X_noise, y)):
+            for i, setting in enumerate(found.cv_results_["params"]):
+                model = clone(given).set_params(random_state=i, **setting).fit(X_noise[train], y[train])
+                assert model.score(X_noise[test], y[test]) == found.cv_results_[f"split{k}_test_score"][i]
+        assert found.best_estimator_.calibrate == calibrate
+        scores[calibrate] = found.best_score_
+    if not options:
+        assert scores[True] > scores[False]  # 0.69 and 0.62
+
+
 def test_the_table_of_results_is_scikit_learns():
     theirs = RandomizedSearchCV(BASE, SPACE, n_iter=3, cv=2, random_state=0).fit(X, Y)
     ours = search(n_iter=3, cv=2).fit(X, Y)

@@ -254,7 +254,7 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
 
     monkeypatch.setattr(cuda_train, "train_epoch", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(loss=Hybrid(), n_epochs=3, batch_size=40, device="cuda")
+    estimator = TANClassifier(loss=Hybrid(), n_epochs=3, calibrate=False, batch_size=40, device="cuda")
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
     assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
 
@@ -316,7 +316,7 @@ def test_populations_follow_each_other(backend, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        estimator = TANClassifier(loss=Hybrid(), n_epochs=3, device="cuda", random_state=0)
+        estimator = TANClassifier(loss=Hybrid(), n_epochs=3, calibrate=False, device="cuda", random_state=0)
         results = list(run_population(estimator, [make_part()], runs))
     finally:
         gc.enable()
