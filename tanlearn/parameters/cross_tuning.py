@@ -69,7 +69,7 @@ class CrossTuned(BaseEstimator):
     best_n_iter_ : int
         The number of iterations chosen; 0 is the maximum-likelihood start.
     best_score_ : float
-        Their held-out classification rate, the mean of all rows.
+        Their held-out classification rate, the mean of all rows, before calibration.
     best_index_ : int
         Row of the setting in ``cv_results_``.
     cv_results_ : dict of ndarrays

@@ -66,7 +66,7 @@ class HybridCV(BaseEstimator):
     best_n_iter_ : int
         The number of iterations chosen; 0 is the maximum-likelihood start. Of mini-batches, their epochs.
     best_score_ : float
-        The held-out classification rate.
+        The held-out classification rate of the joint scores, before calibration.
     best_index_ : int
         Row of the learner in ``cv_results_``.
     best_params_ : dict
