@@ -38,7 +38,7 @@ ARRAYS = {
     "whole boolean": pa.array(RNG.random(N + 3) < 0.5).slice(3),
     **{name: gappy(WORDS, name) for name in ("string", "large_string", "string_view")},
     **{name: gappy(np.char.encode(WORDS.astype("U2")).astype(object), name) for name in ("binary", "large_binary")},
-    "dictionary": pa.DictionaryArray.from_arrays(gappy(RNG.integers(0, 3, N), "uint8"), ["z", "b", "a", "unused"]),
+    "dictionary": pa.DictionaryArray.from_arrays(gappy(RNG.integers(0, 3, N), "int8"), ["z", "b", "a", "unused"]),
     "numbered": pa.DictionaryArray.from_arrays(gappy(RNG.integers(0, 3, N), "int64"), pa.array([7, 3, 5], pa.int16())),
     "ordered": pa.DictionaryArray.from_arrays(gappy(RNG.integers(0, 2, N), "int8"), ["low", "high"], ordered=True),
     "null": pa.nulls(N),
@@ -127,6 +127,7 @@ def test_decimal_numbers_are_floating_ones_as_of_a_frame():
         np.testing.assert_array_equal(column.numbers(), [1.1, np.nan, 12345678901234567890.3])
 
 
+@pytest.mark.skipif(not hasattr(pa, "json_"), reason="pyarrow has this extension from version 19 on")
 def test_a_type_of_an_extension_is_read_as_what_it_is_stored_as():
     column = read_array(pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", None])), "X")
     assert column.categories.tolist() == ["1"]
