@@ -89,7 +89,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : TANClassifier, optional
         What is searched over; by default ``TANClassifier()``. Where it names no loss, that is ``Hybrid()``: settings
         are for the search to choose. Runs are calibrated as ``best_estimator_`` is, since calibration may change
-        predicted classes. With ``calibrate=False``, a search takes half to a fifth of the time.
+        predicted classes. This trains every run on up to five folds as well, and with ``calibrate=False`` on none.
     param_distributions : dict, optional
         Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from; by default
         :func:`default_distributions`. Parameters of the encoder cannot be searched.
