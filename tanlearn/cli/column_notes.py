@@ -170,4 +170,4 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
                 if look.kind == "free text":
                     note(f"{name!r} looks like {kind_in_words(look)}. --drop leaves it out.")
         if is_suspect:
-            note(f"{name!r} differs from row to row, as a number or name of the row does: leave it out with --drop.")
+            note(f"{name!r} differs from row to row. If it numbers or names the rows, leave it out with --drop.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,9 @@ _YEAR_DATE = re.compile(rf"\d{{4}}([/.\-])(0?[1-9]|1[0-2])\1(0?[1-9]|[12]\d|3[01
 _NAME_DATE = re.compile(
     rf"(?:\d{{1,2}}[ .\-/]*{_MONTH}[ ,.\-/]*(?:\d{{4}}|\d\d)|{_MONTH} ?\d{{1,2}},? \d{{4}}){_CLOCK}", re.IGNORECASE
 )
+# A month without a day is its first day. Years are limited, as 1234-05 is more often a code.
+_YEAR_MONTH = re.compile(r"(?:1[6-9]|20)\d\d[/\-](?:0[1-9]|1[0-2])")
+_NAME_MONTH = re.compile(rf"{_MONTH}[ \-/]?(?:1[6-9]|20)\d\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class StringLook:
         Signs or units around the numbers that fit; "()" for parentheses.
     has_minus, has_spaces : bool
         Whether values that fit contain the minus sign U+2212, or spaces.
+    is_mostly_unique : bool
+        Whether there are at least 30 rows, and at least half of them hold a value that occurs in no other row.
     """
 
     kind: str
@@ -117,6 +122,7 @@ class StringLook:
     signs: tuple[str, ...] = ()
     has_minus: bool = False
     has_spaces: bool = False
+    is_mostly_unique: bool = False
 
     @property
     def has_several_units(self) -> bool:
@@ -143,8 +149,9 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
     -------
     StringLook
         A kind of numbers or dates if more than half of the distinct values fit it. "identifiers" or "free text" if
-        there are at least 30 rows, and at least half of them hold a value that occurs in no other row; free text has a
-        median of three words or more. Of more than 5,000 distinct values, 5,000 are compared with numbers and dates.
+        there are at least 30 rows, and at least half of them hold a value that occurs in no other row (digits with
+        leading zeros included); free text has a median of three words or more. Of more than 5,000 distinct values,
+        5,000 are compared with numbers and dates.
 
     Examples
     --------
@@ -164,13 +171,14 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
     if len(texts) < 2:
         return StringLook("constant", tuple(texts), len(texts), len(texts))
     n_values, found = len(texts), notation_of_strings(texts)
-    if found is not None:
-        return found
     n_rows, lonely = int(np.sum(counts)), int(np.sum(np.asarray(counts) == 1))
-    if n_rows >= FEWEST_ROWS and lonely >= _LONELY * n_rows:
+    is_mostly_unique = n_rows >= FEWEST_ROWS and lonely >= _LONELY * n_rows
+    if found is not None and not (found.kind == "codes" and is_mostly_unique):
+        return replace(found, is_mostly_unique=is_mostly_unique)
+    if is_mostly_unique:
         words = sorted(len(text.split()) for text in texts)
         kind = "free text" if words[len(words) // 2] >= _WORDS else "identifiers"
-        return StringLook(kind, tuple(texts[:2]), lonely, n_values)
+        return StringLook(kind, tuple(texts[:2]), lonely, n_values, is_mostly_unique=True)
     return StringLook("categories", tuple(texts[:2]), n_values, n_values)
 
 
@@ -259,7 +267,7 @@ def date_order(text: str, order: str) -> bool:
     (True, False)
     """
     text = text.strip()
-    if _NAME_DATE.fullmatch(text) or _YEAR_DATE.fullmatch(text):
+    if _has_year_first(text) or _has_month_name(text):
         return True
     found = _NUMBER_DATE.fullmatch(text)
     if found is None or order == "year first":
@@ -355,8 +363,8 @@ def _as_codes(texts: list[str], stripped: list[str]) -> StringLook:
 def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
     """Return the looks of dates in every order."""
     found = [
-        _look("date", texts, [bool(_YEAR_DATE.fullmatch(text)) for text in stripped], order="year first"),
-        _look("date", texts, [bool(_NAME_DATE.fullmatch(text)) for text in stripped], order="month name"),
+        _look("date", texts, list(map(_has_year_first, stripped)), order="year first"),
+        _look("date", texts, list(map(_has_month_name, stripped)), order="month name"),
     ]
     parts = [_NUMBER_DATE.fullmatch(text) for text in stripped]
     pairs = [None if part is None else (int(part[1]), int(part[3])) for part in parts]
@@ -365,6 +373,16 @@ def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
     order = "ambiguous" if day == month else "day first" if sum(day) > sum(month) else "month first"
     found.append(_look("date", texts, day if sum(day) >= sum(month) else month, order=order))
     return found
+
+
+def _has_year_first(text: str) -> bool:
+    """Return whether a text is a date or a month of numbers that begins with the year."""
+    return bool(_YEAR_DATE.fullmatch(text) or _YEAR_MONTH.fullmatch(text))
+
+
+def _has_month_name(text: str) -> bool:
+    """Return whether a text is a date or a month with the name of the month."""
+    return bool(_NAME_DATE.fullmatch(text) or _NAME_MONTH.fullmatch(text))
 
 
 def _look(

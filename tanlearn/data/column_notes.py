@@ -80,8 +80,9 @@ def is_suspect(look: StringLook) -> bool:
     """Return whether a column deserves a note.
 
     Numbers of at most ten distinct values are no reason: they are used as categories also where they are integers.
-    Strings of integers are no reason, as casting codes to strings declares them categorical. Other plain numbers are a
-    reason if at most a twentieth (or two) of the distinct values are others.
+    Strings of integers are no reason, as casting codes to strings declares them categorical, unless half of the rows
+    hold a value of their own: nothing can be learned from such categories. Other plain numbers are a reason if at most
+    a twentieth (or two) of the distinct values are others.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def is_suspect(look: StringLook) -> bool:
         return False
     if look.kind in NUMBER_KINDS and look.n_matching <= MAX_NUMERIC_CATEGORIES:
         return False
-    if look.kind == "number":
+    if look.kind == "number" and not look.is_mostly_unique:
         n_others = look.n_values - look.n_matching
         has_fractions = any(not example.lstrip("+-").isdecimal() for example in look.examples)
         return n_others <= max(2, look.n_values // 20) and (n_others > 0 or has_fractions)
@@ -228,7 +229,7 @@ def remedy(column: str, look: StringLook) -> str:
     if look.kind == "free text":
         return "leave it out, or extract features from it"
     if look.kind == "identifiers":
-        return "leave it out if it names the row"
+        return "leave it out if it names the row, and convert it to numbers if it is a quantity"
     if look.kind == "time":
         return f'pd.to_datetime({column}, format="mixed"{coerce}).dt.hour reads the hour'
     if look.kind == "date":

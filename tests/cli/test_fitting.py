@@ -42,7 +42,7 @@ def test_what_is_learnt_and_what_to_mind_is_told(run, shop, tmp_path):
     assert notes[:3] == [
         "tanlearn: 2 of 300 rows have no 'buys' and are left out.",
         "tanlearn: dates count as days since 1970: signed up.",
-        "tanlearn: 'id' differs from row to row, as a number or name of the row does: leave it out with --drop.",
+        "tanlearn: 'id' differs from row to row. If it numbers or names the rows, leave it out with --drop.",
     ]
 
 

@@ -45,6 +45,8 @@ def test_notations_are_recognized(values, kind, mark, decimal):
         (["16/07/2024", "05/01/2024"], "day first"), (["07/16/2024", "1/2/2024"], "month first"),
         (["05/06/2024", "01/02/2024"], "ambiguous"), (["16.07.2024", "01.02.2024"], "day first"),
         (["16-Jan-2024", "2-Feb-2024"], "month name"), (["2024-01-02", "2024-02-03"], "year first"),
+        (["2024-01", "2024-12"], "year first"), (["2024/01", "1999/12"], "year first"),
+        (["Jan 2024", "Dec 2023"], "month name"), (["jan-2024", "September 1999"], "month name"),
     ],
 )  # fmt: skip
 def test_dates_have_an_order(values, order):
@@ -62,6 +64,39 @@ def test_lonely_values_are_identifiers_or_free_text():
     assert look_at_strings([f"A{i}" for i in range(29)]).kind == "categories"
     assert look_at_strings([f"many words here {i}" for i in range(30)]).kind == "free text"
     assert look_at_strings([f"A{i}" for i in range(30)] * 2).kind == "categories"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind"),
+    [("{}", "number"), ("-{}", "number"), ("00{}", "identifiers"), ("{}-", "identifiers"), ("A{}", "identifiers")],
+)
+def test_strings_of_digits_are_reported_where_most_rows_hold_a_value_of_their_own(pattern, kind):
+    """Casting codes to strings declares them categorical; nothing can be learned from codes of single rows."""
+    codes = [pattern.format(2000 + i) for i in range(N)]
+    look = look_at_strings(codes)
+    assert (look.kind, look.is_mostly_unique, is_suspect(look)) == (kind, True, True)
+    few = look_at_strings(codes[:29])
+    assert not few.is_mostly_unique
+    assert not is_suspect(few)
+    assert not is_suspect(look_at_strings(codes[:30] * 2))
+    with pytest.warns(ColumnKindWarning, match="X column 'code' looks like " + kind):
+        NaiveBayesClassifier().fit(pd.DataFrame({"code": codes, "x": Y}), Y)
+
+
+def test_numbers_among_many_other_strings_are_reported_where_values_are_mostly_unique():
+    look = look_at_strings([f"{x}k" if x % 3 == 0 else str(x) for x in range(100, 160)])
+    assert (look.kind, look.n_matching, look.others) == ("number", 40, ("102k", "105k"))
+    assert is_suspect(look)
+
+
+@pytest.mark.parametrize("values", [["2024-01", "2023/12"], ["Jan 2024", "december-2023"]])
+def test_months_without_a_day_are_read_as_their_first_day(values):
+    series = pd.Series(values)
+    for order in ("day-first", "year-first"):
+        read = read_written(series, "", ".", [], order)
+        assert read.tolist() == ["2024-01-01T00:00:00", "2023-12-01T00:00:00"]
+    days = eval(remedy("series", look_at_strings(values)).removesuffix(" reads them"), {"pd": pd, "series": series})
+    assert days.tolist() == [19723.0, 19692.0]
 
 
 def test_one_warning_per_fit_names_columns_and_the_code_that_reads_them():
