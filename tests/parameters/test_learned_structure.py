@@ -19,6 +19,8 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, RandomTree, SimulatedAnnealing
+from tanlearn.data.splits import validation_masks
+from tanlearn.network.inference import log_joint
 from tanlearn.parameters import learned_structure
 from tanlearn.parameters.held_out import choose, held_out_parts, looks
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator, structures_of_parts
@@ -103,6 +105,24 @@ def test_hybrid_cv_chooses_as_on_structures_learned_by_hand():
     for key in ("mean_test_score", "mean_log_loss", "best_n_iter"):
         np.testing.assert_array_equal(model.parameters_.cv_results_[key], by_hand.cv_results_[key])
     assert model.calibration_ == by_hand.calibration_
+
+
+def test_cross_tuning_scores_the_structures_of_its_folds():
+    data = encoded(*noisy_table())
+    whole = LearnedStructure(ChowLiu().learn(data, None), ChowLiu(), np.random.default_rng(0))
+    tuned = CrossTuned(learner=LBFGS(max_iter=2), param_grid={}, cv=3)
+    tuned.fit(whole, data, np.random.default_rng(5))
+    rates = []
+    for is_relearned in (True, False):
+        right = []
+        for rows in validation_masks(data.y, 2, 3, np.random.default_rng(5)):
+            rest, held_out = data.split(rows)
+            structure = ChowLiu().learn(rest, None) if is_relearned else whole
+            scores = log_joint(MaximumLikelihood().fit(structure, rest, None), structure, held_out.codes)
+            right += (scores.argmax(axis=1) == held_out.y).tolist()
+        rates.append(np.mean(right))
+    assert tuned.score_path_[0, 0] == pytest.approx(rates[0], rel=1e-12)
+    assert rates[0] != rates[1]
 
 
 def test_what_holds_no_row_out_learns_one_structure():
