@@ -1,6 +1,7 @@
 """``tanlearn counts`` and ``tanlearn merge``: what there is to learn from tables, without their rows."""
 
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -178,7 +179,10 @@ def _count(
     def prepare(frame: Any, first_row: Any) -> Any:
         return known.prepare(frame, file.name, first_row)
 
-    with progress_bar(title) as draw:
+    with progress_bar(title) as draw, warnings.catch_warnings():
+        # unknown.tell() names the values with their counts.
+        warnings.filterwarnings("ignore", ".* hold categories that the encoder was fitted without", UserWarning)
+        warnings.filterwarnings("ignore", "nothing in .* was there in fit", UserWarning)
         source = ChunkSource(file, str(target), columns, n_rows, draw, texts=texts, prepare=prepare, is_part=True)
         found = source.read(lambda rows: TableCounts.of_source(map(unknown.watch, rows), like=template))
     unknown.tell()

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.data.categories import warn_of_new_categories
 from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import find_all_categories, have_order
 from tanlearn.data.column_names import check_names
@@ -139,13 +140,18 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     TypeError
         If a column mixes strings and numbers, holds something else, or is continuous and no number.
 
+    Warns
+    -----
+    UserWarning
+        If a later chunk holds categories that the first one does not have.
+
     Examples
     --------
     >>> import numpy as np
     >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.data.border import encode_chunk
     >>> estimator, classes = NaiveBayesClassifier(), np.array(["no", "yes"])
-    >>> chunks = [["a"], ["b"]], [["b"], ["c"]]
+    >>> chunks = [["a"], ["b"]], [["b"], [None]]
     >>> [encode_chunk(estimator, X, ["no", "yes"], classes).codes.tolist() for X in chunks]
     [[[0, 1]], [[1, 255]]]
     """
@@ -167,6 +173,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
         table = _fit_encoder(estimator, columns, codes, weights)
     else:
         table = estimator.encoder_.encode_columns(columns)
+        warn_of_new_categories(columns, estimator.encoder_.categories_, table)
         estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return replace(data, device=estimator.device)

@@ -25,6 +25,7 @@ __all__ = [
     "encode_categories",
     "find_categories",
     "refuse_unseen",
+    "warn_of_new_categories",
     "warn_of_unseen",
 ]
 
@@ -368,6 +369,51 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
         warn(
             f"nothing in {len(found):,} column(s) was there in fit, so all of it counts as missing: "
             f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as they were in fit, or fit with these, too.",
+            UserWarning,
+        )
+
+
+def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
+    """Warn, once, of training rows with categories that the fitted encoder does not have.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        A later chunk of the training rows.
+    categories : sequence of (ndarray or None)
+        The categories of every column, None where it is continuous.
+    codes : ndarray of shape (n_features, n_samples)
+        The codes of the chunk.
+
+    Warns
+    -----
+    UserWarning
+        If a column has such a value, and :func:`warn_of_unseen` does not name the column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.data.categories import warn_of_new_categories
+    >>> from tanlearn.data.columns import read_columns
+    >>> warn_of_new_categories(read_columns([["b"], [None]]), [np.array(["a", "b"])], np.array([[1, 255]], np.uint8))
+    """
+    is_unseen, found = codes == missing_code(codes.dtype), []
+    for number in np.flatnonzero(is_unseen.any(axis=1)).tolist():
+        known, column = categories[number], columns[number]
+        if known is None:
+            continue
+        present = np.ones(codes.shape[1], np.bool_) if column.missing is None else ~column.missing
+        n_unseen = int((is_unseen[number] & present).sum())
+        is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # by warn_of_unseen
+        if n_unseen and not is_named:
+            found.append(column.place)
+    if found:
+        more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
+        # The values are left out: the same words for every chunk of a stream, so that Python shows them once.
+        warn(
+            f"{len(found):,} column(s) hold categories that the encoder was fitted without, so that these count as "
+            f"missing: {', '.join(found[:_N_SHOWN])}{more}. Begin with more rows (a larger first chunk), or declare "
+            f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
             UserWarning,
         )
 

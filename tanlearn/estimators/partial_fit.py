@@ -88,7 +88,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
             Raw values. The first chunk decides on categories and cuts, so let it be a representative one of some
             thousand rows, or declare the categories (pandas ``category``, polars ``Enum``): a category that it does not
-            have counts as missing later, or raises, as ``handle_unknown`` of the encoder says.
+            have counts as missing later, with a warning, or raises, as ``handle_unknown`` of the encoder says.
         y : array-like of shape (n_samples,)
             Classes.
         classes : array-like of shape (n_classes,)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
+from tanlearn.data.categories import warn_of_new_categories
 from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
@@ -400,7 +401,9 @@ class TableCounts:
         if sample_weight is not None and not np.any(sample_weight):  # all rows are as good as absent
             return
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
-        rows = self.encoder.encode_columns(columns), self.encoder.n_states_, codes, len(self.classes)
+        table = self.encoder.encode_columns(columns)
+        warn_of_new_categories(columns, self.encoder.categories_, table)
+        rows = table, self.encoder.n_states_, codes, len(self.classes)
         self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
         self.encoder = self.encoder.with_ranges_of(columns)
 

@@ -1,6 +1,7 @@
 """Learning chunk by chunk: the same model as from all rows, and what is refused."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from tanlearn import (
     MaximumLikelihood,
     NaiveBayesClassifier,
     Structure,
+    TableCounts,
     TableEncoder,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, GreedySearch, KDependence, RandomTree
@@ -91,6 +93,32 @@ def test_the_first_chunk_decides_on_cuts_and_categories():
     assert model.score(X, y) > 0.6
 
 
+@pytest.mark.parametrize(
+    ("later", "named"),
+    [
+        ([["a", 1.5, None]], None), ([[None, 9.5, "u"]], None), ([["b", 0.5, "v"]], "X column 0, X column 2"),
+        ([["a", 0.5, "v"], ["a", 0.5, "u"]], "X column 2"),
+        ([["b", 0.5, "u"]] * 9 + [["a", 0.5, "u"]] * 91, "X column 0"),
+    ],
+)  # fmt: skip
+def test_training_rows_with_categories_that_the_first_chunk_lacks_are_reported(later, named):
+    first, y = [["a", float(i), "u"] for i in range(20)], np.arange(20) // 10
+    model = NaiveBayesClassifier().partial_fit(first, y, [0, 1])
+    counts = TableCounts.of_source([(first, y)])
+    zeros = np.zeros(len(later), int)
+    for learn in (lambda: model.partial_fit(later, zeros), lambda: counts.update(later, zeros)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            learn()
+        texts = [str(warning.message) for warning in caught]
+        assert len(texts) == (named is not None)
+        assert named is None or f"count as missing: {named}. Begin with more rows" in texts[0]
+    # The words are those of every chunk, so that Python shows them once. A row of weight 0 is no row.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit([["c", 0.5, "w"], ["a", 0.5, "u"]], [0, 1], sample_weight=[0, 1])
+
+
 def test_a_chunk_that_breaks_a_rule_changes_nothing():
     X, y = table(60)
     model = BayesNetClassifier(structure=ChowLiu()).partial_fit(X, y, CLASSES)
@@ -124,9 +152,10 @@ def test_a_first_chunk_that_breaks_a_rule_leaves_no_model():
 
 @pytest.mark.parametrize("classifier", [NaiveBayesClassifier, AODEClassifier])
 def test_a_stream_may_begin_with_rows_of_one_class(classifier):
-    model = classifier()
-    for row, label in ((["a", 1], "yes"), (["b", 2], "yes"), (["a", 1], "no")):
-        model.partial_fit([row], [label], classes=["no", "yes"])
+    model = classifier().partial_fit([["a", 1]], ["yes"], classes=["no", "yes"])
+    with pytest.warns(UserWarning, match=r"2 column.* categories that the encoder was fitted without"):
+        model.partial_fit([["b", 2]], ["yes"], classes=["no", "yes"])
+    model.partial_fit([["a", 1]], ["no"], classes=["no", "yes"])
     assert model.counts_.class_counts.tolist() == [1, 2]
     assert model.encoder_.categories_[0].tolist() == ["a"]
     quantiles = NaiveBayesClassifier(encoder=TableEncoder(discretizer=QuantileDiscretizer()))
