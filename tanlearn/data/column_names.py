@@ -39,9 +39,8 @@ def check_names(estimator: Any, X: Any) -> None:
     Feature names must be in the same order as they were in fit.
     Select the columns by name: X[list(model.feature_names_in_)].
     """
-    X = frame_of(X)
     try:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
+        validate_data(estimator, frame_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"{str(error).rstrip()}\n{_remedy(estimator, X)}") from error
 
@@ -49,7 +48,7 @@ def check_names(estimator: Any, X: Any) -> None:
 def _remedy(estimator: Any, X: Any) -> str:
     """Return the call that gives a frame the columns of ``fit``, or what to do with a table without names."""
     names = getattr(estimator, "feature_names_in_", None)
-    given = [name for name in getattr(X, "columns", ()) if isinstance(name, str)]
+    given = [name for name in getattr(frame_of(X), "columns", ()) if isinstance(name, str)]
     if names is None or not given:
         return (
             f"Pass the {estimator.n_features_in_} columns of fit in their order, without the class and without others; "
@@ -57,6 +56,11 @@ def _remedy(estimator: Any, X: Any) -> str:
         )
     missing = [name for name in names.tolist() if name not in given]
     is_pandas = hasattr(X, "reindex")
+    if missing and not is_pandas and type(X).__module__.partition(".")[0] != "polars" and hasattr(X, "to_pandas"):
+        return (
+            "If a column was renamed, rename it. Columns that are not available can be missing in every row: "
+            "X.to_pandas().reindex(columns=model.feature_names_in_)."
+        )
     if missing and not is_pandas:
         return (
             "If a column was renamed, rename it. Columns that are not available can be missing in every row: add them "

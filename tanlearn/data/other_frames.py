@@ -15,6 +15,9 @@ _LAZY = {
     ("ibis", "Table"): ("Ibis table", "X.to_pandas()"),
     ("daft", "DataFrame"): ("Daft DataFrame", "X.to_pandas()"),
     ("vaex", "DataFrameLocal"): ("Vaex DataFrame", "X.to_pandas_df()"),
+    ("pyarrow", "RecordBatchReader"): ("pyarrow RecordBatchReader", "X.read_all()"),
+    ("pyarrow", "Dataset"): ("pyarrow Dataset", "X.to_table()"),
+    ("pyarrow", "Scanner"): ("pyarrow Scanner", "X.to_table()"),
     ("datafusion", "DataFrame"): ("DataFusion DataFrame", "X.to_pandas()"),
 }
 #: By package: how an eager table becomes one of pandas or polars.

@@ -473,7 +473,10 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     def _get_counts(self) -> tuple[str, dict[str, Any]]:
         """Return the kind of ``counts_`` and what a file holds of them."""
         if not hasattr(self, "counts_"):
-            raise ValueError(f"counts=True keeps counts_, but {why_no_counts(self)}. Leave counts out.")
+            remedy = "Leave counts out"
+            if hasattr(self, "partial_fit"):  # which learners by gradient have not
+                remedy += ", or fit with fit_batches or partial_fit, which keep counts"
+            raise ValueError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
         return type(self.counts_).__name__, to_state(self.counts_)
 
     def _set_counts(self, kind: Any, counts: dict[str, Any]) -> None:

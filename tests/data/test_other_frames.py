@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
@@ -27,6 +28,10 @@ def _lazy():
     yield nw.from_native(relation), "narwhals LazyFrame", "X.collect()"
     yield relation, "DuckDB relation", "X.df() or X.pl()"
     yield dask.from_pandas(FRAME, npartitions=2), "Dask DataFrame", "X.compute(), or use the classifiers of"
+    table = pa.table({"town": ["Graz"]})
+    yield table.to_reader(), "pyarrow RecordBatchReader", "X.read_all()"
+    yield pyarrow.dataset.dataset(table), "pyarrow Dataset", "X.to_table()"
+    yield pyarrow.dataset.dataset(table).scanner(), "pyarrow Scanner", "X.to_table()"
     yield _class("pyspark.sql.classic.dataframe", "DataFrame"), "Spark DataFrame", "X.toPandas()"
     yield _class("ibis.expr.types.relations", "Table"), "Ibis table", "X.to_pandas()"
 
@@ -82,6 +87,11 @@ MISSING = "Columns that are not available can be missing in every row: {}"
         (FRAME[["age"]].assign(y=Y), MISSING.format("X.reindex(columns=model.feature_names_in_).")),
         (pl.DataFrame(FRAME)[["age", "town"]], SELECT.format("X.select(list(model.feature_names_in_))")),
         (pl.DataFrame(FRAME)[["age"]], "X.with_columns(polars.lit(None).alias(name)), then select the columns of fit"),
+        (
+            pa.Table.from_pandas(FRAME[["age"]]),
+            MISSING.format("X.to_pandas().reindex(columns=model.feature_names_in_)."),
+        ),
+        (pa.Table.from_pandas(FRAME[["age", "town"]]), SELECT.format("X.select(list(model.feature_names_in_))")),
     ],
 )
 def test_other_columns_are_refused_with_the_remedy(X, remedy):
@@ -107,3 +117,8 @@ def test_the_remedy_works():
         found = model.predict_proba(X.reindex(columns=model.feature_names_in_))
         known = FRAME.assign(town=None) if "town" not in X else FRAME
         np.testing.assert_array_equal(found, model.predict_proba(known))
+    table = pa.Table.from_pandas(FRAME)
+    found = model.predict_proba(table.select(["age"]).to_pandas().reindex(columns=model.feature_names_in_))
+    np.testing.assert_array_equal(found, model.predict_proba(FRAME.assign(town=None)))
+    swapped = table.select(["age", "town"]).select(list(model.feature_names_in_))
+    np.testing.assert_array_equal(model.predict_proba(swapped), model.predict_proba(FRAME))

@@ -136,6 +136,14 @@ def test_fit_keeps_no_counts(model, tmp_path):
     with pytest.raises(ValueError, match=r"has no counts, because it was fitted from all rows.*Leave counts out"):
         model.save(tmp_path / "model", counts=True)
     assert [*tmp_path.iterdir()] == []
+    X, y = table(100, 0)
+    with pytest.raises(ValueError, match="Leave counts out") as refused:
+        model.save(tmp_path / "model", counts=True)
+    is_counting = hasattr(model, "partial_fit")
+    assert ("fit with fit_batches or partial_fit, which keep counts" in str(refused.value)) == is_counting
+    if is_counting:
+        clone(model).fit_batches([(X, y)]).save(tmp_path / "model", counts=True)
+        assert load(tmp_path / "model").partial_fit(X, y).counts_.class_counts.sum() == 200
 
 
 def test_counts_that_a_file_cannot_hold_are_refused(tmp_path):
