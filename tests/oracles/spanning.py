@@ -14,7 +14,8 @@ def maximum_spanning_forest(gain, root, spanning):
     order = np.argsort(-edge[keep], kind="stable")
     cost = np.empty(len(order))
     cost[order] = np.arange(1, len(order) + 1)  # ranks: no two edges are equal, so no sorting decides
-    tree = minimum_spanning_tree(coo_array((cost, (i[keep], j[keep])), shape=(n_features, n_features)).tocsr())
+    ends = i[keep].astype(np.int32), j[keep].astype(np.int32)  # as SciPy 1.12 wants them
+    tree = minimum_spanning_tree(coo_array((cost, ends), shape=(n_features, n_features)).tocsr())
     labels = connected_components(tree, directed=False)[1]
     parent = np.full(n_features, -1, dtype=np.intp)
     for label in np.unique(labels):
