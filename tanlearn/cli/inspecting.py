@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tanlearn._typing import FloatArray
 from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
@@ -148,6 +149,7 @@ def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict
     """Return the prediction, and how it comes about."""
     classifier = file.classifier
     labels = [str(label) for label in classifier.classes_.tolist()]
+    _refuse_impossible(file, classifier.explain(frame)[0])
     p = classifier.predict_proba(frame)[0]
     predicted = labels.index(str(classifier.predict(frame)[0]))
     if against is None:
@@ -171,6 +173,17 @@ def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict
         "prior": float(shares[-1]),
         "total": float(shares.sum()),
     }
+
+
+def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
+    """Refuse a row of probability zero in every class, whose columns make no difference between classes."""
+    if np.isneginf(contributions.sum(axis=0)).all():
+        names = [*file.names, "(how frequent the classes are)"]
+        zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
+        raise ValueError(
+            f"the row has probability zero in every class, so no column explains its prediction, which is the most "
+            f"frequent class. Zeros come from: {listed(zeros)}. Correct these values, or leave them out as missing."
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -130,3 +130,18 @@ def test_command_names_rows_of_the_whole_table(model, tmp_path, monkeypatch):
     assert "2 of 5 rows have probability zero in every class (rows 4, 5)" in done.stderr
     label, *p = done.stdout.splitlines()[-1].split(",")
     assert (label, [*map(float, p)]) == ("b", pytest.approx(PRIOR))
+
+
+def test_command_explains_no_row_of_probability_zero(model, tmp_path):
+    pytest.importorskip("typer", reason="the command line needs the extra `cli`")
+    from typer.testing import CliRunner
+
+    from tanlearn.cli.app import build_app
+
+    model.save(tmp_path / "model")
+    rows(model, ("yes", "yes"), ("yes", "no")).to_csv(tmp_path / "new.csv", index=False)
+    path = str(tmp_path / "new.csv")
+    assert CliRunner().invoke(build_app(), ["explain", str(tmp_path / "model"), f"{path}:1"]).exit_code == 0
+    done = CliRunner().invoke(build_app(), ["explain", str(tmp_path / "model"), f"{path}:2"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "the row has probability zero in every class" in done.stderr
