@@ -22,7 +22,7 @@ from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
-from tanlearn.files.archive import fields
+from tanlearn.files.archive import ExplainedError, fields
 from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
@@ -476,7 +476,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             remedy = "Leave counts out"
             if hasattr(self, "partial_fit"):  # which learners by gradient have not
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
-            raise ValueError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
+            raise ExplainedError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
         return type(self.counts_).__name__, to_state(self.counts_)
 
     def _set_counts(self, kind: Any, counts: dict[str, Any]) -> None:
