@@ -205,6 +205,8 @@ def test_interruption_of_a_writing_costs_nothing(tmp_path, monkeypatch):
 def train_slowly(path):
     """Train two epochs, report it, and wait for a signal."""
     module.INTERVAL = module.PAUSE = 0
+    # A shell that runs tests in the background may have its children ignore the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def callback(report):
         if report.epoch == 2:
