@@ -112,6 +112,9 @@ def temper_evidence(
     loss is therefore never above theirs. It replaces the other calibration where that is no better than class
     frequencies, or clearly worse than this one: by the same margins that a power must reach.
 
+    The objective contains one additional row, whose class is distributed as the frequencies. Without it, rows that are
+    all classified correctly would get a temperature near 0, and so certainty.
+
     Parameters
     ----------
     distances : ndarray of shape (n_samples, n_classes)
@@ -133,22 +136,25 @@ def temper_evidence(
 
     rows, log_pi = np.arange(len(y)), log_frequency.astype(np.float64)
     evidence = -distances.astype(np.float64) - log_pi
+    total, frequency = float(weights.sum()), np.exp(log_pi)
 
-    def losses(log_temperature: float) -> FloatArray:
+    def losses(log_temperature: float) -> tuple[FloatArray, FloatArray]:
+        """Return losses of the rows, and those of rows whose class is drawn from the frequencies."""
         scores = evidence * math.exp(-log_temperature) + log_pi
         scores -= scores.max(axis=1, keepdims=True)
-        own: FloatArray = np.log(np.exp(scores).sum(axis=1)) - scores[rows, y]
-        return own
+        normalizers = np.log(np.exp(scores).sum(axis=1))
+        return normalizers - scores[rows, y], normalizers - (frequency * scores).sum(axis=1)
 
-    total = weights.sum()
-    found = minimize_scalar(lambda x: float((weights * losses(x)).sum()), bounds=BOUNDS[0], method="bounded").x
-    # At the bound, 1,000, frequencies are all that is left of an evidence of some nats.
-    log_temperature = min((float(found), float(BOUNDS[0, 1])), key=lambda x: float((weights * losses(x)).sum()))
+    def objective(log_temperature: float) -> float:
+        own, drawn = losses(log_temperature)
+        return float((weights * (own + drawn / total)).sum())
+
+    log_temperature = float(minimize_scalar(objective, bounds=BOUNDS[0], method="bounded").x)
     joint = -calibration.log_posterior(-distances.astype(np.float64))[rows, y]
-    own, frequencies = losses(log_temperature), -log_pi[rows, y]
+    own, frequencies = losses(log_temperature)[0], -log_pi[rows, y]
     gains = joint - own
     gain, standard_error = float((weights * gains).sum()), math.sqrt(float((weights * gains**2).sum()))
     is_no_evidence = float((weights * (frequencies - joint)).sum()) <= 0.0
     clear = max(NATS, STANDARD_ERRORS * standard_error) if not is_no_evidence else max(1.0, standard_error)
     is_better = gain > clear
-    return Evidence(math.exp(log_temperature), gain / float(total), is_better, is_no_evidence)
+    return Evidence(math.exp(log_temperature), gain / total, is_better, is_no_evidence)

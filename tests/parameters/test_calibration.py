@@ -8,7 +8,8 @@ from oracles import calibration as oracle
 from scipy.optimize import minimize
 
 from tanlearn import LBFGS, Calibration, ConditionalNLL, EncodedData, MaximumLikelihood, Structure
-from tanlearn.parameters.calibration import calibrate
+from tanlearn.parameters import calibration
+from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.held_out import choose
 
 INF = np.inf
@@ -87,6 +88,52 @@ def test_a_power_that_is_not_there_stays_one(temperature):
         found = calibrate(distances, y, np.ones(400), 1.0)
         assert found.power == 1
         assert 0.5 < found.temperature / temperature < 2
+
+
+def losses_of(found, distances, y):
+    return -found.log_posterior(-distances)[np.arange(len(y)), y]
+
+
+def test_a_power_is_fitted_only_where_its_gain_is_clear(monkeypatch):
+    """Clear: at least 4 nats, two standard errors of the weighted gains, and a power 5 % away from 1."""
+    outcomes = set()
+    for seed in range(60):
+        distances, y = drawn_rows(60, 4.0, (0.5, 0.75, 1.0, 1.5)[seed % 4], seed)
+        weights = np.random.default_rng(seed).integers(1, 4, 60)
+        found = calibrate(distances, y, weights, 1.0)
+        with monkeypatch.context() as patch:
+            patch.setattr(calibration, "NATS", INF)
+            alone = calibrate(distances, y, weights, 1.0)
+            patch.setattr(calibration, "NATS", -INF)
+            patch.setattr(calibration, "STANDARD_ERRORS", -INF)
+            patch.setattr(calibration, "CHANGE", 0.0)
+            both = calibrate(distances, y, weights, 1.0)
+        gains = losses_of(alone, distances, y) - losses_of(both, distances, y)
+        gain, standard_error = (weights * gains).sum(), np.sqrt((weights * gains**2).sum())
+        reasons = (
+            gain > 4,
+            gain > 2 * standard_error,
+            gain > 3 * standard_error,
+            abs(np.log(both.power)) >= np.log(1.05),
+        )
+        outcomes.add(reasons[:3])
+        assert found == (both if reasons[0] and reasons[1] and reasons[3] else alone)
+    assert {(True, True, False), (False, True, False), (True, True, True), (False, False, False)} <= outcomes
+
+
+@pytest.mark.parametrize(("power", "bound"), [(0.2, 0.5), (5.0, 2.0)])
+def test_a_power_is_at_least_a_half_and_at_most_two(power, bound):
+    distances, y = drawn_rows(2000, 4.0, power)
+    assert calibrate(distances, y, np.ones(2000), 1.0).power == pytest.approx(bound)
+
+
+def test_scores_without_information_have_the_largest_temperature():
+    distances = np.stack([np.zeros(100), np.full(100, 50.0)], axis=1)
+    y, weights = np.arange(100) % 2, np.ones(100)
+    found = calibrate(distances, y, weights, 1.0)
+    assert found.temperature == pytest.approx(1000)
+    alone = temper_evidence(distances, y, weights, np.log(np.full((100, 2), 0.5)), found)
+    assert alone.temperature == pytest.approx(1000, rel=1e-4)
 
 
 @pytest.mark.parametrize("n", [100, 1000, 10_000])

@@ -82,6 +82,46 @@ def test_scores_that_say_nothing_leave_the_frequencies():
     assert mean_loss((scores - LOG_PI) / found.temperature + LOG_PI, y) <= mean_loss(np.tile(LOG_PI, (500, 1)), y)
 
 
+def test_the_margins_of_a_replacement():
+    """At least 4 nats and two standard errors, or 1 nat and one where joint scores are no better than frequencies."""
+    outcomes, rng, rows = set(), np.random.default_rng(0), np.arange(60)
+    for _ in range(150):
+        log_pi = np.log(rng.dirichlet(rng.choice([2.0, 50.0], (1, 1)).repeat(3)))
+        scores, y = scores_of(60, rng.choice([0.0, 0.4, 1.0]), 1.0, log_pi, rng.integers(1000))
+        scores += rng.choice([0.0, 0.5]) * rng.normal(size=scores.shape)
+        weights, joint = rng.integers(1, 4, 60), Calibration(rng.choice([0.5, 1.0, 1.5, 3.0, 10.0]))
+        distances = scores.max(axis=1, keepdims=True) - scores
+        found = temper_evidence(distances, y, weights, np.tile(log_pi, (60, 1)), joint)
+        by_joint = -joint.log_posterior(scores)[rows, y]
+        gains = by_joint + log_softmax((scores - log_pi) / found.temperature + log_pi, axis=1)[rows, y]
+        gain, standard_error = (weights * gains).sum(), np.sqrt((weights * gains**2).sum())
+        assert found.gain == pytest.approx(gain / weights.sum(), abs=1e-12)
+        assert found.is_no_evidence == ((weights * (by_joint + log_pi[y])).sum() >= 0)
+        nats, errors = (1, 1) if found.is_no_evidence else (4, 2)
+        reasons = bool(gain > nats), bool(gain > errors * standard_error)
+        outcomes.add((found.is_no_evidence, *reasons))
+        assert found.is_better == all(reasons)
+    assert len(outcomes) == 8  # the test meets gains on both sides of each margin
+
+
+@pytest.mark.parametrize("n", [50, 100, 1000])
+@pytest.mark.parametrize("least", [0.01, 0.5, 3.0])
+def test_rows_that_are_all_classified_correctly_do_not_ask_for_certainty(n, least):
+    """Of equally frequent classes, the two temperatures are the same."""
+    y = np.arange(n) % 2
+    distances = np.where(y[:, np.newaxis] == [0, 1], 0.0, np.random.default_rng(0).uniform(least, 50, (n, 1)))
+    found, joint = found_for(-distances, y, np.log([0.5, 0.5]))
+    assert not found.is_better
+    assert joint.temperature > 0.5
+    assert found.temperature == pytest.approx(joint.temperature, rel=1e-4)
+
+
+def test_scores_that_hardly_differ_have_a_small_temperature():
+    alike = np.log(np.full(3, 1 / 3))
+    scores, y = scores_of(3000, 1.0, 0.0015, alike)
+    assert found_for(scores, y, alike)[0].temperature == pytest.approx(0.0015, rel=0.15)
+
+
 RNG = np.random.default_rng(0)
 NOISE, RARE = RNG.integers(0, 4, (80, 12)).astype(str), (RNG.random(80) < 0.2).astype(int)
 NEW, NEW_RARE = RNG.integers(0, 4, (2000, 12)).astype(str), (RNG.random(2000) < 0.2).astype(int)
