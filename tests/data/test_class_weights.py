@@ -15,7 +15,7 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
-from tanlearn.data.class_weights import weigh_classes
+from tanlearn.data.class_weights import log_frequencies, weigh_classes
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1])
@@ -51,6 +51,17 @@ def test_balanced_classes_weigh_the_same_and_as_much_as_all_rows():
 def test_integer_weights_stay_integers():
     assert weigh_classes({1: 2}, np.array([0, 1]), np.arange(2), None).tolist() == [1, 2]
     assert weigh_classes({1: 2}, np.array([0, 1]), np.arange(2), None).dtype.kind == "i"
+
+
+def test_fractional_class_weights_multiply_integer_weights():
+    y = np.array([0, 1, 1])
+    assert weigh_classes({0: 1.5, 1: 0.25}, y, np.arange(2), None).tolist() == [1.5, 0.25, 0.25]
+    assert weigh_classes({0: 1.5}, y, np.arange(2), np.array([2, 3, 4])).tolist() == [3.0, 3.0, 4.0]
+    assert weigh_classes({0: 2}, y, np.arange(2), np.array([0.5, 3.0, 4.0])).tolist() == [1.0, 3.0, 4.0]
+
+
+def test_log_frequencies_count_one_more_row_of_each_class():
+    np.testing.assert_allclose(np.exp(log_frequencies(np.array([0.0, 3.0, 1.0]))), [1 / 7, 4 / 7, 2 / 7])
 
 
 @pytest.mark.parametrize("option", [{"d": 1}, {"a": 0}, {"a": -1.0}, {"a": np.inf}, {"a": "2"}])

@@ -30,7 +30,9 @@ Y = np.arange(N) % 2
         (["01", "12"], "codes", "", "."), (["1st", "2nd"], "categories", "", "."),
         (["10-20", "20-30"], "categories", "", "."), (["12 Main St", "14 Oak Ave"], "categories", "", "."),
         (["x"], "constant", "", "."), (["4wd", "fwd", "rwd"], "categories", "", "."),
-        (["<5", ">10"], "categories", "", "."),
+        (["<5", ">10"], "categories", "", "."), (["1A", "2B", "3C", "4D"], "categories", "", "."),
+        (["23:59", "12:30 pm"], "time", "", "."), (["24:10", "25:00"], "categories", "", "."),
+        (['="5', '="17'], "categories", "", "."), (['="1,5"', '="2,5"'], "quoted", "", ","),
     ],
 )  # fmt: skip
 def test_notations_are_recognized(values, kind, mark, decimal):
@@ -136,6 +138,10 @@ def test_readers_convert_whole_columns_only():
     read = lambda values, *notation: read_written(pd.Series(values, dtype=object), *notation).tolist()  # noqa: E731
     assert read(["$1,250.50", "-$5", "($7)", "\u22122"], ",", ".", ["$", "()"], "") == [1250.5, -5.0, -7.0, -2.0]
     assert read(["1\u202f250,5 kg", "3 kg"], " ", ",", ["kg"], "") == [1250.5, 3.0]
+    assert read(["1'250,5", "3"], "'", ",", [], "") == [1250.5, 3.0]
+    assert read([1250, 3], ",", ".", [], "") == [1250, 3]
+    assert read(["5 kg", "3 g"], "", ".", ["kg", "g", "t"], "") == ["5 kg", "3 g"]
+    assert read(["$5 kg", "6 kg", "$7"], "", ".", ["$", "kg"], "") == ["$5 kg", "6 kg", "$7"]
     assert read(["1,250", "much"], ",", ".", [], "") == ["1,250", "much"]
     assert read(["1,250", "007"], ",", ".", [], "") == ["1,250", "007"]
     assert read(["12,50", "1,250"], ",", ".", [], "") == ["12,50", "1,250"]

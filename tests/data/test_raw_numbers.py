@@ -88,6 +88,14 @@ def test_rows_of_one_class_keep_their_cut_points():
     np.testing.assert_array_equal(rest.codes, data.codes[:, Y == 0])
 
 
+def test_a_single_numeric_column_is_discretized_within_folds():
+    encoder = TableEncoder(discrete_features=[1])
+    data = encode_training(NaiveBayesClassifier(encoder=encoder), X[:, [0, 3]], Y)[0]
+    rest, held = data.take(np.arange(N)[::-1]).take(np.arange(N)[::-1]).split(HELD_OUT)
+    for part, rows in ((rest, ~HELD_OUT), (held, HELD_OUT)):
+        np.testing.assert_array_equal(part.codes[0], expected_codes(rows)[0][0])
+
+
 class Thirds:
     """Somebody's own discretizer: thirds of the range of class 1."""
 

@@ -48,6 +48,8 @@ def test_every_classifier_counts_what_it_cannot_use(model):
     assert str(clean) == "60 rows, 3 columns\nAll values were seen in training."
     assert (clean + check).n_samples == 64
     assert (clean + check).to_frame().to_dict("list") == EXPECTED
+    assert [own.example for own in (clean + check + clean).columns] == ["boat", 19.0, 9]
+    assert (frame.index.name, str(frame["out_of_range"].dtype)) == ("column", "Int64")
     # What is unseen is what the model treats as missing.
     if hasattr(model, "encoder_"):
         assert (encode_rows(model, NEW)[0] == 255).sum() == 3
