@@ -39,6 +39,20 @@ def test_unseen_is_neither_missing_nor_known(make):
     np.testing.assert_allclose(found.log_density, [0, 0, 0, -above, -below], rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:discretisation left")
+def test_tails_are_those_of_the_outermost_intervals_of_the_own_column():
+    # Classes change at 9.5 and 19.5 of the second column, and never by the first, whose density is uniform.
+    x, y = np.arange(40.0), np.repeat([0, 1, 0], [10, 10, 20])
+    uniform = np.tile([2.0, 14.0], 20)
+    encoder = TableEncoder(discrete_features=False).fit(np.column_stack([uniform, x]), y)
+    assert [cuts.tolist() for cuts in encoder.discretizer_.cut_points_] == [[], [9.5, 19.5]]
+    found = find(encoder, [[2.0, -3.5], [2.0, 49.5], [26.0, 0.0], [-4.0, 39.0]])
+    below, above = (4.5 + 3.5) / (9.5 - 4.5), (49.5 - 29.5) / (29.5 - 19.5)
+    deviation = 12 / np.sqrt(12)
+    expected = [-below, -above, -(26 - 8) / deviation, -(8 + 4) / deviation]
+    np.testing.assert_allclose(found.log_density, expected, rtol=1e-12)
+
+
 def test_every_number_of_a_column_without_training_values_is_unseen():
     encoder = TableEncoder(discrete_features=False).fit([[0.5, np.nan], [9.5, np.nan]], [0, 1])
     found = find(encoder, [[0.5, 3.0], [0.5, np.nan]])

@@ -233,3 +233,18 @@ def test_settings_reach_the_members():
     assert sizes[1] < sizes[0]
     smooth = learn(data, smoothing=1e6, weights=None)
     assert np.ptp(smooth.log_scores(data.codes), axis=0).max() < 0.1
+
+
+def test_a_forest_of_the_same_rows_keeps_its_networks_and_seeds():
+    data, is_ordered = make(120), np.arange(5) != 2
+    settings = Settings(n_members=2, grain=GRAIN, n_folds=3)
+    first = learning.grow_forest(data, is_ordered, settings, np.random.default_rng(0))
+    more = replace(settings, n_members=4)
+    grown = learning.grow_forest(data, is_ordered, more, np.random.default_rng(1), before=first)
+    assert len(grown.members) == len(set(grown.seeds)) == 4
+    assert grown.seeds[:2] == first.seeds
+    assert all(own is kept for own, kept in zip(grown.members, first.members, strict=False))
+    other = make(120, seed=1)
+    anew = learning.grow_forest(other, is_ordered, more, np.random.default_rng(1), before=first)
+    assert not set(anew.seeds) & set(first.seeds)
+    assert not any(own is kept for own in anew.members for kept in first.members)
