@@ -86,10 +86,6 @@ class _Part:
         layout, codes, cells = self.current[child]
         return self.scores - layout.log_joint(codes, cells)
 
-    def layout(self, parents: IntArray) -> TableLayout:
-        """Return the tables of a structure."""
-        return TableLayout.of_parents(parents, self.counted.n_states, self.counted.n_classes)
-
 
 class StructureScorer:
     """The score of a structure, and of all structures that differ from it in one family.
@@ -150,8 +146,7 @@ class StructureScorer:
         self._parts = [_Part(rest, held, held.weights.astype(np.float64), none, []) for rest, held in parts]
         self._weight = float(sum(part.weights.sum() for part in self._parts))
         for part in self._parts:
-            layout, codes = part.layout(self.parents.copy()), part.data.codes
-            cells = self._cells(layout, layout.count(part.counted.codes, part.counted.y, part.counted.weights))
+            codes, (layout, cells) = part.data.codes, self._fitted(part, self.parents.copy())
             part.scores = layout.log_joint(codes, cells)
             cells[: data.n_classes] = 0.0  # a family by itself has no class prior
             for table in np.arange(data.n_features)[:, np.newaxis]:
@@ -189,8 +184,7 @@ class StructureScorer:
         """
         scores = []
         for part in self._parts:
-            layout, counted = part.layout(parents), part.counted
-            cells = self._cells(layout, layout.count(counted.codes, counted.y, counted.weights))
+            layout, cells = self._fitted(part, parents)
             scores.append(layout.log_joint(part.data.codes, cells))
         return self._mean(scores)
 
@@ -335,6 +329,12 @@ class StructureScorer:
             for part, scores in zip(self._parts, log_joints, strict=True)
         )
         return float(sum(values)) / self._weight
+
+    def _fitted(self, part: _Part, parents: IntArray) -> tuple[TableLayout, FloatArray]:
+        """Return the layout and the rounded tables of a structure, of the rows that a part counts."""
+        counted = part.counted
+        layout = TableLayout.of_parents(parents, counted.n_states, counted.n_classes)
+        return layout, self._cells(layout, layout.count(counted.codes, counted.y, counted.weights))
 
     def _cells(self, layout: TableLayout, counts: AnyArray) -> FloatArray:
         """Return the rounded tables of counts."""

@@ -82,12 +82,7 @@ def compare(
         find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
         if source is not None and data is not None:
             raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
-        dataset = read_dataset(
-            source or data or "digits",
-            target,
-            drop,
-            reading,
-        )
+        dataset = read_dataset(source or data or "digits", target, drop, reading)
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)
         if not learners:

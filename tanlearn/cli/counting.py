@@ -15,13 +15,7 @@ from tanlearn.cli.models import KnownColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, with_reading_options
-from tanlearn.cli.tables import (
-    DropOption,
-    JobsOption,
-    feature_columns,
-    is_table,
-    named_columns,
-)
+from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
 from tanlearn.data.batches import open_batches
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile

@@ -20,6 +20,7 @@ from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import labelled
+from tanlearn.estimators.impossible_rows import is_impossible
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -60,11 +61,7 @@ def explain(
             raise ValueError(
                 f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
             )
-        shown, name, number = _row(
-            file,
-            row,
-            reading,
-        )
+        shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
         story = _story(file, frame, shown, against)
@@ -177,12 +174,12 @@ def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict
 
 def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
     """Refuse a row of probability zero in every class, whose columns make no difference between classes."""
-    if np.isneginf(contributions.sum(axis=0)).all():
+    if is_impossible(contributions.sum(axis=0, keepdims=True))[0]:
         names = [*file.names, "(how frequent the classes are)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
         raise ValueError(
-            f"the row has probability zero in every class, so no column explains its prediction, which is the most "
-            f"frequent class. Zeros come from: {listed(zeros)}. Correct these values, or leave them out as missing."
+            "the row has probability zero in every class, so no column explains its prediction, which is that of a row "
+            f"without values. Zeros come from: {listed(zeros)}. Correct these values, or leave them out as missing."
         )
 
 

@@ -101,13 +101,9 @@ class Reading:
         options: dict[str, Any] = {
             "format": self.format,
             "encoding": self.encoding,
-            "missing": self.missing,
-            "decimal": str(self.decimal),
             "separator": self.separator,
             "layout": Layout(self.skip_rows, self.comment, not self.no_header),
-            "thousands": self.thousands,
-            "symbols": self.symbol,
-            "dates": "" if self.dates is None else str(self.dates),
+            **self.notation._asdict(),
         }
         if source != "-" and not Path(source).is_fifo():
             yield open_table(source, **options)
