@@ -227,55 +227,18 @@ class OneDependenceEnsemble:
     makes naive Bayes, and as a child, of probability 1, it takes the place of a missing one. Logarithms are
     float32: against float64 that is half the memory and, in vector registers, a third of the time (3,660 rows of 256
     features: 0.35 s), and scores of about -250 move by 8e-5.
-
-    Parameters
-    ----------
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature; V is their sum.
-    n_classes : int
-        Number of classes.
-    is_parent : ndarray of shape (V + 1,), bool
-        Which values may be super-parents; the constant feature may not.
-    log_parent : ndarray of shape ((V + 1) * n_classes + slack,), float32
-        log p(class, x_i), laid out as [x_i][class].
-    log_child : ndarray of shape ((V + 1)**2 * n_classes + slack,), float32
-        log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for a feature with itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import CountState, EncodedData
-    >>> from tanlearn.baselines.aode import OneDependenceEnsemble
-    >>> data = EncodedData.from_codes([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
-    >>> state = CountState(data.n_states, data.n_classes).update(data)
-    >>> ensemble = OneDependenceEnsemble.from_counts(state, alpha=0, min_count=1)
-    >>> (3 * np.exp(ensemble.log_joint(data.codes))).round(2).tolist()
-    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
     """
 
-    n_states: IntArray
-    n_classes: int
-    is_parent: AnyArray
-    log_parent: FloatArray
+    n_states: IntArray  # (n_features,): Number of values of every feature; V is their sum
+    n_classes: int  # Number of classes
+    is_parent: AnyArray  # (V + 1,): Which values may be super-parents; the constant feature may not
+    log_parent: FloatArray  # ((V + 1): log p(class, x_i), laid out as [x_i][class]
+    # ((V + 1): log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for a feature with itself
     log_child: FloatArray
 
     @classmethod
     def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
-        """Return the ensemble of pair counts.
-
-        Parameters
-        ----------
-        state : CountState
-            Pair counts; the ensemble keeps none of them.
-        alpha : float
-            Count added to every cell, from 0. A distribution without any count is uniform.
-        min_count : float
-            Least weight of a value that may be a super-parent.
-
-        Returns
-        -------
-        OneDependenceEnsemble
-        """
+        """Return the ensemble of pair counts."""
         n_states, n_classes = state.n_states, state.n_classes
         start = np.append(0, np.cumsum(n_states))
         n_rows = start[-1] + 1
@@ -300,9 +263,7 @@ class OneDependenceEnsemble:
     def least_log_probabilities(self) -> FloatArray:
         """Return the smallest log-probability of any value of a feature, given each class.
 
-        Returns
-        -------
-        ndarray of shape (n_features, n_classes)
+        Shapes: result: (n_features, n_classes).
         """
         n_rows = len(self.is_parent)
         least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
@@ -325,14 +286,7 @@ class OneDependenceEnsemble:
     def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
         """Return the ensemble with other class probabilities.
 
-        Parameters
-        ----------
-        log_prior : ndarray of shape (n_classes,)
-            Their logarithms.
-
-        Returns
-        -------
-        OneDependenceEnsemble
+        Shapes: log_prior: (n_classes,).
         """
         log_parent = self.log_parent.copy()
         rows = log_parent[:-LANES].reshape(-1, self.n_classes)
@@ -345,23 +299,7 @@ class OneDependenceEnsemble:
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Return the log of the mean of p(class, observed features) over the super-parents of every row.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-        device : {"cpu", "cuda"}, default="cpu"
-            Where to add up. Results differ by rounding of float64, far less than that of the tables.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-
-        Raises
-        ------
-        ImportError, RuntimeError
-            If the device is not there.
+        Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
         """
         check_device(device)
         scores = np.empty((codes.shape[1], self.n_classes))

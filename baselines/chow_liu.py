@@ -155,29 +155,7 @@ class ChowLiu(BaseEstimator):
 def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntArray, *, spanning: bool) -> IntArray:
     """Return the parents of the maximum-weight forest.
 
-    Parameters
-    ----------
-    gains : iterable of (int, ndarray of shape (n_rows, first + n_rows))
-        Edge weights, block of rows by block of rows: the number ``first`` of a block's first feature, then the weights
-        of the edges of features ``first``, ``first + 1``, ... to all before them; others are not read.
-    roots : ndarray of shape (n_features,)
-        All feature numbers. The root of every tree is the first of its features in this array.
-    spanning : bool
-        Connect everything, or leave out edges without positive weight. Of equal edges (i, j), i < j, the one with the
-        lower i is taken, then the one with the lower j.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Parent of every feature, -1 for none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.baselines.chow_liu import maximum_spanning_forest
-    >>> gain = np.array([[0, 0, 0], [3, 0, 0], [1, 2, 0.0]])
-    >>> maximum_spanning_forest([(0, gain)], np.array([2, 0, 1]), spanning=True).tolist()
-    [1, 2, -1]
+    Shapes: gains: (n_rows, first + n_rows); roots: (n_features,); result: (n_features,).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -22,31 +22,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     that is asked for. A group of a single class never matters again, so its rows are dropped; once no row is left,
     the chosen features determine every class, and the rest are ordered by starting anew with all rows.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Complete rows.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Feature numbers, first feature first. Equal features are ordered by name, or by number without names.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData
-    >>> from tanlearn.baselines.class_orderings import all_parents_ordering
-    >>> x = np.random.default_rng(0).integers(0, 2, (100, 3))
-    >>> all_parents_ordering(EncodedData.from_codes(x, x[:, 1])).tolist()  # feature 1 is the class
-    [1, 2, 0]
+    Shapes: result: (n_features,).
     """
     data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
@@ -78,26 +54,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
 def single_parent_ordering(state: CountState) -> IntArray:
     """Return the ordering that takes, time and again, the feature with the largest I(C; X | one before) (eq. 6).
 
-    Parameters
-    ----------
-    state : CountState
-        Pair counts.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Feature numbers, first feature first. Equal features are ordered by name, or by number without names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import CountState, EncodedData
-    >>> from tanlearn.baselines.class_orderings import single_parent_ordering
-    >>> x = np.random.default_rng(0).integers(0, 2, (100, 4))
-    >>> data = EncodedData.from_codes(x, x[:, 1] ^ x[:, 3])
-    >>> order = single_parent_ordering(CountState(data.n_states, data.n_classes).update(data)).tolist()
-    >>> abs(order.index(1) - order.index(3))  # only together do they tell the class
-    1
+    Shapes: result: (n_features,).
     """
     d, order = state.n_features, name_order(state.names, state.n_features)
     alone = round_information(state.mutual_information())[order]

@@ -165,21 +165,7 @@ class GreedySearch(WrapperSearch):
 def tree_labels(parent: IntArray) -> IntArray:
     """Return the root of the tree that every feature stands in: an edge between two trees closes no cycle.
 
-    Parameters
-    ----------
-    parent : ndarray of shape (n_features,)
-        A forest, -1 for roots.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.baselines.greedy import tree_labels
-    >>> tree_labels(np.array([-1, 0, 1, -1])).tolist()
-    [0, 0, 0, 3]
+    Shapes: parent: (n_features,); result: (n_features,).
     """
     root = np.where(parent < 0, np.arange(len(parent)), parent)
     while not np.array_equal(root, root[root]):

@@ -40,45 +40,15 @@ _LN2 = 0.6931471805599453
 
 @dataclass(frozen=True, eq=False)
 class NDependenceEnsemble:
-    """All n-dependence estimators over some super-parents.
+    """All n-dependence estimators over some super-parents."""
 
-    Parameters
-    ----------
-    counts : RowCounts
-        The rows.
-    n : int
-        Super-parents of an estimator.
-    super_parents : ndarray of shape (n_super_parents,), intp
-        Features that may be one, in rising order.
-    m : float
-        Weight of the uniform distribution in every estimate, above 0.
-    min_count : float
-        Least weight of the rows with the super-parents' values.
-    subsumption : bool
-        Whether values that another value of the row implies are left out.
-    prior : ndarray of shape (n_classes,), optional
-        Probabilities of the classes, in place of those of the rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData
-    >>> from tanlearn.baselines.n_dependence import NDependenceEnsemble
-    >>> from tanlearn.baselines.row_counts import RowCounts
-    >>> data = EncodedData.from_codes([[0, 0], [1, 0], [0, 1], [1, 1]], [0, 1, 1, 0])
-    >>> counts = RowCounts(data.n_states, data.n_classes).update(data)
-    >>> ensemble = NDependenceEnsemble(counts, 2, np.arange(2), m=0.01, min_count=1, subsumption=False)
-    >>> np.exp(ensemble.log_joint(data.codes)).round(2).tolist()
-    [[0.25, 0.0], [0.0, 0.25], [0.0, 0.25], [0.25, 0.0]]
-    """
-
-    counts: RowCounts
-    n: int
-    super_parents: IntArray
-    m: float
-    min_count: float
-    subsumption: bool
-    prior: FloatArray | None = None
+    counts: RowCounts  # The rows
+    n: int  # Super-parents of an estimator
+    super_parents: IntArray  # (n_super_parents,): Features that may be one, in rising order
+    m: float  # Weight of the uniform distribution in every estimate, above 0
+    min_count: float  # Least weight of the rows with the super-parents' values
+    subsumption: bool  # Whether values that another value of the row implies are left out
+    prior: FloatArray | None = None  # (n_classes,): Probabilities of the classes, in place of those of the rows
 
     @property
     def n_parameters(self) -> int:
@@ -97,10 +67,7 @@ class NDependenceEnsemble:
     def least_log_probabilities(self) -> FloatArray:
         """Return a lower bound of the log-probabilities of all values of a feature, given each class.
 
-        Returns
-        -------
-        ndarray of shape (n_features, n_classes)
-            Those of a value that no row contains, with super-parents' values that all rows of the class have.
+        Shapes: result: (n_features, n_classes).
         """
         counts = self.counts
         n_rows = np.bincount(counts.y, counts.weights, counts.n_classes)
@@ -110,30 +77,14 @@ class NDependenceEnsemble:
     def with_prior(self, prior: FloatArray) -> NDependenceEnsemble:
         """Return the ensemble with other class probabilities.
 
-        Parameters
-        ----------
-        prior : ndarray of shape (n_classes,)
-            The probabilities.
-
-        Returns
-        -------
-        NDependenceEnsemble
+        Shapes: prior: (n_classes,).
         """
         return replace(self, prior=prior)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Return the log of the mean of p(class, observed features) over the estimators that have a say on a row.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
         """
         if codes.shape[1] == 0:
             return np.empty((0, self.counts.n_classes))

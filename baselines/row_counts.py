@@ -18,25 +18,7 @@ __all__ = ["RowCounts", "distinct_columns"]
 def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
     """Return where every distinct column of a table stands first, and which of them every column is.
 
-    Parameters
-    ----------
-    keys : sequence of ndarray of shape (n_columns,)
-        Integers, row by row of the table.
-
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,), intp
-        Columns, sorted by the last key, then by the one before, and so on.
-    inverse : ndarray of shape (n_columns,), intp
-        Positions in ``first``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.baselines.row_counts import distinct_columns
-    >>> first, inverse = distinct_columns(np.array([[5, 5, 2, 5], [1, 0, 1, 1]]))
-    >>> first.tolist(), inverse.tolist()
-    ([1, 2, 0], [2, 0, 1, 2])
+    Shapes: keys: (n_columns,); result first: (n_distinct,); result inverse: (n_columns,).
     """
     order = np.lexsort(keys)
     is_new = np.arange(len(order)) == 0
@@ -54,39 +36,15 @@ class RowCounts:
     Whatever is counted in the table can be counted in these. Integer weights add up exactly, so the state is the same
     to the last bit whatever the order of the rows, and the batches that they came in. A row takes a byte or two a
     feature.
-
-    Parameters
-    ----------
-    n_states : array-like of shape (n_features,), int
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-        Feature-major codes, as in :class:`~tanlearn.EncodedData`.
-    y : ndarray of shape (n_rows,), intp
-        Their classes. Rows are sorted by class.
-    weights : ndarray of shape (n_rows,), int64 or float64
-        Above 0.
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData
-    >>> from tanlearn.baselines.row_counts import RowCounts
-    >>> data = EncodedData.from_codes([[0, 1], [1, 0], [0, 1]], [0, 1, 0])
-    >>> counts = RowCounts(data.n_states, data.n_classes).update(data).update(data)
-    >>> counts.codes.T.tolist(), counts.y.tolist(), counts.weights.tolist()
-    ([[0, 1], [1, 0]], [0, 1], [4, 2])
     """
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
-        self.n_states: IntArray = np.asarray(n_states, np.intp)
-        self.n_classes = int(n_classes)
+        self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,): Number of values of every feature
+        self.n_classes = int(n_classes)  # Number of classes
+        # (n_features, n_rows): Feature-major codes, as in :class:`~tanlearn.EncodedData`
         self.codes: Codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
-        self.y: IntArray = np.empty(0, np.intp)
-        self.weights: AnyArray = np.empty(0, np.int64)
+        self.y: IntArray = np.empty(0, np.intp)  # (n_rows,): Their classes. Rows are sorted by class.
+        self.weights: AnyArray = np.empty(0, np.int64)  # (n_rows,): Above 0
 
     @property
     def class_counts(self) -> AnyArray:
@@ -96,55 +54,16 @@ class RowCounts:
         return counts
 
     def empty(self) -> RowCounts:
-        """Return counts of no rows of the same table.
-
-        Returns
-        -------
-        RowCounts
-        """
+        """Return counts of no rows of the same table."""
         return RowCounts(self.n_states, self.n_classes)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> RowCounts:
-        """Add the rows of a batch; those of weight 0 are left out.
-
-        Parameters
-        ----------
-        data : EncodedData
-            A batch with the same features and classes.
-        n_jobs : int, optional
-            Accepted like by :class:`~tanlearn.CountState`, and not used.
-
-        Returns
-        -------
-        RowCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the sum of all integer weights would overflow.
-        """
+        """Add the rows of a batch; those of weight 0 are left out."""
         kept = np.flatnonzero(data.weights > 0)
         return self._add(data.codes[:, kept], data.y[kept], data.weights[kept])
 
     def merge(self, other: RowCounts) -> RowCounts:
-        """Add the rows of other counts.
-
-        Parameters
-        ----------
-        other : RowCounts
-            Of the same features and classes; left as it is.
-
-        Returns
-        -------
-        RowCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If they are of others, or the sum of all integer weights would overflow.
-        """
+        """Add the rows of other counts."""
         if not np.array_equal(self.n_states, other.n_states) or self.n_classes != other.n_classes:
             raise ValueError(
                 f"rows add up only over one and the same table: these have {self.n_classes} classes and n_states "
@@ -164,18 +83,7 @@ class RowCounts:
         return self
 
     def restore(self, codes: Any, y: Any, weights: Any) -> None:
-        """Take rows that a file holds.
-
-        Parameters
-        ----------
-        codes, y, weights : object
-            What should be the attributes of this name, ``y`` as int32.
-
-        Raises
-        ------
-        ValueError
-            If something is not what belongs there.
-        """
+        """Take rows that a file holds."""
         n_rows = np.size(weights)
         check_array("codes", codes, self.codes.dtype, (len(self.n_states), n_rows))
         check_array("y", y, np.int32, (n_rows,))

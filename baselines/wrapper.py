@@ -40,29 +40,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Tables of some families of one child, ready to be tried.
+    """Tables of some families of one child, ready to be tried."""
 
-    Attributes
-    ----------
-    child : int
-        The feature.
-    parents : ndarray of shape (n_families, 2)
-        The augmenting parents of every family.
-    layouts : list of TableLayout
-        For every part of the data, one table per family.
-    codes : list of ndarray of shape (n_columns, n_samples)
-        For every part the columns of the layout.
-    cells : list of ndarray of shape (n_cells,)
-        Rounded log-probabilities for every part; zeros where the class prior would be.
-    low, high : list of ndarray of shape (n_states[child], n_classes)
-        For every part, how far any of the families can lower and raise the lead of a class over another one.
-    """
-
-    child: int
-    parents: IntArray
-    layouts: list[TableLayout] = field(default_factory=list)
-    codes: list[Codes] = field(default_factory=list)
+    child: int  # The feature
+    parents: IntArray  # (n_families, 2): The augmenting parents of every family
+    layouts: list[TableLayout] = field(default_factory=list)  # For every part of the data, one table per family
+    codes: list[Codes] = field(default_factory=list)  # (n_columns, n_samples): For every part the columns of the layout
+    # (n_cells,): Rounded log-probabilities for every part; zeros where the class prior would be
     cells: list[FloatArray] = field(default_factory=list)
+    # low, high: (n_states[child], n_classes): For every part, how far any of the families can lower and raise the
+    # lead of a class over another one
     low: list[FloatArray] = field(default_factory=list)
     high: list[FloatArray] = field(default_factory=list)
 
@@ -88,33 +75,7 @@ class _Part:
 
 
 class StructureScorer:
-    """The score of a structure, and of all structures that differ from it in one family.
-
-    Parameters
-    ----------
-    data : EncodedData
-        Complete rows.
-    score : {"accuracy", "margin", "conditional-likelihood"}
-        Classification rate, mean hinge margin, or mean log-posterior of the class.
-    gamma : float
-        Where the hinge margin ends, in nats.
-    validation : None, float or int
-        Classify the training rows themselves; or this share of them, with tables of the others; or each of so many
-        folds, with tables of the other folds.
-    smoothing : MaximumLikelihood
-        Makes tables of counts.
-    initial : Structure
-        The first current structure.
-    rng : numpy.random.Generator
-        Draws held-out rows and folds.
-
-    Attributes
-    ----------
-    parents : ndarray of shape (n_features, 2)
-        The current structure.
-    value : float
-        Its score.
-    """
+    """The score of a structure, and of all structures that differ from it in one family."""
 
     def __init__(
         self,
@@ -129,7 +90,8 @@ class StructureScorer:
     ) -> None:
         data.require_complete("A wrapper search")
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
-        self._data = data
+        self._data = data  # Complete rows
+        # gamma: Where the hinge margin ends, in nats
         self._kind, self._gamma = KINDS[score], np.rint(gamma / _QUANTUM) * _QUANTUM
         # What a row is worth at most, and the leads between which it is worth less than that and more than the least.
         self._most, self._floor, self._ceiling = {
@@ -137,8 +99,8 @@ class StructureScorer:
             "margin": (self._gamma, -np.inf, self._gamma),
             "conditional-likelihood": (0.0, -np.inf, kernels.NEGLIGIBLE),
         }[score]
-        self._smoothing = smoothing
-        self.parents: IntArray = initial.parents.copy()
+        self._smoothing = smoothing  # Makes tables of counts
+        self.parents: IntArray = initial.parents.copy()  # (n_features, 2): The current structure
         parts = [(data, data)]
         if validation is not None:
             parts = [data.split(rows) for rows in validation_masks(data.y, data.n_classes, validation, rng)]
@@ -151,7 +113,7 @@ class StructureScorer:
             cells[: data.n_classes] = 0.0  # a family by itself has no class prior
             for table in np.arange(data.n_features)[:, np.newaxis]:
                 part.current.append((layout.select(table), codes, layout.select_cells(cells, table)))
-        self.value = self._mean([part.scores for part in self._parts])
+        self.value = self._mean([part.scores for part in self._parts])  # Its score
 
     @property
     def by_name(self) -> IntArray:
@@ -159,12 +121,7 @@ class StructureScorer:
         return self._data.by_name
 
     def copy(self) -> StructureScorer:
-        """Return a scorer that goes on from here by itself, with the same rows held out.
-
-        Returns
-        -------
-        StructureScorer
-        """
+        """Return a scorer that goes on from here by itself, with the same rows held out."""
         twin = copy(self)
         twin.parents = self.parents.copy()
         twin._parts = [replace(part, current=part.current.copy()) for part in self._parts]
@@ -173,14 +130,7 @@ class StructureScorer:
     def score(self, parents: IntArray) -> float:
         """Return the score of any structure, computed from the start.
 
-        Parameters
-        ----------
-        parents : ndarray of shape (n_features, 2)
-            Augmenting parents, -1 for none, absent ones last.
-
-        Returns
-        -------
-        float
+        Shapes: parents: (n_features, 2).
         """
         scores = []
         for part in self._parts:
@@ -191,16 +141,7 @@ class StructureScorer:
     def families(self, child: int, parents: IntArray) -> Families:
         """Return tables of some families of a child.
 
-        Parameters
-        ----------
-        child : int
-            The feature.
-        parents : ndarray of shape (n_families, 2)
-            Augmenting parents, -1 for none, absent ones last.
-
-        Returns
-        -------
-        Families
+        Shapes: parents: (n_families, 2).
         """
         families = Families(child, parents)
         for part in self._parts:
@@ -228,13 +169,7 @@ class StructureScorer:
         return families
 
     def check_memory(self) -> None:
-        """Refuse to keep the tables of all edges if they are too large: 8 bytes a cell for every part of the data.
-
-        Raises
-        ------
-        TableMemoryError
-            If there are too many cells.
-        """
+        """Refuse to keep the tables of all edges if they are too large: 8 bytes a cell for every part of the data."""
         states = np.max([part.counted.n_states for part in self._parts], axis=0)
         n_cells = self._data.n_classes * (int(states.sum()) ** 2 - int((states**2).sum()))
         check_memory(
@@ -248,16 +183,7 @@ class StructureScorer:
     def try_families(self, families: Families, selected: IntArray | None = None) -> FloatArray:
         """Return the scores of the structures in which the child has other parents.
 
-        Parameters
-        ----------
-        families : Families
-            Of one child.
-        selected : ndarray of shape (n_selected,), optional
-            Those to try, by number; by default all.
-
-        Returns
-        -------
-        ndarray of shape (n_selected,)
+        Shapes: selected: (n_selected,); result: (n_selected,).
         """
         tried = np.arange(len(families.parents)) if selected is None else selected
         total, value = np.zeros(len(tried)), np.empty(len(tried))
@@ -301,17 +227,7 @@ class StructureScorer:
         return total / self._weight
 
     def take(self, families: Families, number: int, value: float) -> None:
-        """Make one of the families the child's own.
-
-        Parameters
-        ----------
-        families : Families
-            Of one child.
-        number : int
-            Which of them.
-        value : float
-            The score that :meth:`try_families` found for it.
-        """
+        """Make one of the families the child's own."""
         child, chosen = families.child, np.array([number])
         tables = families.layouts, families.codes, families.cells
         for part, layouts, codes, cells in zip(self._parts, *tables, strict=True):
@@ -457,42 +373,14 @@ class WrapperSearch(BaseEstimator):
 def try_many(
     scorer: StructureScorer, tasks: Sequence[tuple[Families, IntArray]], n_jobs: int | None
 ) -> list[FloatArray]:
-    """Try families of many children, in threads; the result does not depend on their number.
-
-    Parameters
-    ----------
-    scorer : StructureScorer
-        Left as it is.
-    tasks : sequence of (Families, ndarray)
-        Families, and the numbers of those to try.
-    n_jobs : int, optional
-        Threads, as in joblib.
-
-    Returns
-    -------
-    list of ndarray
-        The scores of every task.
-    """
+    """Try families of many children, in threads; the result does not depend on their number."""
     return in_threads(lambda task: scorer.try_families(*task), tasks, n_jobs)
 
 
 def first_best(values: Any) -> int:
     """Return the position of the first of the best: equal sums of real weights may differ by rounding.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_values,)
-        Scores, at least one.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> from tanlearn.baselines.wrapper import first_best
-    >>> first_best([0.2, 0.3, 0.1 + 0.2])
-    1
+    Shapes: values: (n_values,).
     """
     scores = np.asarray(values)
     return int((scores >= scores.max() - ROUNDING).argmax())

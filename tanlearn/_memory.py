@@ -15,14 +15,7 @@ _CELLS_A_ROW = 100
 
 
 class TableMemoryError(MemoryError, ValueError):
-    """Tables would need more memory than they may have: what would be a MemoryError later is bad input now.
-
-    Examples
-    --------
-    >>> from tanlearn._memory import TableMemoryError
-    >>> issubclass(TableMemoryError, MemoryError) and issubclass(TableMemoryError, ValueError)
-    True
-    """
+    """Tables would need more memory than they may have: what would be a MemoryError later is bad input now."""
 
 
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
@@ -30,32 +23,6 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
 
     Tables that rows cannot fill may take a quarter of that. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets
     another limit for both.
-
-    Parameters
-    ----------
-    n_cells : int
-        Numbers in the tables.
-    n_bytes : int
-        What they, and the counts that they are made of, take together.
-    cells_a_row : float
-        Cells of a table for every row that is counted in it.
-    what : str
-        Subject of the message.
-    remedy : str
-        What the user may do, an imperative without full stop.
-
-    Raises
-    ------
-    TableMemoryError
-        If that is too much.
-
-    Examples
-    --------
-    >>> from tanlearn._memory import check_memory
-    >>> check_memory(10**12, 16 * 10**12, 1.0, "the table of feature 2", "Leave out a parent")
-    Traceback (most recent call last):
-    ...
-    tanlearn._memory.TableMemoryError: the table of feature 2 has 1,000,000,000,000 cells, which need 14,901.2 GiB, ...
     """
     is_sparse = cells_a_row > _CELLS_A_ROW
     limit = _given_limit()

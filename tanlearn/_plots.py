@@ -8,23 +8,7 @@ __all__ = ["axes_or_new"]
 
 
 def axes_or_new(ax: Any) -> Any:
-    """Return axes to draw in.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Those that the user has, if any.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The same, or those of a new figure.
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is needed and not installed.
-    """
+    """Return axes to draw in."""
     if ax is not None:
         return ax
     try:

@@ -29,21 +29,7 @@ _ALIGNMENT = 8
 
 
 def are_at_home() -> bool:
-    """Return whether tasks are done in this process.
-
-    Returns
-    -------
-    bool
-        Whether the backend that :func:`joblib.parallel_config` names, if any, shares this process's memory.
-
-    Examples
-    --------
-    >>> from joblib import parallel_config
-    >>> from tanlearn._tasks import are_at_home
-    >>> with parallel_config(backend="loky"):
-    ...     print(are_at_home())
-    False
-    """
+    """Return whether tasks are done in this process."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False))
 
@@ -51,37 +37,7 @@ def are_at_home() -> bool:
 def as_completed(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, tuple[Any, ...]]], n_jobs: int | None = None
 ) -> Generator[tuple[int, Result]]:
-    """Call a function with every task, and yield the results as they come.
-
-    Parameters
-    ----------
-    function : callable
-        Of what tasks share, and what is a task's own. Tasks of other processes have one thread each, where they ask for
-        no more.
-    tasks : iterable of (object, tuple)
-        What may be large and is the same object in many tasks, and other arguments; all are made first.
-    n_jobs : int, optional
-        As in joblib.
-
-    Yields
-    ------
-    number : int
-        Of the task.
-    result : object
-        Closing the generator cancels tasks that have not begun; joblib ends loky's workers, and those of a cluster
-        finish what they are at.
-
-    Raises
-    ------
-    TypeError
-        If something cannot be sent to another process.
-
-    Examples
-    --------
-    >>> from tanlearn._tasks import as_completed
-    >>> sorted(as_completed(pow, [(2, (3,)), (2, (5,))], n_jobs=2))
-    [(0, 8), (1, 32)]
-    """
+    """Call a function with every task, and yield the results as they come."""
     todo = list(tasks)
     if are_at_home():
         n_threads = min(number_of_threads(n_jobs), len(todo))
@@ -108,33 +64,7 @@ def as_completed(
 def in_order(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, tuple[Any, ...]]], n_jobs: int | None = None
 ) -> list[Result]:
-    """Call a function with every task.
-
-    Parameters
-    ----------
-    function : callable
-        Of what tasks share, and what is a task's own.
-    tasks : iterable of (object, tuple)
-        What may be large and is the same object in many tasks, and other arguments.
-    n_jobs : int, optional
-        As in joblib.
-
-    Returns
-    -------
-    list
-        The results in the order of the tasks.
-
-    Raises
-    ------
-    TypeError
-        If something cannot be sent to another process.
-
-    Examples
-    --------
-    >>> from tanlearn._tasks import in_order
-    >>> in_order(pow, [(2, (3,)), (2, (5,))], n_jobs=2)
-    [8, 32]
-    """
+    """Call a function with every task."""
     return [result for _, result in sorted(as_completed(function, tasks, n_jobs), key=lambda found: found[0])]
 
 

@@ -17,30 +17,7 @@ Result = TypeVar("Result")
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Return how many threads there are to work.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-        As in joblib; by default, what :func:`joblib.parallel_config` says around the call, or 1.
-
-    Returns
-    -------
-    int
-        Threads also in worker processes of a pool, where joblib's own ``effective_n_jobs`` warns that there are no
-        processes to be had.
-
-    Raises
-    ------
-    ValueError
-        If it is 0.
-
-    Examples
-    --------
-    >>> from tanlearn._threads import number_of_threads
-    >>> number_of_threads(None), number_of_threads(3)
-    (1, 3)
-    """
+    """Return how many threads there are to work."""
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     if n_jobs is None:
@@ -56,26 +33,6 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs
 
     joblib says how many threads there are, also within threads, and Python starts them: ``joblib.Parallel`` looks for
     results every 10 ms, so that two tasks that do nothing take it 12 ms (0.2 ms here), and 23 batches a second.
-
-    Parameters
-    ----------
-    function : callable
-        Of one item; what takes long in it releases the GIL.
-    items : iterable
-        All of them are made first.
-    n_jobs : int, optional
-        Threads, as in joblib.
-
-    Returns
-    -------
-    list
-        What the function returned, in the order of the items.
-
-    Examples
-    --------
-    >>> from tanlearn._threads import in_threads
-    >>> in_threads(len, ["threads", "share", "memory"], 2)
-    [7, 5, 6]
     """
     tasks = list(items)
     n_threads = min(number_of_threads(n_jobs), len(tasks))
@@ -97,11 +54,6 @@ def one_blas_thread() -> Any:
     SciPy's L-BFGS asks BLAS for products of short vectors, and OpenBLAS wakes threads for some: on two cores, at work
     with something else, gradient TAN took ten times as long for 120 rows (1.12 s against 0.11). And sums over long
     vectors depended on the threads.
-
-    Returns
-    -------
-    context manager
-        The number of threads is the process's: of several threads that enter at once, one may not be heard.
     """
     return _libraries().limit(limits=1, user_api="blas")
 
@@ -115,28 +67,7 @@ def _libraries() -> Any:
 
 
 def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_jobs: int | None = None) -> None:
-    """Call a function with the first and past the last row of every block; blocks do not depend on the threads.
-
-    Parameters
-    ----------
-    function : callable
-        Of two row numbers.
-    n_rows : int
-        Number of rows.
-    size : int
-        Rows a block; the last one may have fewer.
-    n_jobs : int, optional
-        Threads, as in joblib. Each takes the next block when it is done with one, without a task for every block, which
-        would cost 60 µs.
-
-    Examples
-    --------
-    >>> from tanlearn._threads import in_blocks
-    >>> in_blocks(lambda first, last: print(first, last), 5, 2)
-    0 2
-    2 4
-    4 5
-    """
+    """Call a function with the first and past the last row of every block; blocks do not depend on the threads."""
     starts = range(0, n_rows, size)
     n_threads = max(1, min(number_of_threads(n_jobs), len(starts)))
     waiting = iter(starts)  # its next number is taken under the GIL, by one thread

@@ -15,45 +15,10 @@ AnyArray: TypeAlias = NDArray[Any]
 
 
 def missing_code(dtype: Any) -> int:
-    """Return the one code that means "missing" in a table of this type: its largest value.
-
-    Parameters
-    ----------
-    dtype : dtype-like
-        ``numpy.uint8`` or ``numpy.uint16``.
-
-    Returns
-    -------
-    int
-        255 or 65535.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn._typing import missing_code
-    >>> missing_code(np.uint8)
-    255
-    """
+    """Return the one code that means "missing" in a table of this type: its largest value."""
     return int(np.iinfo(dtype).max)
 
 
 def codes_dtype(n_states: int) -> type[np.uint8] | type[np.uint16]:
-    """Return the smallest code type that holds ``n_states`` values and the missing code.
-
-    Parameters
-    ----------
-    n_states : int
-        Largest number of states of any feature, at most 65535.
-
-    Returns
-    -------
-    type
-        ``numpy.uint8`` up to 255 states, else ``numpy.uint16``.
-
-    Examples
-    --------
-    >>> from tanlearn._typing import codes_dtype
-    >>> codes_dtype(255).__name__, codes_dtype(256).__name__
-    ('uint8', 'uint16')
-    """
+    """Return the smallest code type that holds ``n_states`` values and the missing code."""
     return np.uint8 if n_states <= missing_code(np.uint8) else np.uint16

@@ -12,21 +12,7 @@ _INNER = frozenset(("tanlearn", "sklearn", "joblib", "dask", "distributed", "con
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that is attributed to the first caller outside of the library.
-
-    Parameters
-    ----------
-    message : str or Warning
-        As for :func:`warnings.warn`.
-    category : type, default=UserWarning
-        As for :func:`warnings.warn`, of a message that is a string.
-
-    Warns
-    -----
-    Warning
-        The message. In a thread that the library has started, no frame belongs to the user; the warning is then
-        attributed to the outermost frame.
-    """
+    """Issue a warning that is attributed to the first caller outside of the library."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_inner(frame.f_globals):
         frame, level = frame.f_back, level + 1

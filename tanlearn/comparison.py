@@ -263,18 +263,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """Return one row of a printed table, under ``HEADERS``.
-
-    Parameters
-    ----------
-    result : Result
-        From :func:`compare`.
-
-    Returns
-    -------
-    tuple of str
-        "failed" stands in place of the error of a learner that did.
-    """
+    """Return one row of a printed table, under ``HEADERS``."""
     if result.failure is not None:
         return result.learner, "failed", "", "", "", ""
     spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
@@ -366,26 +355,7 @@ def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tu
 def check_folds(y: AnyArray, n_folds: int | None) -> None:
     """Refuse folds, or a third to hold out, that classes have too few rows for; warn if it is only some classes.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes.
-    n_folds : int or None
-        Number of stratified folds; ``None`` for a third of the rows that is held out.
-
-    Raises
-    ------
-    ValueError
-        If no class has a row for every fold, or one has a single row and none is left to hold out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.comparison import check_folds
-    >>> check_folds(np.array(["beach", "beach", "home"]), None)
-    Traceback (most recent call last):
-    ...
-    ValueError: the least populated class, 'home', has 1 row(s): none is left to hold out. ...
+    Shapes: y: (n_samples,).
     """
     codes, classes = read_classes(y, len(y))
     sizes = np.bincount(codes)

@@ -27,24 +27,12 @@ _LIMITS = {"double": "DBL_MAX", "float": "FLT_MAX"}
 
 @dataclass(frozen=True, eq=False)
 class ColumnKind:
-    """How the values of a column become codes.
+    """How the values of a column become codes."""
 
-    Parameters
-    ----------
-    name : {"cuts", "numbers", "integers", "strings", "codes"}
-        By cuts, by comparison with categories that are numbers, integers or strings, or not at all.
-    member : str
-        What the value is called where columns differ in type.
-    c_type : str
-        Its type.
-    values : list
-        Cuts or categories, as numbers of that type, or as bytes.
-    """
-
-    name: str
-    member: str
-    c_type: str
-    values: list[Any]
+    name: str  # By cuts, by comparison with categories that are numbers, integers or strings, or not at all
+    member: str  # What the value is called where columns differ in type
+    c_type: str  # Its type
+    values: list[Any]  # Cuts or categories, as numbers of that type, or as bytes
 
 
 _CUTS = {
@@ -128,34 +116,7 @@ static inline int16_t model_predict(const model_value *row)
 
 
 def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> list[ColumnKind]:
-    """Return how an encoder turns every column into codes.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-    names : list of str
-        What messages call the columns.
-    number_type : {"double", "float", "int32", "int16"}
-        The type of numbers in C.
-
-    Returns
-    -------
-    list of ColumnKind
-
-    Raises
-    ------
-    ValueError
-        If a column had no value in training, or a cut or category is no number of the type, or no string of C.
-
-    Examples
-    --------
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.c_export.encoder import column_kinds
-    >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 9.0], ["b", 9.0], ["a", 0.3]], [0, 1, 1, 0])
-    >>> [(kind.name, kind.values) for kind in column_kinds(encoder, ["letter", "size"], "int16")]
-    [('strings', [b'a', b'b']), ('cuts', [4])]
-    """
+    """Return how an encoder turns every column into codes."""
     known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []
@@ -217,32 +178,7 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
 
 
 def to_c(value: Any, c_type: str, place: str) -> Any:
-    r"""Return a value of Python as C holds it.
-
-    Parameters
-    ----------
-    value : object
-        A number, or a string.
-    c_type : str
-        The type in C. To floating types, numbers are rounded.
-    place : str
-        What messages call the column.
-
-    Returns
-    -------
-    int, float or bytes
-
-    Raises
-    ------
-    ValueError
-        If the type cannot hold the value.
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.encoder import to_c
-    >>> to_c(0.1, "float", "size"), to_c(3.0, "int16_t", "age"), to_c("für", "const char *", "word")
-    (0.10000000149011612, 3, b'f\xc3\xbcr')
-    """
+    r"""Return a value of Python as C holds it."""
     if isinstance(value, (str, bytes)) and c_type == "const char *":
         encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
         if 0 not in encoded and (isinstance(value, bytes) or encoded.decode() == value):
@@ -263,32 +199,12 @@ def to_c(value: Any, c_type: str, place: str) -> Any:
 
 
 def is_union(kinds: list[ColumnKind]) -> bool:
-    """Return whether columns differ in the types of their values.
-
-    Parameters
-    ----------
-    kinds : list of ColumnKind
-        Of every column.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether columns differ in the types of their values."""
     return len({kind.c_type for kind in kinds}) > 1
 
 
 def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
-    """Append cuts and categories, and the functions that take raw values.
-
-    Parameters
-    ----------
-    text : CText
-        The header, with ``model_predict_codes`` in it.
-    kinds : list of ColumnKind
-        How every column becomes codes.
-    n_states : str
-        The expression for the number of states of feature ``i``.
-    """
+    """Append cuts and categories, and the functions that take raw values."""
     used = {kind.name: kind for kind in kinds}
     members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
     if is_union(kinds):

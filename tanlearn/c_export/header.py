@@ -131,33 +131,7 @@ def export_c(
     number_type: str = "double",
     test_rows: Any = None,
 ) -> None:
-    """Write a fitted classifier of integers as one header of C99.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with :class:`~tanlearn.IntegerTables`: a :class:`~tanlearn.TANClassifier`,
-        :class:`~tanlearn.KTreeClassifier`, :class:`~tanlearn.BayesNetClassifier` or
-        :class:`~tanlearn.NaiveBayesClassifier`.
-    path, name, packed, number_type, test_rows : as for :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c`
-
-    Raises
-    ------
-    NotFittedError, TypeError, ValueError, OSError
-        As :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c` does.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.c_export.header import export_c
-    >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["beach", "home"]).with_bits((2, 2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export_c(model, Path(folder, "outing.h"), test_rows=[["sun"], ["snow"]])
-    ...     sorted(file.name for file in Path(folder).iterdir())
-    ['outing.h', 'outing_test.c']
-    """
+    """Write a fitted classifier of integers as one header of C99."""
     check_is_fitted(model)
     tables = getattr(model, "tables_", None)
     if tables is None or tables.bits is None:

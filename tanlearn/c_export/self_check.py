@@ -79,27 +79,7 @@ int main(void)
 def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
     """Return a program that compares codes, sums and classes with those that Python finds.
 
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with :class:`~tanlearn.IntegerTables`.
-    header : str
-        Name of the file to include.
-    name : str
-        Prefix of its names.
-    kinds : list of ColumnKind
-        How every column becomes codes.
-    X : array-like or frame of shape (n_samples, n_features)
-        Raw values. Floating numbers are rounded to the type of numbers in C, for Python too.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        If X has other columns than in ``fit``, or a value is none of the type that its column has in C.
+    Shapes: X: (n_samples, n_features).
     """
     columns = read_columns(X)
     validate_data(model, X, reset=False, skip_check_array=True)

@@ -61,21 +61,7 @@ _FIRST = """    return MODEL_PLACE(@array@, at);
 
 
 def is_long(c_type: str, length: int, n_row: int) -> bool:
-    """Return whether AVR needs an array to be split, and can have it.
-
-    Parameters
-    ----------
-    c_type : {"uint8_t", "uint16_t", "float"}
-        Of its elements.
-    length : int
-        How many they are.
-    n_row : int
-        How many of them are read from one position on, at most.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether AVR needs an array to be split, and can have it."""
     size = _SIZES[c_type]
     return _LONGEST < length * size < _LARGEST_FLASH and n_row * size < _LONGEST // 2
 
@@ -84,19 +70,6 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     """Append an array, and ``model_place_of``, which returns where to read from a position of ``model_position`` on.
 
     ``MODEL_READ_PLACE(place, index)`` reads what lies ``index`` elements behind such a place.
-
-    Parameters
-    ----------
-    text : CText
-        The header. It must know the type ``model_position``.
-    name : str
-        Of the array, without the prefix.
-    c_type : {"uint8_t", "uint16_t", "float"}
-        Of its elements.
-    values : sequence of int or float
-        What fits the type.
-    n_row : int
-        How many elements are read from one position on, at most.
     """
     size = _SIZES[c_type]
     far = {"uint8_t": "byte", "uint16_t": "word", "float": "float"}[c_type]

@@ -99,47 +99,13 @@ _PARENT = """
 
 
 def sum_type(tables: IntegerTables) -> str:
-    """Return the smallest type that no sum of magnitudes, one of every table, can overflow.
-
-    Parameters
-    ----------
-    tables : IntegerTables
-        The tables.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.c_export.tables import sum_type
-    >>> sum_type(NaiveBayesClassifier().fit([["a"], ["b"]], [0, 1]).with_bits((2, 2)).tables_)
-    'uint8_t'
-    """
+    """Return the smallest type that no sum of magnitudes, one of every table, can overflow."""
     first = np.append(0, tables.layout.offset[:-1])
     return unsigned_type(int(np.maximum.reduceat(tables.magnitudes, first).sum(dtype=np.int64)))
 
 
 def add_tables(text: CText, tables: IntegerTables, n_states: str, *, packed: bool) -> None:
-    """Append tables, and the functions that add their magnitudes up and find the smallest sum.
-
-    Parameters
-    ----------
-    text : CText
-        The header.
-    tables : IntegerTables
-        The tables.
-    n_states : str
-        The expression for the number of states of feature ``i``.
-    packed : bool
-        Whether a magnitude takes its bits, or bytes.
-
-    Raises
-    ------
-    ValueError
-        If the tables have 2**32 bits or more.
-    """
+    """Append tables, and the functions that add their magnitudes up and find the smallest sum."""
     layout, fixed_point = tables.layout, tables.fixed_point
     packed = packed and fixed_point.n_bits not in (8, 16)
     unit = fixed_point.n_bits if packed else 1

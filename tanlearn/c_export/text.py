@@ -24,36 +24,12 @@ _ARRAY = """static const @type@ @array@[@length@] MODEL_ATTRIBUTE = {
 
 
 class CText:
-    """The text of one header, whose names share a prefix.
-
-    Parameters
-    ----------
-    name : str
-        The prefix, in lower and in upper case.
-
-    Attributes
-    ----------
-    types : dict of str to str
-        The types of the elements of arrays, by the names of these without the prefix.
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import CText
-    >>> text = CText("iris")
-    >>> text.column("offset", [0, 300]), text.column("kind", [2, 2])
-    ('IRIS_READ_16(&iris_offset[i])', '2u')
-    >>> text.add("return model_sums(@from@);", **{"from": 3})
-    >>> print(text)
-    static const uint16_t iris_offset[2] IRIS_ATTRIBUTE = {
-        0, 300,
-    };
-    return iris_sums(3);
-    """
+    """The text of one header, whose names share a prefix."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  # The prefix, in lower and in upper case
         self._parts: list[str] = []
-        self.types: dict[str, str] = {}
+        self.types: dict[str, str] = {}  # The types of the elements of arrays, by the names of these without the prefix
 
     @property
     def readers(self) -> list[str]:
@@ -61,100 +37,33 @@ class CText:
         return sorted({_reader(c_type) for c_type in self.types.values()}, key=list(_READERS.values()).index)
 
     def rename(self, template: str, **values: Any) -> str:
-        """Return a template with the prefix for ``model_`` and ``MODEL_``, and values for names between ``@``.
-
-        Parameters
-        ----------
-        template : str
-            A piece of C.
-        **values : object
-            What to put in.
-
-        Returns
-        -------
-        str
-        """
+        """Return a template with the prefix for ``model_`` and ``MODEL_``, and values for names between ``@``."""
         prefixes = {"model": f"{self.name}_", "MODEL": f"{self.name.upper()}_"}
         renamed = re.sub(r"\b(model|MODEL)_", lambda found: prefixes[found[1]], template)
         return re.sub(r"@(\w+)@", lambda found: str(values[found[1]]), renamed)
 
     def add(self, template: str, **values: Any) -> None:
-        """Append a piece, as :meth:`rename` returns it.
-
-        Parameters
-        ----------
-        template : str
-            A piece of C.
-        **values : object
-            What to put in.
-        """
+        """Append a piece, as :meth:`rename` returns it."""
         self._parts.append(self.rename(template, **values))
 
     def array(self, name: str, c_type: str, values: Sequence[Any]) -> None:
-        """Append an array of constants; an empty one gets a zero, as C has no arrays without elements.
-
-        Parameters
-        ----------
-        name : str
-            Its name, without the prefix.
-        c_type : str
-            ``double``, ``float``, or an integer type of a fixed width, such as ``uint8_t``.
-        values : sequence of int or float
-            What fits the type.
-        """
+        """Append an array of constants; an empty one gets a zero, as C has no arrays without elements."""
         self.types[name] = c_type
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
         self.add(_ARRAY, type=c_type, array=f"{self.name}_{name}", length=max(1, len(values)), body=body)
 
     def read(self, name: str, index: str) -> str:
-        """Return the expression for an element of an array.
-
-        Parameters
-        ----------
-        name : str
-            What :meth:`array` was told.
-        index : str
-            An expression of C.
-
-        Returns
-        -------
-        str
-        """
+        """Return the expression for an element of an array."""
         return self.read_at(name, f"&{self.name}_{name}[{index}]")
 
     def read_at(self, name: str, pointer: str) -> str:
-        """Return the expression for what a pointer into an array points to.
-
-        Parameters
-        ----------
-        name : str
-            What :meth:`array` was told.
-        pointer : str
-            An expression of C.
-
-        Returns
-        -------
-        str
-        """
+        """Return the expression for what a pointer into an array points to."""
         c_type = self.types[name]
         cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and its like return unsigned numbers
         return f"{cast}{self.name.upper()}_{_reader(c_type)}({pointer})"
 
     def column(self, name: str, values: Sequence[int]) -> str:
-        """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal.
-
-        Parameters
-        ----------
-        name : str
-            Name of the array, without the prefix.
-        values : sequence of int
-            Numbers from 0, at least one.
-
-        Returns
-        -------
-        str
-            An expression of C, in which ``i`` is the feature's number; if all are equal the number, and no array.
-        """
+        """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal."""
         if len(set(values)) == 1:
             return f"{values[0]}u"
         self.array(name, unsigned_type(max(values)), values)
@@ -170,17 +79,7 @@ def _reader(c_type: str) -> str:
 
 
 def spell_lines(words: Iterable[str]) -> str:
-    """Return words with commas between them, in indented lines.
-
-    Parameters
-    ----------
-    words : iterable of str
-        The words.
-
-    Returns
-    -------
-    str
-    """
+    """Return words with commas between them, in indented lines."""
     lines, line = [], ""
     for word in words:
         if len(line) + len(word) > _LINE:
@@ -191,25 +90,7 @@ def spell_lines(words: Iterable[str]) -> str:
 
 
 def spell(value: Any, c_type: str) -> str:
-    """Return a number as a constant of a type; floating numbers in hexadecimal, which C99 reads exactly.
-
-    Parameters
-    ----------
-    value : int or float
-        The number.
-    c_type : str
-        ``double``, ``float``, or an integer type.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import spell
-    >>> spell(2.5, "double"), spell(2.5, "float"), spell(-7, "int8_t"), spell(-(2**63), "int64_t")
-    ('0x1.4000000000000p+1', '0x1.4000000000000p+1f', '-7', '(-9223372036854775807LL - 1)')
-    """
+    """Return a number as a constant of a type; floating numbers in hexadecimal, which C99 reads exactly."""
     if c_type in ("double", "float"):
         return float(value).hex() + ("f" if c_type == "float" else "")
     number = int(value)
@@ -219,23 +100,7 @@ def spell(value: Any, c_type: str) -> str:
 
 
 def spell_string(text: str | bytes) -> str:
-    r"""Return a text as a string of C, in UTF-8: what is neither a letter nor plain punctuation in octal.
-
-    Parameters
-    ----------
-    text : str or bytes
-        The text.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import spell_string
-    >>> print(spell_string('a "b"?'))
-    "a \042b\042\077"
-    """
+    r"""Return a text as a string of C, in UTF-8: what is neither a letter nor plain punctuation in octal."""
     # Three octal digits end an escape whatever follows; a question mark could begin a trigraph.
     plain = bytes(set(range(0x20, 0x7F)) - set(b'"\\?'))
     encoded = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
@@ -243,64 +108,16 @@ def spell_string(text: str | bytes) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a text as it may stand in a comment: what could end one, or a line, is left out.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import comment
-    >>> comment("km/h */ größe")
-    'km_h __ gr__e'
-    """
+    """Return a text as it may stand in a comment: what could end one, or a line, is left out."""
     return re.sub(r"[^ -~]|[*/\\?]", "_", text)
 
 
 def unsigned_type(largest: int) -> str:
-    """Return the smallest unsigned type.
-
-    Parameters
-    ----------
-    largest : int
-        What it must hold.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import unsigned_type
-    >>> unsigned_type(255), unsigned_type(256)
-    ('uint8_t', 'uint16_t')
-    """
+    """Return the smallest unsigned type."""
     return next(f"uint{bits}_t" for bits in (8, 16, 32, 64) if largest < 2**bits)
 
 
 def signed_type(values: Iterable[int]) -> str:
-    """Return the smallest signed type.
-
-    Parameters
-    ----------
-    values : iterable of int
-        What it must hold, each within 64 bits.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.c_export.text import signed_type
-    >>> signed_type([-128, 3]), signed_type([128])
-    ('int8_t', 'int16_t')
-    """
+    """Return the smallest signed type."""
     numbers = list(values)
     return next(f"int{n}_t" for n in (8, 16, 32, 64) if all(-(2 ** (n - 1)) <= v < 2 ** (n - 1) for v in numbers))

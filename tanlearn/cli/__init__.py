@@ -13,14 +13,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line.
-
-    Raises
-    ------
-    SystemExit
-        Always: with 0; with 1 if no learner of a comparison succeeded or the extra ``cli`` is not installed; with 2 if
-        what the user asks for cannot be had; with 130 after Ctrl-C, with 141 if nobody reads the output.
-    """
+    """Run the command line."""
     try:
         try:
             import rich  # noqa: F401 - wanted later, but a lack of it has to show now

@@ -15,12 +15,7 @@ __all__ = ["build_app"]
 
 
 def build_app() -> typer.Typer:
-    """Return the Typer application.
-
-    Returns
-    -------
-    typer.Typer
-    """
+    """Return the Typer application."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
     for command in (fit, predict, explain, describe, export_c, compare, counts, merge):

@@ -30,33 +30,7 @@ class _MixedError(Exception):
 
 
 class ChunkSource:
-    """The rows of a file, as ``fit_batches`` takes them: every iteration reads them anew.
-
-    Parameters
-    ----------
-    table : TableFile
-        The file.
-    target : str
-        The column with the classes.
-    names : sequence of str
-        The columns to learn from.
-    n_rows : int
-        Rows a chunk.
-    draw : callable
-        Of the share of a reading that is done; None in the first one, which finds out how many rows there are.
-    texts : collection of str
-        Columns that are texts, whatever they look like.
-    prepare : callable, optional
-        Of a chunk and the number of its first row, or those of all rows, returns it as columns of known kinds.
-        Otherwise the file decides on kinds, and dates are days.
-    is_part : bool
-        Whether other rows stand elsewhere, so that one class here is enough.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows with a class, once all were read.
-    """
+    """The rows of a file, as ``fit_batches`` takes them: every iteration reads them anew."""
 
     def __init__(
         self,
@@ -70,28 +44,18 @@ class ChunkSource:
         prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
-        self.n_samples = 0
+        self.n_samples = 0  # Rows with a class, once all were read
+        # table: The file. target: The column with the classes. names: The columns to learn from. n_rows: Rows a
+        # chunk.
         self._table, self._target, self._names, self._n_rows = table, target, list(names), n_rows
+        # draw: Of the share of a reading that is done; None in the first one, which finds out how many rows there
+        # are. texts: Columns that are texts, whatever they look like. prepare: Of a chunk and the number of its first
+        # row, or those of all rows, returns it as columns of known kinds. Otherwise the file decides on kinds, and
+        # dates are days. is_part: Whether other rows stand elsewhere, so that one class here is enough.
         self._draw, self._texts, self._prepare, self._is_part = draw, set(texts), prepare, is_part
 
     def read(self, work: Callable[["ChunkSource"], T]) -> T:
-        """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts.
-
-        Parameters
-        ----------
-        work : callable
-            Takes the source.
-
-        Returns
-        -------
-        object
-            What it returned.
-
-        Raises
-        ------
-        ValueError
-            If the file declares several kinds for a column, or breaks another rule.
-        """
+        """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts."""
         while True:
             try:
                 return work(self)
@@ -144,20 +108,7 @@ class ChunkSource:
 
 
 def check_counts(estimator: Any, name: str) -> None:
-    """Refuse a learner that needs all rows at once.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-    name : str
-        What messages call it.
-
-    Raises
-    ------
-    ValueError
-        If it does.
-    """
+    """Refuse a learner that needs all rows at once."""
     if not hasattr(estimator, "fit_batches"):
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
@@ -174,33 +125,7 @@ def learn_by_chunks(
     n_rows: int,
     draw: Callable[[float | None], None],
 ) -> int:
-    """Learn from a file chunk by chunk.
-
-    Parameters
-    ----------
-    table : TableFile
-        The file.
-    target : str
-        The column with the classes.
-    names : sequence of str
-        The other columns to learn from.
-    estimator : estimator
-        One with ``fit_batches``.
-    n_rows : int
-        Rows a chunk.
-    draw : callable
-        Of the share that is done.
-
-    Returns
-    -------
-    int
-        Number of rows that were learnt.
-
-    Raises
-    ------
-    ValueError
-        If the table or a parameter breaks a rule.
-    """
+    """Learn from a file chunk by chunk."""
     source = ChunkSource(table, target, names, n_rows, draw)
     source.read(estimator.fit_batches)
     note_texts(names, estimator.encoder_)
@@ -208,15 +133,7 @@ def learn_by_chunks(
 
 
 def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
-    """Say which columns of numbers are columns of texts, and why.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    encoder : TableEncoder
-        Fitted to them.
-    """
+    """Say which columns of numbers are columns of texts, and why."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):

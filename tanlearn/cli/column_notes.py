@@ -20,17 +20,7 @@ _MOST_MARKERS = 3
 
 
 def note_missing(n_missing: int, n_samples: int, target: str) -> None:
-    """Say how many rows have no class.
-
-    Parameters
-    ----------
-    n_missing : int
-        Rows without.
-    n_samples : int
-        Rows with.
-    target : str
-        The column with the classes.
-    """
+    """Say how many rows have no class."""
     if n_missing:
         note(
             f"{n_missing:,} of {n_missing + n_samples:,} rows {'has' if n_missing == 1 else 'have'} no {target!r} and "
@@ -39,25 +29,13 @@ def note_missing(n_missing: int, n_samples: int, target: str) -> None:
 
 
 def note_dates(names: Sequence[str]) -> None:
-    """Say which columns were taken for dates.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    """
+    """Say which columns were taken for dates."""
     if names:
         note(f"dates count as days since 1970: {listed(names)}.")
 
 
 def note_numbers_as_texts(column: Any) -> None:
-    """Say why a column of numbers is one of texts.
-
-    Parameters
-    ----------
-    column : Series
-        A column of any kind.
-    """
+    """Say why a column of numbers is one of texts."""
     import pandas as pd
 
     if not holds_texts(column):
@@ -92,17 +70,7 @@ def _look_at(texts: Any) -> StringLook:
 
 
 def reading_advice(look: StringLook) -> str:
-    """Return the options that read numbers or dates of a notation, or an empty string for other kinds.
-
-    Parameters
-    ----------
-    look : StringLook
-        What a column seems to hold.
-
-    Returns
-    -------
-    str
-    """
+    """Return the options that read numbers or dates of a notation, or an empty string for other kinds."""
     if look.has_several_units:
         return "Convert them to one unit first."
     if look.kind == "time":
@@ -143,14 +111,7 @@ def _missing_advice(others: Sequence[str]) -> str:
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:
     """Say which columns look like names of rows, and whether the target looks like a quantity.
 
-    Parameters
-    ----------
-    X : DataFrame
-        The features.
-    y : ndarray of shape (n_samples,)
-        The classes.
-    target : str
-        Their column.
+    Shapes: y: (n_samples,).
     """
     n_samples = len(y)
     if n_samples < _FEWEST_ROWS:

@@ -21,24 +21,7 @@ _MOST_NUMBERS = {2: 10_000_000, 3: 1_000_000, 4: 1_000_000}
 
 
 def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
-    """Return the learners that options name, each once, what is cheap first; without a name, the default ones.
-
-    Parameters
-    ----------
-    options : sequence of str
-        Names, also comma-separated, or all.
-    n_numbers : int
-        Rows times columns of the table.
-
-    Returns
-    -------
-    list of Learner
-
-    Raises
-    ------
-    ValueError
-        If there is no learner of a name.
-    """
+    """Return the learners that options name, each once, what is cheap first; without a name, the default ones."""
     names = [name for option in options for name in map(str.strip, option.split(",")) if name]
     if "all" in map(str.lower, names):
         found = list(LEARNERS.values())
@@ -48,32 +31,12 @@ def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
 
 
 def default_learners(n_numbers: int) -> list[Learner]:
-    """Return the default learners of a comparison.
-
-    Parameters
-    ----------
-    n_numbers : int
-        Rows times columns of the table.
-
-    Returns
-    -------
-    list of Learner
-    """
+    """Return the default learners of a comparison."""
     return [LEARNERS[name] for name in DEFAULT_LEARNERS if n_numbers <= _limit(name)]
 
 
 def default_learner(n_numbers: int) -> Learner:
-    """Return what ``fit`` learns with if no learner is named.
-
-    Parameters
-    ----------
-    n_numbers : int
-        Rows times columns of the table.
-
-    Returns
-    -------
-    Learner
-    """
+    """Return what ``fit`` learns with if no learner is named."""
     return LEARNERS[[name for name in _FIT_LEARNERS if n_numbers <= _limit(name)][-1]]
 
 
@@ -83,47 +46,12 @@ def _limit(name: str) -> float:
 
 
 def named_learner(name: str | None, n_numbers: int) -> Learner:
-    """Return the learner of a name, or that for tables of a size.
-
-    Parameters
-    ----------
-    name : str or None
-        As in the registry.
-    n_numbers : int
-        Rows times columns of the table.
-
-    Returns
-    -------
-    Learner
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """Return the learner of a name, or that for tables of a size."""
     return default_learner(n_numbers) if name is None else find_learner(name)
 
 
 def change(estimator: Any, settings: Sequence[str]) -> Any:
-    """Set parameters of an estimator.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-    settings : sequence of str
-        Each ``name=value``, with two underscores before the names of parameters of parameters.
-
-    Returns
-    -------
-    estimator
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If there is no parameter of a name, or a value makes no sense.
-    """
+    """Set parameters of an estimator."""
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:

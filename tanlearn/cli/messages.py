@@ -24,35 +24,13 @@ _IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in 
 
 
 def note(text: str) -> None:
-    """Print one line on the standard error.
-
-    Parameters
-    ----------
-    text : str
-        What to say; line breaks become spaces.
-    """
+    """Print one line on the standard error."""
     typer.echo(f"tanlearn: {' '.join(text.split())}", err=True)
 
 
 @contextmanager
 def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") -> Iterator[None]:
-    """Turn errors of the user into one line and an exit code, and warnings into notes.
-
-    Parameters
-    ----------
-    unfinished : callable
-        Returns what Ctrl-C means for the results.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    Exit
-        With 2 if something cannot be had, unless TANLEARN_TRACEBACK is set and the error goes on as it is; 130
-        after Ctrl-C.
-    """
+    """Turn errors of the user into one line and an exit code, and warnings into notes."""
     told: set[tuple[Any, str]] = set()
 
     def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
@@ -96,19 +74,7 @@ def _reason(error: BaseException) -> str:
 
 
 def nearest(name: str, known: Any) -> str:
-    """Return a question for the name that is meant, or nothing.
-
-    Parameters
-    ----------
-    name : str
-        What was typed.
-    known : iterable of str
-        What there is.
-
-    Returns
-    -------
-    str
-    """
+    """Return a question for the name that is meant, or nothing."""
     from difflib import get_close_matches
 
     by_key = {other.casefold(): other for other in known}
@@ -117,35 +83,11 @@ def nearest(name: str, known: Any) -> str:
 
 
 def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
-    """Return some names, and how many more there are.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    most : int
-        How many are told.
-    are_quoted : bool, default=False
-        Whether they stand in quotes already, where they need any.
-
-    Returns
-    -------
-    str
-    """
+    """Return some names, and how many more there are."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest
 
 
 def quoted(name: str) -> str:
-    """Return a name as it stands in a list: in quotes if it holds a comma, and would look like two.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-
-    Returns
-    -------
-    str
-    """
+    """Return a name as it stands in a list: in quotes if it holds a comma, and would look like two."""
     return repr(name) if "," in name else name

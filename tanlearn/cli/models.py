@@ -23,20 +23,10 @@ ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="
 
 
 class KnownColumns:
-    """What a file knows of columns, and rows as it knows them.
-
-    Parameters
-    ----------
-    path : str
-        What messages call the file.
-    names : sequence of str
-        Names of the columns.
-    encoder : TableEncoder
-        Fitted to them.
-    """
+    """What a file knows of columns, and rows as it knows them."""
 
     def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
-        self.path, self.names = path, list(names)
+        self.path, self.names = path, list(names)  # path: What messages call the file. names: Names of the columns.
         categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
@@ -48,27 +38,7 @@ class KnownColumns:
         self.numbers = [name for name in self.names if name not in self.texts and name not in self.truths]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
-        """Return the columns of a table that are wanted, in its order; the others are mentioned.
-
-        Parameters
-        ----------
-        table : TableFile
-            The table.
-        used : sequence of str
-            Others that are used, too.
-        fill_missing : bool, optional
-            Whether columns that are not there are left out of the result, and mentioned; None if there is no such
-            option, which the message would name.
-
-        Returns
-        -------
-        list of str
-
-        Raises
-        ------
-        ValueError
-            If one is not there.
-        """
+        """Return the columns of a table that are wanted, in its order; the others are mentioned."""
         absent = [name for name in self.names if name not in table.columns]
         if absent and fill_missing and len(absent) < len(self.names):
             note(f"not in {table.name}, so missing in every row: {listed(absent)}.")
@@ -90,23 +60,7 @@ class KnownColumns:
     def prepare(self, frame: Any, name: str, first_row: Any = 1) -> Any:
         """Return rows as they are known: dates as days, and numbers where there were numbers.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            The columns that are known.
-        name : str
-            What messages call the table; "the row" of one that is typed.
-        first_row : int or ndarray of shape (n_samples,)
-            Number of the first row, or of every row.
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        ValueError
-            If there is text where there were numbers.
+        Shapes: first_row: (n_samples,).
         """
         import pandas as pd
 
@@ -133,13 +87,7 @@ class KnownColumns:
 
 
 class ModelFile(KnownColumns):
-    """A fitted classifier and what it knows of its columns.
-
-    Parameters
-    ----------
-    path : str
-        A file that ``fit`` or ``model.save`` has written.
-    """
+    """A fitted classifier and what it knows of its columns."""
 
     def __init__(self, path: str) -> None:
         if not Path(path).exists():

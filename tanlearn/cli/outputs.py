@@ -20,20 +20,7 @@ _FILE = Kind("table", "Name another file", "Write it again")
 
 
 def check_output(output: str, *inputs: str | None) -> None:
-    """Refuse a file that cannot be written, or that would be lost by it.
-
-    Parameters
-    ----------
-    output : str
-        Where something is to be written.
-    *inputs : str or None
-        What is read: paths, - for the standard input, names of data sets, or nothing.
-
-    Raises
-    ------
-    ValueError
-        If its folder is not there, it is no regular file, or it is one of those that are read.
-    """
+    """Refuse a file that cannot be written, or that would be lost by it."""
     path = Path(output)
     if path.is_dir():
         raise ValueError(f"{output} is a folder. Name a file in it.")
@@ -50,17 +37,7 @@ def check_output(output: str, *inputs: str | None) -> None:
 
 
 def size_told(path: str) -> str:
-    """Return the size of a file for people.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-    """
+    """Return the size of a file for people."""
     n_bytes = Path(path).stat().st_size
     return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"
 
@@ -68,14 +45,7 @@ def size_told(path: str) -> str:
 def classes_told(classes: AnyArray) -> str:
     """Return how many classes there are, and the first ones.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The classes.
-
-    Returns
-    -------
-    str
+    Shapes: classes: (n_classes,).
     """
     names = [str(label) for label in classes.tolist()]
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
@@ -91,26 +61,7 @@ def _status(source: str | None) -> os.stat_result | None:
 
 
 def table_ending(output: str, *inputs: str) -> str:
-    """Return the ending of the table to write.
-
-    Parameters
-    ----------
-    output : str
-        A path, or - for the standard output, which gets .csv.
-    *inputs : str
-        What is read.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        If nothing is written with this ending, or the file cannot be written.
-    ImportError
-        If writing it needs a package that is not installed.
-    """
+    """Return the ending of the table to write."""
     if output == "-":
         if sys.stdout is None:
             raise ValueError("the standard output is closed. Name a file with --output.")
@@ -125,21 +76,7 @@ def table_ending(output: str, *inputs: str) -> str:
 
 
 def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, texts: Sequence[str] = ()) -> None:
-    """Write a table, now that all of it is there.
-
-    Parameters
-    ----------
-    parts : sequence of DataFrame
-        Its rows.
-    output : str
-        A path, or - for the standard output.
-    ending : str
-        Of the path.
-    has_index : bool
-        Whether rows have names of their own.
-    texts : sequence of str
-        Columns that were read as texts, to be copied as they are; a format with types gets their numbers.
-    """
+    """Write a table, now that all of it is there."""
     import pandas as pd
 
     frame = pd.concat(parts, ignore_index=not has_index)

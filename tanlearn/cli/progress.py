@@ -11,22 +11,7 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Callable[[float | None], None]]:
-    """Yield what draws the share of a work that is done, with the time that it took and will take.
-
-    Parameters
-    ----------
-    title : str
-        What the work is called.
-    n_folds : int
-        Of how many equal parts it consists, which are counted beside the title.
-    line : bool
-        Whether the title is printed where there is no terminal.
-
-    Yields
-    ------
-    callable
-        Of the share, from 0 to 1; None if it cannot be told.
-    """
+    """Yield what draws the share of a work that is done, with the time that it took and will take."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

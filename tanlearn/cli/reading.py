@@ -87,17 +87,7 @@ class Reading:
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
-        """Yield a table by its path; what comes through a pipe, as ``-`` does, is kept in a file for the time being.
-
-        Parameters
-        ----------
-        source : str
-            A path or ``-``.
-
-        Yields
-        ------
-        TableFile
-        """
+        """Yield a table by its path; what comes through a pipe, as ``-`` does, is kept in a file for the time being."""
         options: dict[str, Any] = {
             "format": self.format,
             "encoding": self.encoding,
@@ -124,17 +114,7 @@ class Reading:
         return Notation(str(self.decimal), self.thousands, tuple(self.symbol), dates, tuple(self.missing))
 
     def as_fitted(self, notation: Notation | None) -> "Reading":
-        """Return the options with the notation of the training table, if the user states none.
-
-        Parameters
-        ----------
-        notation : Notation or None
-            Of the table that the model was fitted to, if it is known.
-
-        Returns
-        -------
-        Reading
-        """
+        """Return the options with the notation of the training table, if the user states none."""
         if notation is None or self.notation != Notation():
             return self
         note(f"read with the options of fit: {_in_words(notation)}.")
@@ -161,17 +141,7 @@ def _in_words(notation: Notation) -> str:
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`Reading` in place of its parameter ``reading``.
-
-    Parameters
-    ----------
-    command : callable
-        A command of Typer with a parameter ``reading``.
-
-    Returns
-    -------
-    callable
-    """
+    """Give a command the options of :class:`Reading` in place of its parameter ``reading``."""
     types = get_type_hints(Reading, include_extras=True)
     options = [
         inspect.Parameter(

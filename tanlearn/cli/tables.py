@@ -31,23 +31,7 @@ __all__ = [
 
 
 def check_jobs(jobs: int) -> int:
-    """Refuse no threads at all.
-
-    Parameters
-    ----------
-    jobs : int
-        What the user asks for.
-
-    Returns
-    -------
-    int
-        The same.
-
-    Raises
-    ------
-    BadParameter
-        If it is 0.
-    """
+    """Refuse no threads at all."""
     if jobs == 0:
         raise typer.BadParameter("it must be a number of threads from 1, or -1 for all.")
     return jobs
@@ -60,43 +44,12 @@ DropOption: TypeAlias = Annotated[
 
 
 def is_table(source: str) -> bool:
-    """Return whether a source is a table in a file, and no data set with a name or an archive of arrays.
-
-    Parameters
-    ----------
-    source : str
-        What the user has typed.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a source is a table in a file, and no data set with a name or an archive of arrays."""
     return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded.
-
-    Parameters
-    ----------
-    source : str
-        A path, ``-``, or a data set with a name.
-    target : str or None
-        The column with the classes.
-    drop : sequence of str
-        Columns to leave out; commas separate them, too.
-    reading : Reading
-        How.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or the table cannot be read.
-    """
+    """Read a table with its classes into memory, and say what is to be minded."""
     if not is_table(source):
         if drop:
             raise ValueError(f"--drop names columns of a table, but {source} is none. Leave it out.")
@@ -106,26 +59,7 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
 
 
 def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded.
-
-    Parameters
-    ----------
-    table : TableFile
-        The table.
-    target : str or None
-        The column with the classes.
-    drop : sequence of str
-        Columns to leave out; commas separate them, too.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or the table cannot be read.
-    """
+    """Read a table with its classes into memory, and say what is to be minded."""
     columns = feature_columns(table, target, drop)
     dropped: list[int] = []
     rows = table.read([*columns, str(target)], target=str(target), dropped=dropped)
@@ -141,26 +75,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
 
 
 def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the columns to learn from: all but the target and those to leave out.
-
-    Parameters
-    ----------
-    table : TableFile
-        The table.
-    target : str or None
-        The column with the classes.
-    drop : sequence of str
-        Columns to leave out; commas separate them, too.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or none is left.
-    """
+    """Return the columns to learn from: all but the target and those to leave out."""
     if target is None:
         raise ValueError(
             f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
@@ -174,24 +89,7 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
 
 
 def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
-    """Return the columns that options name.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Names of columns, or several with commas between them.
-    table : TableFile
-        The table.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If one is not there.
-    """
+    """Return the columns that options name."""
     names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
     for name in names:
         if name not in table.columns:
@@ -215,28 +113,7 @@ def _hint(table: TableFile) -> str:
 def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
     """Take rows without a class away.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        A table with its target.
-    target : str
-        The column with the classes.
-    name : str
-        What messages call the table.
-
-    Returns
-    -------
-    frame : DataFrame
-        The features of the other rows.
-    y : ndarray of shape (n_samples,)
-        Their classes.
-    n_missing : int
-        How many rows have none.
-
-    Raises
-    ------
-    ValueError
-        If classes are fractions, infinite or bytes.
+    Shapes: result y: (n_samples,).
     """
     missing = frame[target].isna()
     n_missing = int(missing.sum())
@@ -259,26 +136,7 @@ def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
 
 
 def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:
-    """Refuse a target of one class, and say how many rows have none.
-
-    Parameters
-    ----------
-    classes : sequence
-        Those that there are.
-    n_missing : int
-        Rows without.
-    n_samples : int
-        Rows with.
-    target : str
-        The column with the classes.
-    name : str
-        What messages call the table.
-
-    Raises
-    ------
-    ValueError
-        If there are not two classes.
-    """
+    """Refuse a target of one class, and say how many rows have none."""
     if len(classes) < 2:
         found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
         raise ValueError(

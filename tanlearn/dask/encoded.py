@@ -24,37 +24,15 @@ __all__ = ["EncodedPartitions"]
 
 
 class EncodedPartitions(EncodedSource):
-    """The encoded rows of partitions.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        The partitions that have rows of non-zero weight.
-    n_samples : sequence of int
-        How many of these each has.
-    encoder : RowEncoder
-        What makes codes of them; it is sent to each worker once.
-    """
+    """The encoded rows of partitions."""
 
     def __init__(self, parts: Sequence[Part], n_samples: Sequence[int], encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._parts, self._n_rows = parts, n_samples
+        self._parts, self._n_rows = parts, n_samples  # parts: The partitions that have rows of non-zero weight
         self._sent = delayed(encoder, traverse=False)
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows: every partition by itself, and sums of them from worker to worker.
-
-        Parameters
-        ----------
-        counts : object
-            With ``update(data, n_jobs=...)`` and ``merge(other)``; it stays as it is.
-        n_jobs : int, optional
-            Accepted like by other sources, and not used: a task takes a thread.
-
-        Returns
-        -------
-        object
-        """
+        """Count all rows: every partition by itself, and sums of them from worker to worker."""
         # Of no rows yet, they are zeros: 20 MB for the pairs of 200 features of 8 values, and 20 kB as they are sent.
         packed = delayed(zlib.compress(pickle.dumps(counts), 1))
         tasks = [delayed(_count)(part, n_rows, self._sent, packed) for part, n_rows in self._held()]
@@ -72,19 +50,7 @@ class EncodedPartitions(EncodedSource):
         return joined(compute(taken))
 
     def objective(self, layout: TableLayout, loss: Loss) -> PartitionedObjective:
-        """Return the mean loss of all rows; their codes stay on the workers as long as it is held.
-
-        Parameters
-        ----------
-        layout : TableLayout
-            One table a feature.
-        loss : Loss
-            Of a row.
-
-        Returns
-        -------
-        PartitionedObjective
-        """
+        """Return the mean loss of all rows; their codes stay on the workers as long as it is held."""
         searched = delayed((layout, loss), traverse=False)
         parts = [delayed(_hold)(part, n_rows, self._sent, searched) for part, n_rows in self._held()]
         return PartitionedObjective(parts, layout)

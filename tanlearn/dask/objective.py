@@ -17,19 +17,10 @@ __all__ = ["EncodedPart", "PartitionedObjective"]
 
 
 class EncodedPart(Weighed):
-    """Encoded rows of a partition, and their loss; what that needs beside the rows is made anew on another worker.
-
-    Parameters
-    ----------
-    data : EncodedData
-        The rows.
-    layout : TableLayout
-        One table a feature.
-    loss : Loss
-        Of a row.
-    """
+    """Encoded rows of a partition, and their loss; what that needs beside the rows is made anew on another worker."""
 
     def __init__(self, data: EncodedData, layout: TableLayout, loss: Loss) -> None:
+        # data: The rows. layout: One table a feature. loss: Of a row.
         self._data, self._layout, self._loss = data, layout, loss
         self._objective: Objective | None = None
 
@@ -65,18 +56,12 @@ class PartitionedObjective:
     """What :class:`~tanlearn.training.objectives.Objective` is of rows at hand: their weighted mean loss.
 
     Sums are those of the same partitions in the same order, whatever worker holds which.
-
-    Parameters
-    ----------
-    parts : list of Delayed
-        Of :class:`EncodedPart`; from here on they are kept where they are computed.
-    layout : TableLayout
-        One table a feature.
     """
 
     def __init__(self, parts: list[Any], layout: TableLayout) -> None:
         import dask
 
+        # Of :class:`EncodedPart`; from here on they are kept where they are computed
         self._parts = dask.persist(*parts)
         self._parametrization = Normalized(layout)
 
@@ -89,14 +74,7 @@ class PartitionedObjective:
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities at ``rho``.
 
-        Parameters
-        ----------
-        rho : ndarray of shape (n_cells,), float64
-            Unnormalised log-parameters, finite.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,), float64
+        Shapes: rho: (n_cells,); result: (n_cells,).
         """
         return self._parametrization.forward(rho)
 

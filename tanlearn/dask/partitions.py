@@ -23,18 +23,7 @@ __all__ = ["Partitions", "collection_kind"]
 
 
 def collection_kind(values: Any) -> str | None:
-    """Return what kind of collection something is.
-
-    Parameters
-    ----------
-    values : object
-        Anything.
-
-    Returns
-    -------
-    {"array", "frame", "bag"} or None
-        None if it is none of Dask's.
-    """
+    """Return what kind of collection something is."""
     if not hasattr(values, "__dask_graph__"):
         return None
     kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
@@ -43,37 +32,10 @@ def collection_kind(values: Any) -> str | None:
 
 
 class Partitions:
-    """Rows, classes and weights, partition by partition.
-
-    Parameters
-    ----------
-    X : dask DataFrame, Array or Bag
-        The rows; of a Bag, items are rows (lists of one length) if there is a ``y``, and otherwise tuples (X, y) or
-        (X, y, sample_weight), each of which is a batch.
-    y : dask Series, Array or Bag, or str, optional
-        Classes in the same partitions, or the name of the column of X that holds them.
-    sample_weight : dask Series, Array or Bag, or str, optional
-        Weights, in the same way.
-    columns : list of str, optional
-        Columns of a DataFrame to learn from, by default all others.
-
-    Attributes
-    ----------
-    names : tuple of str or None
-        Names of the columns, once they are summarised.
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    TypeError
-        If X is no such collection, or y or the weights are none.
-    ValueError
-        If a column is not there, or X, y and the weights have other numbers of partitions or of rows in them.
-    """
+    """Rows, classes and weights, partition by partition."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
-        self.names: tuple[str, ...] | None = None
+        self.names: tuple[str, ...] | None = None  # Names of the columns, once they are summarised
         self._n_samples: tuple[int, ...] = ()
         if y is None and sample_weight is not None and collection_kind(X) == "bag":
             raise TypeError(
@@ -87,22 +49,7 @@ class Partitions:
         self._parts = [Part(k, *given) for k, given in enumerate(zip(rows, *others, strict=True))]
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Return what there is of values and classes: summaries of partitions, merged.
-
-        Parameters
-        ----------
-        exact : bool
-            As for :class:`TableSummary`.
-
-        Returns
-        -------
-        TableSummary
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a partition breaks a rule, or has other columns than one before it; the message names it.
-        """
+        """Return what there is of values and classes: summaries of partitions, merged."""
         found = compute(merged([delayed(_summarize)(part, exact) for part in self._parts]))
         if found.n_rows == 0:
             raise ValueError("no partition has any rows, but learning needs some.")
@@ -113,37 +60,12 @@ class Partitions:
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedPartitions:
-        """Return the encoded rows.
-
-        Parameters
-        ----------
-        encoder : RowEncoder
-            What encodes a batch.
-
-        Returns
-        -------
-        EncodedPartitions
-        """
+        """Return the encoded rows."""
         filled = [(part, n) for part, n in zip(self._parts, self._n_samples, strict=True) if n]
         return EncodedPartitions([part for part, _ in filled], [n for _, n in filled], encoder)
 
     def score(self, model: Any) -> float:
-        """Return the share of the weight whose class a model predicts.
-
-        Parameters
-        ----------
-        model : Classifier
-            Fitted.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If there are no rows, or a partition breaks a rule.
-        """
+        """Return the share of the weight whose class a model predicts."""
         sent = delayed(model, traverse=False)
         found = compute(merged([delayed(_score)(part, sent) for part in self._parts]))
         if not found.weight > 0:

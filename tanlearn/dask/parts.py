@@ -14,48 +14,19 @@ class Part(NamedTuple):
 
     What it is opened to is no task's result: Dask knows how large frames and arrays are, and takes any other object for
     one of 56 bytes, which idle workers may fetch for nothing.
-
-    Parameters
-    ----------
-    number : int
-        Which partition it is.
-    X : object
-        Rows, or a list of tuples (X, y) or (X, y, sample_weight); a task, before it is a worker's.
-    y, sample_weight : object, optional
-        Classes and weights of the rows, or the names of their columns.
     """
 
-    number: int
-    X: Any
-    y: Any
+    number: int  # Which partition it is
+    X: Any  # Rows, or a list of tuples (X, y) or (X, y, sample_weight); a task, before it is a worker's
+    y: Any  # y, sample_weight: Classes and weights of the rows, or the names of their columns
     sample_weight: Any
 
     def open(self) -> Batches:
-        """Return its batches.
-
-        Returns
-        -------
-        Batches
-
-        Raises
-        ------
-        ValueError
-            If rows, classes and weights are not of the same rows.
-        """
+        """Return its batches."""
         return open_batches(self.tuples(), part=self.number)
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """Return rows, classes and weights as tuples, after checking that they are of the same rows.
-
-        Returns
-        -------
-        list of tuple
-
-        Raises
-        ------
-        ValueError
-            If they are not.
-        """
+        """Return rows, classes and weights as tuples, after checking that they are of the same rows."""
         X, y, sample_weight = self.X, self.y, self.sample_weight
         if isinstance(y, str) or isinstance(sample_weight, str):
             for name in (y, sample_weight):

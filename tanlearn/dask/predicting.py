@@ -14,23 +14,7 @@ __all__ = ["apply_lazily"]
 
 
 def apply_lazily(model: Any, method: str, X: Any) -> Any:
-    """Return what a method says of every block, not computed yet.
-
-    Parameters
-    ----------
-    model : Classifier
-        Fitted; it is sent to each worker once.
-    method : {"predict", "predict_proba", "predict_log_proba"}
-        What to call.
-    X : dask DataFrame, Array or Bag
-        Rows; of a Bag, items are rows.
-
-    Returns
-    -------
-    dask DataFrame, Series, Array or Bag
-        Of a DataFrame a Series of classes, or a DataFrame whose columns are the classes, with the index of X; of an
-        Array one of shape (n_samples,), or (n_samples, n_classes); of a Bag classes, or lists of numbers.
-    """
+    """Return what a method says of every block, not computed yet."""
     sent, classes = delayed(model, traverse=False), model.classes_
     if collection_kind(X) == "frame":
         return X.map_partitions(_of_frame, sent, method, meta=_as_pandas(_blank(classes, method), classes, None))

@@ -24,24 +24,7 @@ class Weighed:
 
 
 def delayed(function: Any, **options: Any) -> Any:
-    """Return a function whose calls are tasks, or an object that is sent once.
-
-    Parameters
-    ----------
-    function : object
-        As for ``dask.delayed``.
-    **options : object
-        Of it.
-
-    Returns
-    -------
-    Delayed
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    """
+    """Return a function whose calls are tasks, or an object that is sent once."""
     try:
         import dask
     except ImportError as error:
@@ -50,17 +33,7 @@ def delayed(function: Any, **options: Any) -> Any:
 
 
 def merged(parts: Sequence[Any]) -> Any:
-    """Return the sum of parts, in their order, which no worker and no client holds all of.
-
-    Parameters
-    ----------
-    parts : sequence of Delayed
-        At least one, of objects with ``merge``.
-
-    Returns
-    -------
-    Delayed
-    """
+    """Return the sum of parts, in their order, which no worker and no client holds all of."""
     level = list(parts)
     while len(level) > 1:
         level = [delayed(_merge)(level[first : first + FAN_IN]) for first in range(0, len(level), FAN_IN)]
@@ -68,17 +41,7 @@ def merged(parts: Sequence[Any]) -> Any:
 
 
 def compute(task: Any) -> Any:
-    """Return what a task, or a list of them, comes to: on the cluster of the current client, or in Dask's threads.
-
-    Parameters
-    ----------
-    task : object
-        A Delayed, or a list of Delayed.
-
-    Returns
-    -------
-    object
-    """
+    """Return what a task, or a list of them, comes to: on the cluster of the current client, or in Dask's threads."""
     import dask
 
     return dask.compute(task)[0]

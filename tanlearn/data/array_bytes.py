@@ -28,33 +28,7 @@ DAMAGE = (
 
 
 def read_arrays(data: bytes) -> dict[str, AnyArray]:
-    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only.
-
-    Parameters
-    ----------
-    data : bytes
-        What ``numpy.savez`` wrote.
-
-    Returns
-    -------
-    dict of str to ndarray
-
-    Raises
-    ------
-    BadZipFile
-        If a checksum is wrong, something is compressed, or members share bytes. Other damage, as a header that claims
-        more than there is, raises other members of :data:`DAMAGE`.
-
-    Examples
-    --------
-    >>> import io
-    >>> import numpy as np
-    >>> from tanlearn.data.array_bytes import read_arrays
-    >>> buffer = io.BytesIO()
-    >>> np.savez(buffer, counts=np.array([3, 4]))
-    >>> read_arrays(buffer.getvalue())
-    {'counts': array([3, 4])}
-    """
+    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         # savez does not compress, so the members of an honest archive are no larger than it is; those of another could
@@ -82,27 +56,7 @@ def _read_array(content: bytes) -> AnyArray:
 def read_format(version: AnyArray) -> int:
     """Return the number of the format that bytes are in.
 
-    Parameters
-    ----------
-    version : ndarray of shape ()
-        As it was read.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If it is no such number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.array_bytes import read_format
-    >>> read_format(np.array(2))
-    2
+    Shapes: version: ().
     """
     if version.ndim or version.dtype.kind not in "iu" or version < 1:
         raise ValueError("its format is no positive integer")

@@ -22,33 +22,7 @@ _TEXTS = frozenset(
 def read_record_batch(batch: Any, texts: Collection[Any] = (), ignored: NDArray[np.bool_] | None = None) -> Table:
     """Read a record batch column by column.
 
-    Parameters
-    ----------
-    batch : pyarrow RecordBatch
-        One row and one column at least.
-    texts : collection of str
-        Columns whose dictionaries a reader has made of texts, so that they declare nothing.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ValueError
-        If a number is infinite.
-    TypeError
-        If a column holds anything but strings, numbers and booleans.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tanlearn.data.arrow_columns import read_record_batch
-    >>> age, town = read_record_batch(pa.record_batch({"age": [31, None], "town": ["Graz", "Linz"]}))
-    >>> age.values, age.missing, town.values, town.categories
-    (array([31,  0]), array([False,  True]), array([0, 1], dtype=int32), array(['Graz', 'Linz'], dtype=object))
+    Shapes: ignored: (n_samples,).
     """
     named = zip(batch.schema.names, batch.columns, strict=True)
     return Table(
@@ -65,27 +39,7 @@ def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDA
     A dictionary declares categories: pandas makes a ``category`` of it, and so do pandas and polars make one of their
     ``category`` and ``Enum``. A reader that makes dictionaries of texts on its way says so.
 
-    Parameters
-    ----------
-    array : pyarrow Array
-        Strings, bytes, numbers, booleans, a dictionary of these, or nothing but nulls.
-    place : str
-        What messages call it.
-    is_declared : bool, default=True
-        Whether a dictionary declares categories; otherwise those that occur count.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
-
-    Returns
-    -------
-    Column
-
-    Raises
-    ------
-    ValueError
-        If a number is infinite.
-    TypeError
-        If the array holds dates, durations, or anything else but strings, numbers and booleans.
+    Shapes: ignored: (n_samples,).
     """
     import pyarrow as pa
 

@@ -31,24 +31,12 @@ _REMEDY = (
 
 
 class Batch(NamedTuple):
-    """Some rows of a source.
+    """Some rows of a source."""
 
-    Parameters
-    ----------
-    columns : Table
-        The features.
-    target : Column
-        The classes as they were read.
-    sample_weight : ndarray of shape (n_samples,), int64 or float64, or None
-        Weights, finite and non-negative, perhaps all zero.
-    place : str
-        What messages call it.
-    """
-
-    columns: Table
-    target: Column
-    sample_weight: AnyArray | None
-    place: str = "batch 0"
+    columns: Table  # The features
+    target: Column  # The classes as they were read
+    sample_weight: AnyArray | None  # (n_samples,): Weights, finite and non-negative, perhaps all zero
+    place: str = "batch 0"  # What messages call it
 
     @property
     def n_samples(self) -> int:
@@ -61,33 +49,13 @@ class Batch(NamedTuple):
         return read_labels(self.target)
 
     def located(self) -> AbstractContextManager[None]:
-        """Return a context in which errors tell where the batch is.
-
-        Returns
-        -------
-        contextmanager
-        """
+        """Return a context in which errors tell where the batch is."""
         return located(self.place)
 
 
 @contextmanager
 def located(place: str) -> Iterator[None]:
-    """Say where something is wrong.
-
-    Parameters
-    ----------
-    place : str
-        What messages call it.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    TypeError, ValueError
-        As inside, with the place before the message.
-    """
+    """Say where something is wrong."""
     try:
         yield
     except TypeError as error:
@@ -97,29 +65,7 @@ def located(place: str) -> Iterator[None]:
 
 
 class Batches:
-    """A source of batches; every iteration is a new reading of it.
-
-    Parameters
-    ----------
-    source, target, weight, columns, batch_rows, part : object
-        As for :func:`open_batches`.
-
-    Attributes
-    ----------
-    names : tuple of str or None
-        Names of the features; ``None`` if the source has none, and before the first batch has been read.
-    same : SameColumns
-        What the batches that have been read have in common.
-    n_samples : int or None
-        Rows, of any weight, once all were read.
-
-    Raises
-    ------
-    ValueError
-        If ``batch_rows`` is no positive number.
-    TypeError
-        If the source is nothing that holds rows, ``columns`` is one string, or ``target`` or ``weight`` no name.
-    """
+    """A source of batches; every iteration is a new reading of it."""
 
     def __init__(
         self,
@@ -142,16 +88,17 @@ class Batches:
             raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
         if not (holds_table(source) or callable(source) or isinstance(source, Iterable)):
             raise _unknown("source", source)
+        # Names of the features; ``None`` if the source has none, and before the first batch has been read
         self.names: tuple[str, ...] | None = None
-        self._source = source
+        self._source = source  # source, target, weight, columns, batch_rows, part: As for :func:`open_batches`
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._part = part
         self._is_begun = False
         # What the first reading has found, and later ones have to find again.
-        self.same = SameColumns()
-        self.n_samples: int | None = None
+        self.same = SameColumns()  # What the batches that have been read have in common
+        self.n_samples: int | None = None  # Rows, of any weight, once all were read
 
     @property
     def is_rereadable(self) -> bool:
@@ -306,53 +253,5 @@ def open_batches(
 
     Nothing is read before batches are asked for. Values are read as :func:`tanlearn.data.columns.read_columns` reads
     them, batch by batch; Arrow's dictionaries declare categories, as pandas' ``category`` and polars' ``Enum`` do.
-
-    Parameters
-    ----------
-    source : object
-        One of
-
-        - a table: a DataFrame of pandas or polars, a LazyFrame of polars (which before 1.34 is collected in whole), a
-          data set or Scanner of pyarrow, or whatever has Arrow's C stream interface: a Table or RecordBatchReader of
-          pyarrow, a relation of DuckDB;
-        - the path of a Parquet, Feather or CSV file, or of a folder of Parquet files. Of text, columns have the types
-          that pyarrow finds in the first 16 MiB;
-        - an iterable of tables, each of which is read in batches, such as pandas' reader of chunks;
-        - an iterable of tuples ``(X, y)`` or ``(X, y, sample_weight)``, each of which is a batch; X is whatever
-          :meth:`tanlearn.TableEncoder.fit` takes;
-        - a function without arguments that returns one of these, anew at each call.
-    target : str
-        The column of a table that holds the classes.
-    weight : str, optional
-        The column of a table that holds weights of rows.
-    columns : list of str, optional
-        The columns of a table that are features, in this order; by default, all others in theirs.
-    batch_rows : int, optional
-        Rows of a table in a batch at most; by default, as many as hold four million cells, a power of two from 1,024 to
-        131,072. Smaller pieces of a source are batches as they are.
-    part : int, optional
-        The number of this source among the parts of a larger one, for messages. A part may have no rows and no weight.
-
-    Returns
-    -------
-    Batches
-        Reading raises ``ValueError`` or ``TypeError`` where rows, classes or weights break a rule, or columns are
-        others than in the first batch, and ``ImportError`` where a package is missing.
-
-    Raises
-    ------
-    ValueError
-        If ``batch_rows`` is no positive number.
-    TypeError
-        If the source is none of these, ``columns`` is one string, or ``target`` or ``weight`` no name.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from tanlearn.data.batches import open_batches
-    >>> frame = pl.DataFrame({"town": ["Graz", "Linz", "Graz"], "age": [31, None, 7], "late": ["no", "yes", "no"]})
-    >>> batches = open_batches(frame, "late", batch_rows=2)
-    >>> [(batch.n_samples, batch.y.tolist()) for batch in batches], batches.names
-    ([(2, ['no', 'yes']), (1, ['no'])], ('town', 'age'))
     """
     return Batches(source, target, weight, columns, batch_rows, part)

@@ -48,47 +48,7 @@ def encode_training(
     Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on the
     estimator. Rows of weight 0 are dropped before anything is learnt from them, exactly as if they were absent.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``encoder`` is a :class:`TableEncoder`, which is cloned, or ``None`` for one with the estimator's
-        ``n_jobs``; ``_default_discretizer``, if it has one, makes what an encoder without a discretizer takes. Its
-        ``class_weight`` multiplies the weights. scikit-learn's messages name the estimator.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        The table.
-    y : array-like of shape (n_samples,)
-        Classes, at least two.
-    sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights.
-    validation_fraction : float, optional
-        Share of the rows, class by class, that is held out: categories and cuts are not learnt from it. Drawn
-        with the estimator's ``random_state``.
-
-    Returns
-    -------
-    data : EncodedData
-        The rows to learn from.
-    held_out : EncodedData or None
-        The rows held out, with values that the others lack marked as missing.
-
-    Raises
-    ------
-    ValueError
-        If the table, the classes, the weights or a parameter of the encoder break a rule, which the message
-        states.
-    TypeError
-        If a column mixes strings and numbers, holds something else, or is continuous and no number.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.border import encode_training
-    >>> estimator = NaiveBayesClassifier()
-    >>> data, _ = encode_training(estimator, [["a"], ["b"], ["c"]], ["no", "yes", "no"], sample_weight=[1, 2, 0])
-    >>> data
-    EncodedData(n_samples=2, n_features=1, n_classes=2, n_states=2..2, weighted=True, missing=False)
-    >>> estimator.classes_
-    array(['no', 'yes'], dtype=object)
+    Shapes: y: (n_samples,); sample_weight: (n_samples,).
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, frame_of(X), y, skip_check_array=True)
@@ -114,46 +74,7 @@ def encode_training(
 def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
     """Check a chunk of rows that an estimator's ``partial_fit`` was given, and encode it as the first one decided.
 
-    Parameters
-    ----------
-    estimator : estimator
-        As for :func:`encode_training`, which sets the same; with the ``encoder_`` of the first chunk in later ones.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        The chunk.
-    y : array-like of shape (n_samples,)
-        Classes.
-    classes : ndarray of shape (n_classes,)
-        All that will ever come, sorted.
-    sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights.
-
-    Returns
-    -------
-    EncodedData
-        The rows of the chunk whose weight is not zero. Class weights do not change cut points.
-
-    Raises
-    ------
-    ValueError
-        As by :func:`encode_training`, and if a class is unknown, or the first chunk holds one only and a column needs
-        cut points that are chosen by the classes.
-    TypeError
-        If a column mixes strings and numbers, holds something else, or is continuous and no number.
-
-    Warns
-    -----
-    UserWarning
-        If a later chunk holds categories that the first one does not have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.border import encode_chunk
-    >>> estimator, classes = NaiveBayesClassifier(), np.array(["no", "yes"])
-    >>> chunks = [["a"], ["b"]], [["b"], [None]]
-    >>> [encode_chunk(estimator, X, ["no", "yes"], classes).codes.tolist() for X in chunks]
-    [[[0, 1]], [[1, 255]]]
+    Shapes: y: (n_samples,); classes: (n_classes,); sample_weight: (n_samples,).
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -200,17 +121,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
 
 
 def new_encoder(estimator: Any) -> TableEncoder:
-    """Return an unfitted encoder for an estimator: the user's, or one with its defaults.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the attributes ``encoder`` and ``n_jobs``.
-
-    Returns
-    -------
-    TableEncoder
-    """
+    """Return an unfitted encoder for an estimator: the user's, or one with its defaults."""
     encoder: TableEncoder = (
         TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     )
@@ -249,41 +160,14 @@ def _encoded(
 
 
 def check_rows(estimator: Any, X: Any) -> RowCheck:
-    """Count missing, unseen and out-of-range values in rows for an estimator.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted with :func:`encode_training`; scikit-learn's messages name it.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        A table with the columns of the training table.
-
-    Returns
-    -------
-    RowCheck
-
-    Raises
-    ------
-    NotFittedError
-        If the estimator is not fitted.
-    ValueError
-        If X has other columns than in ``fit``, or is infinite somewhere.
-    TypeError
-        If a column mixes strings and numbers, or one that held numbers holds something else.
-    """
+    """Count missing, unseen and out-of-range values in rows for an estimator."""
     columns = _read_rows(estimator, X)
     checked: RowCheck = estimator.encoder_.check_columns(columns)
     return checked
 
 
 def forget(estimator: Any) -> None:
-    """Delete what an earlier fit left, so that one that fails leaves no mixture of two models.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Loses every attribute whose name ends in an underscore.
-    """
+    """Delete what an earlier fit left, so that one that fails leaves no mixture of two models."""
     for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, learnt)
     for name in ("_was_loaded", "_notation"):
@@ -291,17 +175,7 @@ def forget(estimator: Any) -> None:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        What an estimator was given.
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
+    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -312,35 +186,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def encode_rows(estimator: Any, X: Any) -> Codes:
     """Check what an estimator's ``predict`` was given, and encode it with the estimator's ``encoder_``.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted with :func:`encode_training`; scikit-learn's messages name it.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        A table with the columns of the training table.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_samples), uint8 or uint16
-        As :meth:`TableEncoder.encode` returns it.
-
-    Raises
-    ------
-    NotFittedError
-        If the estimator is not fitted.
-    ValueError
-        If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
-        ``handle_unknown="error"``.
-    TypeError
-        If a column mixes strings and numbers, or a continuous one holds no numbers.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.border import encode_rows
-    >>> estimator = NaiveBayesClassifier().fit([["a"], ["b"]], [0, 1])
-    >>> encode_rows(estimator, [["b"], ["c"]])
-    array([[  1, 255]], dtype=uint8)
+    Shapes: result: (n_features, n_samples).
     """
     columns = _read_rows(estimator, X)  # raises if there is no encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
@@ -350,27 +196,7 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
     """Encode rows as :func:`encode_rows` does, and find the values that training did not contain.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted with :func:`encode_training`; scikit-learn's messages name it.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        A table with the columns of the training table.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        As by :func:`encode_rows`.
-    novelty : Novelty
-        Unseen categories, and distances from training ranges.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.border import encode_new_rows
-    >>> estimator = NaiveBayesClassifier().fit([["a"], ["b"]], [0, 1])
-    >>> encode_new_rows(estimator, [["b"], ["c"], [None]])[1].is_unseen.tolist()
-    [[False, True, False]]
+    Shapes: result codes: (n_features, n_samples).
     """
     columns = _read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)

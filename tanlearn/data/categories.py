@@ -195,27 +195,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def find_categories(column: Column) -> AnyArray:
     """Return the categories of a column.
 
-    Parameters
-    ----------
-    column : Column
-        A column as :func:`tanlearn.data.columns.read_columns` reads it.
-
-    Returns
-    -------
-    ndarray of shape (n_categories,)
-        The declared ones in their order; without a declaration the distinct values, sorted.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 65,535.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.categories import find_categories
-    >>> find_categories(read_columns([[3], [None], [1]])[0])
-    array([1, 3])
+    Shapes: result: (n_categories,).
     """
     categories = column.categories
     if categories is None:
@@ -229,25 +209,7 @@ def find_categories(column: Column) -> AnyArray:
 
 
 def check_number(n_categories: int, place: str) -> None:
-    """Refuse more categories than codes can number.
-
-    Parameters
-    ----------
-    n_categories : int
-        How many there are.
-    place : str
-        What messages call the column.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 65,535.
-
-    Examples
-    --------
-    >>> from tanlearn.data.categories import check_number
-    >>> check_number(65_535, "X column 0")
-    """
+    """Refuse more categories than codes can number."""
     if n_categories > LARGEST_N_STATES:
         raise ValueError(
             f"{place} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
@@ -258,35 +220,7 @@ def check_number(n_categories: int, place: str) -> None:
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
     """Return the codes of a column.
 
-    Parameters
-    ----------
-    column : Column
-        A column as :func:`tanlearn.data.columns.read_columns` reads it.
-    index : CategoryIndex
-        The categories.
-    handle_unknown : {"missing", "error"}
-        What to do with other values.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), uint8 or uint16
-
-    Raises
-    ------
-    ValueError
-        If there is an unseen value and ``handle_unknown="error"``.
-    TypeError
-        If the column holds strings and no category is one, or numbers and no category is one: these never are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.categories import encode_categories
-    >>> from tanlearn.data.category_index import CategoryIndex
-    >>> from tanlearn.data.columns import read_columns
-    >>> column = read_columns([["b"], ["a"], ["z"]])[0]
-    >>> encode_categories(column, CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8), "missing")
-    array([  1,   0, 255], dtype=uint8)
+    Shapes: result: (n_samples,).
     """
     if column.categories is None:
         codes = index.codes(column.values)
@@ -305,19 +239,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
 def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
     """Raise if a column holds what is no category of it.
 
-    Parameters
-    ----------
-    column : Column
-        A column.
-    codes : ndarray of shape (n_samples,)
-        Its codes.
-    index : CategoryIndex
-        The categories.
-
-    Raises
-    ------
-    ValueError
-        If there is an unseen value.
+    Shapes: codes: (n_samples,).
     """
     unknown = codes == index.unseen
     if column.missing is not None:
@@ -329,28 +251,7 @@ def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
 def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
     """Warn, once, of columns in which nothing is known: such values count as missing, and what they tell is lost.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        A table.
-    indexes : sequence of (CategoryIndex or None)
-        The categories of every column, None where it has none. Columns that had no value in ``fit`` are passed over.
-    codes : ndarray of shape (n_features, n_samples)
-        The codes of the table.
-
-    Warns
-    -----
-    UserWarning
-        If a column has ten values or more, and all are unseen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.categories import warn_of_unseen
-    >>> from tanlearn.data.category_index import CategoryIndex
-    >>> from tanlearn.data.columns import read_columns
-    >>> index = CategoryIndex(np.array(["a", "b"], dtype=object), np.uint8)
-    >>> warn_of_unseen(read_columns([["z"]]), [index], np.array([[255]], np.uint8))  # one row is no reason
+    Shapes: codes: (n_features, n_samples).
     """
     unseen = missing_code(codes.dtype)
     found: list[str] = []
@@ -376,26 +277,7 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
 def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
     """Warn, once, of training rows with categories that the fitted encoder does not have.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        A later chunk of the training rows.
-    categories : sequence of (ndarray or None)
-        The categories of every column, None where it is continuous.
-    codes : ndarray of shape (n_features, n_samples)
-        The codes of the chunk.
-
-    Warns
-    -----
-    UserWarning
-        If a column has such a value, and :func:`warn_of_unseen` does not name the column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.categories import warn_of_new_categories
-    >>> from tanlearn.data.columns import read_columns
-    >>> warn_of_new_categories(read_columns([["b"], [None]]), [np.array(["a", "b"])], np.array([[1, 255]], np.uint8))
+    Shapes: codes: (n_features, n_samples).
     """
     is_unseen, found = codes == missing_code(codes.dtype), []
     for number in np.flatnonzero(is_unseen.any(axis=1)).tolist():
@@ -421,21 +303,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
 def distinct(column: Column) -> AnyArray:
     """Return the distinct values of a column, sorted.
 
-    Parameters
-    ----------
-    column : Column
-        A column without declared categories.
-
-    Returns
-    -------
-    ndarray of shape (n_values,)
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.categories import distinct
-    >>> distinct(read_columns([[3], [None], [1], [3]])[0])
-    array([1, 3])
+    Shapes: result: (n_values,).
     """
     values = column.values if column.missing is None else column.values[~column.missing]
     if values.dtype.kind in "iu" and values.size > 0:

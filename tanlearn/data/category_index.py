@@ -18,26 +18,11 @@ LARGEST_EXACT = 2**53 - 2
 
 
 class CategoryIndex:
-    """Where the categories of a column are found: made once in ``fit``, asked in every prediction.
-
-    Parameters
-    ----------
-    categories : ndarray of shape (n_categories,)
-        What the codes stand for.
-    dtype : type
-        ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.category_index import CategoryIndex
-    >>> CategoryIndex(np.array([3, 7]), np.uint8).codes(np.array([7, 3, 4]))
-    array([  1,   0, 255], dtype=uint8)
-    """
+    """Where the categories of a column are found: made once in ``fit``, asked in every prediction."""
 
     def __init__(self, categories: AnyArray, dtype: type) -> None:
-        self.categories = categories
-        self.dtype = dtype
+        self.categories = categories  # (n_categories,): What the codes stand for
+        self.dtype = dtype  # ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories
         self.unseen = missing_code(dtype)
         self._table: AnyArray | None = None
         self._before = 0
@@ -65,19 +50,7 @@ class CategoryIndex:
         self._by_value = {} if self._order is not None else self._numbered()
 
     def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
-        """Return what kernels look numbers of a type up in.
-
-        Parameters
-        ----------
-        dtype : dtype
-            Of numbers.
-
-        Returns
-        -------
-        tuple of (int, int, ndarray) or None
-            The first and past the last whole number, and their codes, followed by those of other numbers and of NaN;
-            None if there is no such table, or if not all numbers of the type can be compared with its own exactly.
-        """
+        """Return what kernels look numbers of a type up in."""
         if self._table is None or not (self._is_exact or dtype.kind == "i"):
             return None
         return self._before + 1, self._before + len(self._table) - 1, np.append(self._table[1:], self._table[-1])
@@ -89,14 +62,7 @@ class CategoryIndex:
     def codes(self, values: AnyArray) -> Codes:
         """Return the index of every value among the categories, the missing code for others.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples,)
-            Numbers or Python objects.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        Shapes: values: (n_samples,); result: (n_samples,).
         """
         # As 64-bit integers, unsigned ones from 2**63 on are negative: no harm where no category is.
         fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)

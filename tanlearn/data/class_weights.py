@@ -16,34 +16,7 @@ __all__ = ["log_frequencies", "own_weights", "read_prior", "weigh_classes"]
 def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
     """Return the weights of rows, multiplied by those of their classes.
 
-    Parameters
-    ----------
-    option : None, "balanced" or dict
-        Weights by class, 1 for those not named; "balanced" gives all classes the same total and keeps that of all rows.
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    classes : ndarray of shape (n_classes,)
-        What they stand for.
-    weights : ndarray of shape (n_samples,) or None
-        Weights of the rows.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or None
-        Integers if all weights are.
-
-    Raises
-    ------
-    ValueError
-        If a weight is not positive and finite, or of something that is no class, or the weights add up to too much or
-        too little.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.class_weights import weigh_classes
-    >>> weigh_classes("balanced", np.array([0, 0, 0, 1]), np.array(["a", "b"]), None).round(2)
-    array([0.67, 0.67, 0.67, 2.  ])
+    Shapes: y: (n_samples,); classes: (n_classes,); weights: (n_samples,); result: (n_samples,).
     """
     if option is None:
         return weights
@@ -86,14 +59,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
 def log_frequencies(class_counts: AnyArray) -> FloatArray:
     """Return log frequencies of the classes, each as if one row more belonged to it.
 
-    Parameters
-    ----------
-    class_counts : ndarray of shape (n_classes,)
-        Weights of the classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
+    Shapes: class_counts: (n_classes,); result: (n_classes,).
     """
     counts = class_counts + 1.0
     log_p: FloatArray = np.log(counts / counts.sum())
@@ -103,24 +69,7 @@ def log_frequencies(class_counts: AnyArray) -> FloatArray:
 def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyArray | None:
     """Return the weights before class weights multiplied them, if class weights did.
 
-    Parameters
-    ----------
-    base_weights : ndarray of shape (n_samples,) or None
-        Weights of the rows; ``None`` means one each.
-    weights : ndarray of shape (n_samples,) or None
-        What :func:`weigh_classes` made of them.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or None
-        ``None`` if the two are the same.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.class_weights import own_weights
-    >>> own_weights(None, np.array([1.0, 20.0]))
-    array([1, 1])
+    Shapes: base_weights: (n_samples,); weights: (n_samples,); result: (n_samples,).
     """
     if weights is None or weights is base_weights:
         return None
@@ -130,21 +79,7 @@ def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyA
 def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
     """Return the logarithms of class probabilities.
 
-    Parameters
-    ----------
-    class_prior : array-like of shape (n_classes,)
-        Probabilities; 0 rules a class out.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer, one is negative or not finite, or they do not sum to one.
+    Shapes: class_prior: (n_classes,); result: (n_classes,).
     """
     try:
         prior = np.asarray(class_prior, dtype=np.float64)

@@ -26,26 +26,7 @@ def find_all_categories(
 ) -> list[AnyArray | None]:
     """Return the categories of the columns that are categorical.
 
-    Parameters
-    ----------
-    option : "auto", bool or array-like
-        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
-    table : Table
-        The training table.
-    names : ndarray of shape (n_features,), optional
-        Names of the columns, if the table has names.
-    n_jobs : int, optional
-        Threads, as in joblib.
-
-    Returns
-    -------
-    list of (ndarray of shape (n_categories,) or None)
-        None of a column that is continuous.
-
-    Raises
-    ------
-    ValueError
-        If the option names columns that are not there, or a column has too many categories.
+    Shapes: names: (n_features,); result: (n_categories,).
     """
     is_auto = isinstance(option, str)  # "auto", the only string that the constraints let pass
     chosen = _may_be_categorical(table) if is_auto else named_columns(option, len(table), names)
@@ -65,26 +46,7 @@ def have_order(option: Any, table: Table, categories: Sequence[AnyArray | None])
     Whole numbers that "auto" takes as they are are sorted, and so remain quantities; where the user calls a column of
     numbers categorical, they are names.
 
-    Parameters
-    ----------
-    option : "auto", bool or array-like
-        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
-    table : Table
-        The training table.
-    categories : sequence of (ndarray of shape (n_categories,) or None)
-        What :func:`find_all_categories` has found in it.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), bool
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_kinds import find_all_categories, have_order
-    >>> from tanlearn.data.columns import read_columns
-    >>> table = read_columns([[3, "no", True], [1, "yes", False]])
-    >>> have_order("auto", table, find_all_categories("auto", table, None))
-    array([ True, False, False])
+    Shapes: categories: (n_categories,); result: (n_features,).
     """
     is_auto = isinstance(option, str)
     return np.array(
@@ -104,29 +66,7 @@ def _holds_numbers(table: Table, number: int) -> bool:
 def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:
     """Return which columns an option other than "auto" names.
 
-    Parameters
-    ----------
-    option : bool or array-like
-        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``.
-    n_features : int
-        Number of columns.
-    names : ndarray of shape (n_features,), optional
-        Names of the columns, if the table has names.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), bool
-
-    Raises
-    ------
-    ValueError
-        If the option names columns that are not there.
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_kinds import named_columns
-    >>> named_columns([2, 0], 3, None)
-    array([ True, False,  True])
+    Shapes: names: (n_features,); result: (n_features,).
     """
     chosen = np.asarray(option)
     if chosen.ndim == 0:

@@ -82,46 +82,21 @@ _NAME_MONTH = re.compile(rf"{_MONTH}[ \-/]?(?:1[6-9]|20)\d\d", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class StringLook:
-    """What a column of strings seems to hold.
+    """What a column of strings seems to hold."""
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`KINDS`, or "constant", "identifiers", "free text", "categories".
-    examples : tuple of str
-        Up to two of the values that fit.
-    n_matching, n_values : int
-        How many of the distinct values fit, and how many there are.
-    others : tuple of str
-        Up to two of the values that do not fit.
-    mark : str
-        Of numbers, the thousands separator: "", ",", ".", "'" or " ".
-    decimal : str
-        Of numbers, the decimal mark.
-    order : str
-        Of dates, "day first", "month first", "year first", "month name", or "ambiguous".
-    is_ambiguous : bool
-        Whether commas may be thousands separators as well as decimal marks.
-    signs : tuple of str
-        Signs or units around the numbers that fit; "()" for parentheses.
-    has_minus, has_spaces : bool
-        Whether values that fit contain the minus sign U+2212, or spaces.
-    is_mostly_unique : bool
-        Whether there are at least 30 rows, and at least half of them hold a value that occurs in no other row.
-    """
-
-    kind: str
-    examples: tuple[str, ...]
-    n_matching: int
+    kind: str  # One of :data:`KINDS`, or "constant", "identifiers", "free text", "categories"
+    examples: tuple[str, ...]  # Up to two of the values that fit
+    n_matching: int  # n_matching, n_values: How many of the distinct values fit, and how many there are
     n_values: int
-    others: tuple[str, ...] = ()
-    mark: str = ""
-    decimal: str = "."
-    order: str = ""
-    is_ambiguous: bool = False
-    signs: tuple[str, ...] = ()
-    has_minus: bool = False
+    others: tuple[str, ...] = ()  # Up to two of the values that do not fit
+    mark: str = ""  # Of numbers, the thousands separator: "", ",", ".", "'" or " "
+    decimal: str = "."  # Of numbers, the decimal mark
+    order: str = ""  # Of dates, "day first", "month first", "year first", "month name", or "ambiguous"
+    is_ambiguous: bool = False  # Whether commas may be thousands separators as well as decimal marks
+    signs: tuple[str, ...] = ()  # Signs or units around the numbers that fit; "()" for parentheses
+    has_minus: bool = False  # has_minus, has_spaces: Whether values that fit contain the minus sign U+2212, or spaces
     has_spaces: bool = False
+    # Whether there are at least 30 rows, and at least half of them hold a value that occurs in no other row
     is_mostly_unique: bool = False
 
     @property
@@ -138,31 +113,7 @@ class StringLook:
 def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
     """Return what a column of strings seems to hold.
 
-    Parameters
-    ----------
-    values : sequence of str
-        The distinct values that are not missing, or all of them if ``counts`` is None.
-    counts : ndarray of shape (n_values,), optional
-        In how many rows each value occurs.
-
-    Returns
-    -------
-    StringLook
-        A kind of numbers or dates if more than half of the distinct values fit it. "identifiers" or "free text" if
-        there are at least 30 rows, and at least half of them hold a value that occurs in no other row (digits with
-        leading zeros included); free text has a median of three words or more. Of more than 5,000 distinct values,
-        5,000 are compared with numbers and dates.
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_looks import look_at_strings
-    >>> look = look_at_strings(["1,250.50", "900", "12,000"])
-    >>> look.kind, look.mark, look.is_ambiguous
-    ('thousands', ',', False)
-    >>> look_at_strings(["05/07/2024", "16/07/2024"]).order
-    'day first'
-    >>> look_at_strings(["red", "blue"]).kind
-    'categories'
+    Shapes: counts: (n_values,).
     """
     if counts is None:
         number = Counter(map(str, values))
@@ -183,24 +134,7 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
 
 
 def notation_of_strings(values: Sequence[str]) -> StringLook | None:
-    """Return the kind of numbers or dates that most of the values fit, even of a single value.
-
-    Parameters
-    ----------
-    values : sequence of str
-        Distinct values.
-
-    Returns
-    -------
-    StringLook or None
-        None if at most half of the values fit each kind.
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_looks import notation_of_strings
-    >>> notation_of_strings(["$5"]).kind, notation_of_strings(["red"])
-    ('currency', None)
-    """
+    """Return the kind of numbers or dates that most of the values fit, even of a single value."""
     some = list(values[:: 1 + (len(values) - 1) // _MOST_VALUES])
     best: StringLook | None = None
     for look in _candidates(some, [text.strip() for text in some]):
@@ -210,27 +144,7 @@ def notation_of_strings(values: Sequence[str]) -> StringLook | None:
 
 
 def plain_number(text: str, mark: str, decimal: str) -> float | None:
-    r"""Return the number that a text is, with its thousands separator and decimal mark, or None.
-
-    Parameters
-    ----------
-    text : str
-        A text. Groups of thousands have three digits; U+2212 is a minus sign. Digits with leading zeros are no number.
-    mark : str
-        The thousands separator: "" for none, ",", ".", "'" or " " (which includes no-break and narrow spaces).
-    decimal : {".", ","}
-        The decimal mark.
-
-    Returns
-    -------
-    float or None
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_looks import plain_number
-    >>> plain_number("1,250.50", ",", "."), plain_number("12,50", ",", "."), plain_number("\u22125", "", ".")
-    (1250.5, None, -5.0)
-    """
+    r"""Return the number that a text is, with its thousands separator and decimal mark, or None."""
     text = text.strip().replace("\u2212", "-")
     if _PLAIN.fullmatch(text) and not (mark == "." and "." in text) and not (decimal == "," and "." in text):
         return float(text)
@@ -247,25 +161,7 @@ def plain_number(text: str, mark: str, decimal: str) -> float | None:
 
 
 def date_order(text: str, order: str) -> bool:
-    """Return whether a text is a date that can be read in an order.
-
-    Parameters
-    ----------
-    text : str
-        A text.
-    order : {"day first", "month first", "year first"}
-        The order of numbers. Names of months fit every order.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_looks import date_order
-    >>> date_order("16/07/2024", "day first"), date_order("16/07/2024", "month first")
-    (True, False)
-    """
+    """Return whether a text is a date that can be read in an order."""
     text = text.strip()
     if _has_year_first(text) or _has_month_name(text):
         return True
@@ -277,23 +173,7 @@ def date_order(text: str, order: str) -> bool:
 
 
 def is_number_date(text: str) -> bool:
-    """Return whether a text is a date of numbers that ends with the year.
-
-    Parameters
-    ----------
-    text : str
-        A text without spaces around it.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from tanlearn.data.column_looks import is_number_date
-    >>> is_number_date("05/01/2024"), is_number_date("2024/05/01")
-    (True, False)
-    """
+    """Return whether a text is a date of numbers that ends with the year."""
     return _NUMBER_DATE.fullmatch(text) is not None
 
 

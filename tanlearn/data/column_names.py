@@ -12,33 +12,7 @@ __all__ = ["check_names"]
 
 
 def check_names(estimator: Any, X: Any) -> None:
-    """Check that a table has the columns of ``fit``.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        A table.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing, added or in another order. The message names them and the call that repairs a frame.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.data.column_names import check_names
-    >>> X = pd.DataFrame({"town": ["Graz", "Linz"], "age": [31, 7]})
-    >>> check_names(NaiveBayesClassifier().fit(X, [0, 1]), X[["age", "town"]])
-    Traceback (most recent call last):
-    ...
-    ValueError: The feature names should match those that were passed during fit.
-    Feature names must be in the same order as they were in fit.
-    Select the columns by name: X[list(model.feature_names_in_)].
-    """
+    """Check that a table has the columns of ``fit``."""
     try:
         validate_data(estimator, frame_of(X), reset=False, skip_check_array=True)
     except ValueError as error:

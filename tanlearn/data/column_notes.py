@@ -45,18 +45,7 @@ class ColumnKindWarning(UserWarning):
 
 
 def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
-    """Return the columns of strings that look like something else than categories.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-        A table. Declared categories are passed over.
-
-    Returns
-    -------
-    list of (str, StringLook)
-        What messages call the column, and what it seems to hold.
-    """
+    """Return the columns of strings that look like something else than categories."""
     found = []
     for column in columns:
         if column.is_declared and column.categories is not None:
@@ -83,15 +72,6 @@ def is_suspect(look: StringLook) -> bool:
     Strings of integers are no reason, as casting codes to strings declares them categorical, unless half of the rows
     hold a value of their own: nothing can be learned from such categories. Other plain numbers are a reason if at most
     a twentieth (or two) of the distinct values are others.
-
-    Parameters
-    ----------
-    look : StringLook
-        What it seems to hold.
-
-    Returns
-    -------
-    bool
     """
     if look.kind in ("constant", "categories", "codes"):
         return False
@@ -105,40 +85,14 @@ def is_suspect(look: StringLook) -> bool:
 
 
 def warn_of_string_columns(columns: Table, option: Any) -> None:
-    """Warn, once, of columns of strings that are used as categories, but look like something else.
-
-    Parameters
-    ----------
-    columns : Table
-        The training table.
-    option : "auto", bool or array-like
-        What :class:`~tanlearn.TableEncoder` calls ``discrete_features``. Only "auto" leaves the kind of a column open.
-
-    Warns
-    -----
-    ColumnKindWarning
-        If there are any.
-    """
+    """Warn, once, of columns of strings that are used as categories, but look like something else."""
     if not isinstance(option, str):
         return
     _warn(looks_of_table(columns))
 
 
 def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> None:
-    """Warn as :func:`warn_of_string_columns` does, of columns that are summarized.
-
-    Parameters
-    ----------
-    columns : iterable of ColumnSummary
-        The columns of the training rows.
-    option : "auto", bool or array-like
-        As for :func:`warn_of_string_columns`.
-
-    Warns
-    -----
-    ColumnKindWarning
-        If there are any.
-    """
+    """Warn as :func:`warn_of_string_columns` does, of columns that are summarized."""
     if not isinstance(option, str):
         return
     found = []
@@ -164,17 +118,7 @@ def _warn(found: list[tuple[str, StringLook]]) -> None:
 
 
 def kind_in_words(look: StringLook) -> str:
-    """Return what a column seems to hold, in words, with one or two values.
-
-    Parameters
-    ----------
-    look : StringLook
-        What it seems to hold.
-
-    Returns
-    -------
-    str
-    """
+    """Return what a column seems to hold, in words, with one or two values."""
     signs = ", ".join(map(repr, look.signs))
     kinds = {
         "number": "numbers as strings",
@@ -212,19 +156,7 @@ def _python_note(place: str, look: StringLook) -> str:
 
 
 def remedy(column: str, look: StringLook) -> str:
-    """Return the Python code that reads a column, followed by a few words.
-
-    Parameters
-    ----------
-    column : str
-        An expression for the column.
-    look : StringLook
-        What it seems to hold.
-
-    Returns
-    -------
-    str
-    """
+    """Return the Python code that reads a column, followed by a few words."""
     coerce = "" if look.is_whole else ', errors="coerce"'
     if look.kind == "free text":
         return "leave it out, or extract features from it"

@@ -23,18 +23,10 @@ _EXACT = 8
 
 
 class Limits(NamedTuple):
-    """How much is kept of a column of numbers.
+    """How much is kept of a column of numbers."""
 
-    Parameters
-    ----------
-    n_points : int
-        Number of points of a block; eight times as many distinct values are kept as they are.
-    exact : bool
-        Whether all are.
-    """
-
-    n_points: int
-    exact: bool
+    n_points: int  # Number of points of a block; eight times as many distinct values are kept as they are
+    exact: bool  # Whether all are
 
     @property
     def largest(self) -> int:
@@ -42,48 +34,21 @@ class Limits(NamedTuple):
         return _EXACT * self.n_points
 
     def hold(self, counts: ValueCounts) -> bool:
-        """Return whether counts are kept as they are.
-
-        Parameters
-        ----------
-        counts : ValueCounts
-            Of one column.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether counts are kept as they are."""
         return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """The values of a column, counted class by class. It is never changed.
+    """The values of a column, counted class by class. It is never changed."""
 
-    Parameters
-    ----------
-    place : str
-        What messages call the column.
-    kind : {"nothing", "numbers", "strings", "bytes", "declared"}
-        What it holds; nothing if all rows so far miss it.
-    counts : ValueCounts
-        Of numbers, or of indices into ``names``.
-    names : ndarray of shape (n_names,), optional
-        The distinct strings, sorted, or the declared categories in their order.
-    is_ordered : bool, default=False
-        Whether declared categories have an order that means something.
-    blocks : tuple of Block, default=()
-        What has become points, besides ``counts``.
-    bounds : tuple of (float, float), optional
-        Smallest and largest of the values that have become points, which points do not keep.
-    """
-
-    place: str
-    kind: str
-    counts: ValueCounts
-    names: AnyArray | None = None
-    is_ordered: bool = False
-    blocks: tuple[Block, ...] = ()
+    place: str  # What messages call the column
+    kind: str  # What it holds; nothing if all rows so far miss it
+    counts: ValueCounts  # Of numbers, or of indices into ``names``
+    names: AnyArray | None = None  # (n_names,): The distinct strings, sorted, or the declared categories in their order
+    is_ordered: bool = False  # Whether declared categories have an order that means something
+    blocks: tuple[Block, ...] = ()  # What has become points, besides ``counts``
+    # Smallest and largest of the values that have become points, which points do not keep
     bounds: tuple[float, float] | None = None
 
     @property
@@ -114,28 +79,7 @@ class ColumnSummary:
         return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
 
     def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary of both.
-
-        Parameters
-        ----------
-        other : ColumnSummary
-            Of other rows of the same column.
-        limits : Limits
-            How much is kept.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        ColumnSummary
-
-        Raises
-        ------
-        ValueError
-            If there are too many strings, or integers that no type holds.
-        TypeError
-            If one holds strings and the other numbers, or they declare categories of another order.
-        """
+        """Return the summary of both."""
         if "nothing" in (self.kind, other.kind):
             known = other if self.kind == "nothing" else self
             if known.kind == "nothing":
@@ -153,24 +97,7 @@ class ColumnSummary:
         return self._merge_strings(other, n_classes)
 
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary with no more than the limits allow.
-
-        Parameters
-        ----------
-        limits : Limits
-            How much is kept.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        ColumnSummary
-
-        Raises
-        ------
-        ValueError
-            If there are too many strings.
-        """
+        """Return the summary with no more than the limits allow."""
         if self.kind in ("strings", "bytes") and self.names is not None:
             check_number(len(self.names), self.place)
         if self.kind != "numbers":
@@ -184,16 +111,7 @@ class ColumnSummary:
     def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
         """Return the summary with other class codes.
 
-        Parameters
-        ----------
-        classes : ndarray of shape (n_old_classes,), intp
-            The new code of every class, not decreasing.
-        n_classes : int
-            Number of new classes.
-
-        Returns
-        -------
-        ColumnSummary
+        Shapes: classes: (n_old_classes,).
         """
 
         def with_new(counts: ValueCounts) -> ValueCounts:
@@ -203,13 +121,7 @@ class ColumnSummary:
         return replace(self, counts=with_new(self.counts), blocks=blocks)
 
     def as_column(self) -> Column:
-        """Return a column with every value once; one missing row if there is none.
-
-        Returns
-        -------
-        Column
-            Points, where values have become those.
-        """
+        """Return a column with every value once; one missing row if there is none."""
         if self.kind == "nothing":
             blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
             return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.place)
@@ -222,41 +134,13 @@ class ColumnSummary:
         return Column(values, missing, self.names, self.place, self.kind == "declared", self.is_ordered)
 
     def pooled(self, n_classes: int) -> ValueCounts:
-        """Return the counts of values and points together.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        ValueCounts
-        """
+        """Return the counts of values and points together."""
         return merge_counts(self._all_counts(), n_classes)
 
     def as_rows(self, n_classes: int) -> tuple[Column, IntArray, FloatArray]:
         """Return weighted rows that stand for those of a column of numbers.
 
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        column : Column
-            The values, and three rows of every class that miss them: who looks for all classes finds them, and most
-            rows share theirs with others, as in a table.
-        y : ndarray of shape (n_rows,), intp
-            Class codes.
-        weights : ndarray of shape (n_rows,), float64
-            Weights.
-
-        Raises
-        ------
-        TypeError
-            If the column holds anything but numbers.
+        Shapes: result y: (n_rows,); result weights: (n_rows,).
         """
         if self.kind not in ("nothing", "numbers"):
             self.as_column().numbers()  # raises, unless all is missing
@@ -352,36 +236,7 @@ class ColumnSummary:
 def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: int) -> ColumnSummary:
     """Count the values of a column, class by class.
 
-    Parameters
-    ----------
-    column : Column
-        As :func:`tanlearn.data.columns.read_columns` reads it, of any number of rows.
-    classes : ndarray of shape (n_samples,), intp
-        Class codes.
-    weights : ndarray of shape (n_samples,), int64 or float64
-        Above zero.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ColumnSummary
-        Of all values as they are.
-
-    Raises
-    ------
-    ValueError
-        If it declares too many categories.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.column_summaries import summarize
-    >>> from tanlearn.data.columns import read_columns
-    >>> column = read_columns([["b"], ["a"], [None], ["b"]])[0]
-    >>> summary = summarize(column, np.array([0, 1, 1, 0]), np.ones(4, np.int64), 2)
-    >>> summary.names, summary.counts.weights
-    (array(['a', 'b'], dtype=object), array([1, 2]))
+    Shapes: classes: (n_samples,); weights: (n_samples,).
     """
     values, place = column.values, column.place
     if column.missing is not None:

@@ -39,37 +39,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     objects become numbers if all their values are, and so does every column of a list by itself; decimal numbers become
     floating ones. Arrays of numbers are not copied, whatever the order of their cells.
 
-    Parameters
-    ----------
-    X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        Numbers, booleans, strings or, in a frame, categories.
-    n_jobs : int, optional
-        Threads, as in joblib, that look through an array of floating numbers.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows whose values are not used, as they have weight 0. They decide on no type and are not checked. The returned
-        table contains them; some of their values are missing.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ValueError
-        If there is no row or no column, rows differ in length, a column name occurs twice, or a number is
-        infinite or an integer of more than 64 bits.
-    TypeError
-        If a column holds anything but strings or numbers, or both, or the table is a query without rows, as a lazy
-        frame is.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> age, town = read_columns([[31, "Graz"], [None, "Linz"]])
-    >>> age.values, age.missing
-    (array([31,  0]), array([False,  True]))
-    >>> town.values, town.categories
-    (array([0, 1]), array(['Graz', 'Linz'], dtype=object))
+    Shapes: ignored: (n_samples,).
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
         return _from_numbers(X, None, n_jobs, ignored)
@@ -253,27 +223,7 @@ def from_array(
 ) -> Column:
     """Read a one-dimensional array; integers may be missing by what stands beside them.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-        Booleans, numbers, strings or other Python objects.
-    place : str
-        What messages call it.
-    missing : ndarray of shape (n_samples,), bool, optional
-        Rows without a value, of booleans, integers and strings.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows whose values are not used, as for :func:`read_columns`.
-
-    Returns
-    -------
-    Column
-
-    Raises
-    ------
-    ValueError
-        If a number is complex, infinite or an integer of more than 64 bits.
-    TypeError
-        If the values are dates, durations or anything else but strings and numbers, or both of these.
+    Shapes: values: (n_samples,); missing: (n_samples,); ignored: (n_samples,).
     """
     kind = values.dtype.kind
     if kind in "biuUS":
@@ -318,19 +268,7 @@ def _length(row: Any) -> int:
 
 
 def plain(values: Any) -> Any:
-    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects.
-
-    Parameters
-    ----------
-    values : object
-        What a user passed as a table or a column.
-
-    Returns
-    -------
-    object
-        Mostly ``values`` itself. A masked array becomes a plain one, with NaN where a floating number is masked; if
-        anything else is, one of Python objects with None there. polars' integers of 128 bits become a list.
-    """
+    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects."""
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):
             return np.ma.getdata(values)
@@ -381,25 +319,7 @@ def _infinite(values: NDArray[Any], place: str) -> ValueError:
 def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read Python objects: all strings, all bytes or all numbers.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,), object
-        Python objects.
-    place : str
-        What messages call them.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows whose values are not used, as for :func:`read_columns`.
-
-    Returns
-    -------
-    Column
-
-    Raises
-    ------
-    ValueError
-        If numbers are infinite, or neither 64-bit integers nor floating numbers hold them.
-    TypeError
-        If they are neither strings nor numbers, or both.
+    Shapes: values: (n_samples,); ignored: (n_samples,).
     """
     if _fits(ignored, len(values)):
         values = _without(values, ignored, None)
@@ -452,17 +372,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def shorten(value: Any) -> str:
-    """Return how any object looks, cut short, for messages.
-
-    Parameters
-    ----------
-    value : object
-        Any object.
-
-    Returns
-    -------
-    str
-    """
+    """Return how any object looks, cut short, for messages."""
     try:
         return reprlib.repr(value)
     except ValueError:  # integers of more than 4,300 digits, before Python 3.12
@@ -507,19 +417,7 @@ def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
 
 
 def temporal_error(place: str, dtype: Any) -> TypeError:
-    """Return the error for dates and durations.
-
-    Parameters
-    ----------
-    place : str
-        What messages call the column.
-    dtype : object
-        Its type.
-
-    Returns
-    -------
-    TypeError
-    """
+    """Return the error for dates and durations."""
     return TypeError(
         f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
         f"column by numbers such as the year, the hour or the days since a fixed date."

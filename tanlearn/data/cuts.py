@@ -176,20 +176,7 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def between(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return a cut, low <= cut < high, for every pair: its midpoint, or low where rounding leaves none.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_cuts,), float64
-
-    Returns
-    -------
-    ndarray of shape (n_cuts,), float64
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.cuts import between
-    >>> between(np.array([1.0]), np.array([2.0]))
-    array([1.5])
+    Shapes: low, high: (n_cuts,); result: (n_cuts,).
     """
     # Halves first: the sum of two large numbers, or their difference, may be infinite.
     middle = low / 2 + high / 2

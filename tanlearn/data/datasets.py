@@ -147,20 +147,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
 
 
 def load_digits() -> Dataset:
-    """Load the handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes.
-
-    Returns
-    -------
-    Dataset
-        Pixels 0 to 16, all of them continuous: those at the border have few values, and are quantities, too.
-
-    Examples
-    --------
-    >>> from tanlearn.data.datasets import load_digits
-    >>> data = load_digits()
-    >>> data.X.shape, data.feature_names[:2]
-    ((1797, 64), ['pixel_0_0', 'pixel_0_1'])
-    """
+    """Load the handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes."""
     from sklearn.datasets import load_digits as load_bundled
 
     bunch = load_bundled()
@@ -175,35 +162,6 @@ def load_npz(path: str | Path) -> Dataset:
 
     *Folds*: ``x_tr_fold<k>``, ``t_tr_fold<k>``, ``x_te_fold<k>`` and ``t_te_fold<k>`` from k = 1, discretised for each
     fold by itself; all columns are categorical.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. Python objects in it are refused, never unpickled.
-
-    Returns
-    -------
-    Dataset
-        Missing cells are NaN, or None among strings; integers with missing cells become floating numbers. Where
-        ``is_categorical`` does not say which columns are categorical, :class:`~tanlearn.TableEncoder` decides. Of
-        folds, the rows of all parts one after the other.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is no archive of arrays, or an array is absent or does not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.datasets import load_npz
-    >>> np.savez("weather.npz", X=[[31.0, 0], [12, 1]], y=[0, 1], classes=["beach", "home"],
-    ...          missing=[[False, True], [False, False]])
-    >>> data = load_npz("weather.npz")
-    >>> data.X.tolist(), data.y.tolist()
-    ([[31.0, nan], [12.0, 1.0]], ['beach', 'home'])
     """
     path = _existing(path)
     arrays = _read_arrays(path)
@@ -215,38 +173,7 @@ def load_npz(path: str | Path) -> Dataset:
 
 
 def load_table(path: str | Path, *, target: str | None) -> Dataset:
-    r"""Load a table from a file: text with separators, Parquet or Feather.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; the first line of a text names its columns (see :mod:`tanlearn.data.table_files`).
-    target : str
-        Name of the column with the classes. All the others are features.
-
-    Returns
-    -------
-    Dataset
-        With a pandas DataFrame.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the column is not there or misses a value, or the file cannot be parsed.
-    ImportError
-        If pandas is not installed, or pyarrow for Parquet and Feather.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tanlearn.data.datasets import load_table
-    >>> _ = Path("weather.csv").write_text("sky,degrees,go\nsun,31,beach\nrain,12,home\n")
-    >>> data = load_table("weather.csv", target="go")
-    >>> data.feature_names, data.y.tolist()
-    (['sky', 'degrees'], ['beach', 'home'])
-    """
+    r"""Load a table from a file: text with separators, Parquet or Feather."""
     path = _existing(path)
     require_pandas(path.name)
     frame = open_table(path).read()
@@ -257,34 +184,7 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
 
 
 def load_openml(name: str, *, target: str | None = None) -> Dataset:
-    """Fetch a data set by its name from openml.org; scikit-learn keeps a copy on disk.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set; of several versions, the oldest active one.
-    target : str, optional
-        Name of the column with the classes, by default the one that OpenML names.
-
-    Returns
-    -------
-    Dataset
-        With a pandas DataFrame; the columns that OpenML declares nominal are the categorical ones.
-
-    Raises
-    ------
-    ConnectionError
-        If openml.org does not answer.
-    ValueError
-        If there is no such data set, or it misses a class.
-    ImportError
-        If pandas is not installed.
-
-    Examples
-    --------
-    >>> from tanlearn.data.datasets import load_openml
-    >>> data = load_openml("vote")  # doctest: +SKIP
-    """
+    """Fetch a data set by its name from openml.org; scikit-learn keeps a copy on disk."""
     from sklearn.datasets import fetch_openml
 
     require_pandas(f"openml:{name}")

@@ -331,23 +331,7 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
 def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
     """Return feature numbers in the order of the names, which does not depend on the order of the columns.
 
-    Parameters
-    ----------
-    names : sequence of str or None
-        Names of the features.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        The feature numbers in ascending order if there are no names.
-
-    Examples
-    --------
-    >>> from tanlearn.data.encoded_data import name_order
-    >>> name_order(["height", "age", "weight"], 3).tolist(), name_order(None, 3).tolist()
-    ([1, 0, 2], [0, 1, 2])
+    Shapes: result: (n_features,).
     """
     if names is None:
         return np.arange(n_features)
@@ -355,25 +339,7 @@ def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
 
 
 def joined(parts: Sequence[EncodedData]) -> EncodedData:
-    """Return the rows of several parts of a table, one part behind the other.
-
-    Parameters
-    ----------
-    parts : sequence of EncodedData
-        Of the same features and classes, at least one.
-
-    Returns
-    -------
-    EncodedData
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData
-    >>> from tanlearn.data.encoded_data import joined
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> joined([data.take([2]), data.take([0])]).codes
-    array([[1, 0]], dtype=uint8)
-    """
+    """Return the rows of several parts of a table, one part behind the other."""
     is_weighted = any(part.sample_weight is not None for part in parts)
     is_multiplied = any(part.base_weight is not None for part in parts)
     raws = [part.raw for part in parts if part.raw is not None]
@@ -391,23 +357,7 @@ def joined(parts: Sequence[EncodedData]) -> EncodedData:
 def recoded(codes: Codes, dtype: Any) -> Codes:
     """Return codes in another type, in which the code of a missing value is another, too.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        Codes below the missing code of ``dtype``, or missing.
-    dtype : type
-        ``numpy.uint8`` or ``numpy.uint16``.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_samples), uint8 or uint16
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.encoded_data import recoded
-    >>> recoded(np.array([3, 255], np.uint8), np.uint16)
-    array([    3, 65535], dtype=uint16)
+    Shapes: codes: (n_features, n_samples); result: (n_features, n_samples).
     """
     out: Codes = codes.astype(dtype)
     out[codes == missing_code(codes.dtype)] = missing_code(dtype)

@@ -19,29 +19,7 @@ _LARGEST_EXACT = 2**53
 
 
 def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, total: float) -> None:
-    """Warn, once, of columns that are constant to every learner from here on, though their values differ.
-
-    Parameters
-    ----------
-    lost : list of str
-        What messages call them.
-    discretizer : object
-        What left them with one state.
-    n_samples : int
-        Number of rows.
-    total : float
-        Their weight.
-
-    Warns
-    -----
-    UserWarning
-        If there are any.
-
-    Examples
-    --------
-    >>> from tanlearn.data.lost_columns import warn_of_lost_columns
-    >>> warn_of_lost_columns([], None, 3, 3.0)
-    """
+    """Warn, once, of columns that are constant to every learner from here on, though their values differ."""
     if not lost:
         return
     shown = _told(lost)
@@ -64,25 +42,7 @@ def warn_of_lost_columns(lost: list[str], discretizer: Any, n_samples: int, tota
 
 
 def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
-    """Warn, once, of integers that are cut as floating numbers and beyond what these tell apart.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-        Those that are discretised.
-
-    Warns
-    -----
-    UserWarning
-        If there are any.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.lost_columns import warn_of_rounded_columns
-    >>> warn_of_rounded_columns(read_columns(np.array([[2**53], [-5]])))
-    """
+    """Warn, once, of integers that are cut as floating numbers and beyond what these tell apart."""
     rounded = []
     for column in columns:
         if column.values.dtype.kind in "iu" and column.values.dtype.itemsize == 8:

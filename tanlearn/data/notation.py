@@ -12,46 +12,16 @@ _MARKS = (",", ".", "'", " ")
 
 
 class Notation(NamedTuple):
-    """How the values of a text table are written.
+    """How the values of a text table are written."""
 
-    Parameters
-    ----------
-    decimal : {".", ","}, default="."
-        Decimal mark of numbers.
-    thousands : {"", ",", ".", "'", " "}, default=""
-        Mark between groups of three digits.
-    symbols : tuple of str, default=()
-        Signs and units around numbers.
-    dates : {"", "day-first", "month-first", "year-first"}, default=""
-        Order of dates that are not in the ISO 8601 format.
-    missing : tuple of str, default=()
-        Strings that mean a missing value, beside the empty field, NA and their like.
-
-    Examples
-    --------
-    >>> from tanlearn.data.notation import Notation
-    >>> Notation(decimal=",", missing=("?",)).to_state()
-    {'decimal': ',', 'thousands': '', 'symbols': [], 'dates': '', 'missing': ['?']}
-    """
-
-    decimal: str = "."
-    thousands: str = ""
-    symbols: tuple[str, ...] = ()
-    dates: str = ""
-    missing: tuple[str, ...] = ()
+    decimal: str = "."  # Decimal mark of numbers
+    thousands: str = ""  # Mark between groups of three digits
+    symbols: tuple[str, ...] = ()  # Signs and units around numbers
+    dates: str = ""  # Order of dates that are not in the ISO 8601 format
+    missing: tuple[str, ...] = ()  # Strings that mean a missing value, beside the empty field, NA and their like
 
     def check(self) -> Notation:
-        """Return the notation itself, or refuse one that is ambiguous or unknown.
-
-        Returns
-        -------
-        Notation
-
-        Raises
-        ------
-        ValueError
-            If a field has none of the values above, or one mark means both decimals and thousands.
-        """
+        """Return the notation itself, or refuse one that is ambiguous or unknown."""
         if self.decimal not in (".", ","):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
         if self.thousands and (self.thousands not in _MARKS or self.thousands == self.decimal):
@@ -66,32 +36,12 @@ class Notation(NamedTuple):
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Return the fields as values of JSON.
-
-        Returns
-        -------
-        dict of str to (str or list of str)
-        """
+        """Return the fields as values of JSON."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in self._asdict().items()}
 
     @classmethod
     def from_state(cls, state: Any) -> Notation:
-        """Return the notation that :meth:`to_state` described.
-
-        Parameters
-        ----------
-        state : object
-            As a file holds it, unchecked.
-
-        Returns
-        -------
-        Notation
-
-        Raises
-        ------
-        ValueError
-            If a field is missing, or has another type or value.
-        """
+        """Return the notation that :meth:`to_state` described."""
         if type(state) is not dict or set(state) != set(cls._fields):
             raise ValueError(f"a notation must have the fields {', '.join(cls._fields)}.")
         for name in cls._fields:

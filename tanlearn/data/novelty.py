@@ -19,53 +19,18 @@ _RANGE_PER_DEVIATION = np.sqrt(12.0)
 
 
 class Novelty(NamedTuple):
-    """Values of some rows that training did not contain.
+    """Values of some rows that training did not contain."""
 
-    Parameters
-    ----------
-    is_unseen : ndarray of shape (n_features, n_samples), bool
-        Where a value is present, but was not among the training values.
-    log_density : ndarray of shape (n_samples,)
-        Log density of the numbers outside of the training range, relative to the density at the mean of the outermost
-        interval, summed over the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.novelty import Novelty
-    >>> Novelty(np.zeros((2, 3), bool), np.zeros(3)).log_density.tolist()
-    [0.0, 0.0, 0.0]
-    """
-
-    is_unseen: AnyArray
+    is_unseen: AnyArray  # (n_features, n_samples): Where a value is present, but was not among the training values
+    # (n_samples,): Log density of the numbers outside of the training range, relative to the density at the mean of
+    # the outermost interval, summed over the columns
     log_density: FloatArray
 
 
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
     """Return the values of a table that an encoder has not seen.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted. Without ``value_ranges_``, as in networks read from other programs, no number is out of range.
-    columns : Table
-        The columns of ``fit``.
-    codes : ndarray of shape (n_features, n_samples)
-        Their codes.
-
-    Returns
-    -------
-    Novelty
-
-    Examples
-    --------
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.novelty import find_novelty
-    >>> encoder = TableEncoder().fit([["a"], ["b"]], [0, 1])
-    >>> columns = read_columns([["b"], ["c"], [None]])
-    >>> find_novelty(encoder, columns, encoder.encode_columns(columns)).is_unseen.tolist()
-    [[False, True, False]]
+    Shapes: codes: (n_features, n_samples).
     """
     is_unseen = codes == missing_code(codes.dtype)
     log_density = np.zeros(codes.shape[1])

@@ -45,52 +45,20 @@ class _Pieces(NamedTuple):
 
 
 class NumberEncoder:
-    """How columns of numbers become codes: whole numbers through tables, others by cuts.
-
-    Parameters
-    ----------
-    indexes : sequence of (CategoryIndex or None)
-        The categories of every feature that has any.
-    cuts : sequence of (ndarray of shape (n_cuts,) or None)
-        The increasing cuts of every feature that has any.
-    dtype : type
-        ``numpy.uint8`` or ``numpy.uint16``, that of the codes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.numbers import NumberEncoder
-    >>> codes = np.empty((1, 3), np.uint8)
-    >>> NumberEncoder([None], [np.array([2.0, 4.0])], np.uint8).encode(read_columns([[1], [2.5], [None]]), codes)
-    array([ True])
-    >>> codes
-    array([[  0,   1, 255]], dtype=uint8)
-    """
+    """How columns of numbers become codes: whole numbers through tables, others by cuts."""
 
     def __init__(self, indexes: Sequence[CategoryIndex | None], cuts: Sequence[FloatArray | None], dtype: type) -> None:
-        self._indexes = indexes
+        self._indexes = indexes  # The categories of every feature that has any
         self._missing = missing_code(dtype)
+        # (n_cuts,): The increasing cuts of every feature that has any
         self._cuts = _pieces([None if own is None else (0, 0, own) for own in cuts], np.float64)
         self._tables: dict[str, _Pieces] = {}
-        self._dtype = dtype
+        self._dtype = dtype  # ``numpy.uint8`` or ``numpy.uint16``, that of the codes
 
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Write the codes of the columns that this can encode.
 
-        Parameters
-        ----------
-        table : Table
-            With a column for every feature.
-        codes : ndarray of shape (n_features, n_samples)
-            The rows of what is encoded are written.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), bool
-            Which features these are: columns of numbers, but for categories that no table holds.
+        Shapes: codes: (n_features, n_samples); result: (n_features,).
         """
         panels = table.panels()
         done = np.zeros(len(codes), np.bool_)
@@ -155,28 +123,7 @@ def _pieces(own: list[tuple[int, int, AnyArray] | None], dtype: type) -> _Pieces
 def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None) -> dict[int, AnyArray]:
     """Return the distinct values of columns that hold whole numbers of a small range.
 
-    Parameters
-    ----------
-    table : Table
-        Any.
-    features : ndarray of shape (n_chosen,), intp
-        The columns to look through.
-    n_jobs : int, optional
-        Threads, as in joblib.
-
-    Returns
-    -------
-    dict of int to ndarray
-        Of every chosen column that misses no integer and holds nothing but whole numbers next to its first ones, the
-        distinct ones, sorted, in its own type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.numbers import distinct_numbers
-    >>> distinct_numbers(read_columns(np.array([[3, 0.5], [1, 1], [3, 1]])), np.array([0, 1]))
-    {0: array([1., 3.])}
+    Shapes: features: (n_chosen,).
     """
     panels = table.panels()
     is_asked = np.zeros(len(table), np.bool_)

@@ -25,20 +25,7 @@ _EAGER = {"narwhals": "to_native", "modin": "_to_pandas", "cudf": "to_pandas"}
 
 
 def lazy_error(X: Any, name: str = "X") -> TypeError | None:
-    """Return the error for a query that has no rows yet.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-    name : str, default="X"
-        What the message calls it.
-
-    Returns
-    -------
-    TypeError or None
-        None if it is no query.
-    """
+    """Return the error for a query that has no rows yet."""
     for kind in type(X).__mro__:
         package = kind.__module__.partition(".")[0].lstrip("_")
         found = _LAZY.get((package, kind.__name__))
@@ -51,19 +38,7 @@ def lazy_error(X: Any, name: str = "X") -> TypeError | None:
 
 
 def frame_of(X: Any) -> Any:
-    """Return a table as one that is read column by column.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    object
-        The frame of pandas or polars that a table of pyarrow or an eager frame of narwhals, modin or cuDF holds or
-        converts to; everything else as it is.
-    """
+    """Return a table as one that is read column by column."""
     package = type(X).__module__.partition(".")[0]
     if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
         import pandas as pd

@@ -18,23 +18,13 @@ __all__ = ["FittedCuts", "RawNumbers", "joined_numbers", "raw_numbers"]
 
 @dataclass(frozen=True, eq=False)
 class RawNumbers:
-    """Values of the discretized features, and the discretizer that has yet to be fitted to some of their rows.
+    """Values of the discretized features, and the discretizer that has yet to be fitted to some of their rows."""
 
-    Parameters
-    ----------
-    columns : tuple of ndarray of shape (n_all,)
-        One array per discretized feature; NaN where a value is missing.
-    features : ndarray of shape (n_discretized,), intp
-        Numbers of these features in the encoded data.
-    discretizer : object
-        Unfitted; it is cloned for every fit.
-    rows : ndarray of shape (n_samples,), intp, optional
-        Which rows of the columns these are, so that taking rows copies no numbers. ``None`` means all of them.
-    """
-
-    columns: tuple[AnyArray, ...]
-    features: IntArray
-    discretizer: Any
+    columns: tuple[AnyArray, ...]  # (n_all,): One array per discretized feature; NaN where a value is missing
+    features: IntArray  # (n_discretized,): Numbers of these features in the encoded data
+    discretizer: Any  # Unfitted; it is cloned for every fit
+    # (n_samples,): Which rows of the columns these are, so that taking rows copies no numbers. ``None`` means all of
+    # them.
     rows: IntArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -43,14 +33,7 @@ class RawNumbers:
     def take(self, rows: Any) -> RawNumbers:
         """Return the numbers of some rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_taken,), int, or of shape (n_samples,), bool
-            Row numbers or a mask.
-
-        Returns
-        -------
-        RawNumbers
+        Shapes: rows: (n_taken,).
         """
         every = np.arange(len(self.columns[0])) if self.rows is None else self.rows
         return replace(self, rows=every[rows])
@@ -58,15 +41,7 @@ class RawNumbers:
     def take_features(self, features: Any) -> RawNumbers | None:
         """Return the numbers of some features of the encoded data.
 
-        Parameters
-        ----------
-        features : array-like of shape (n_taken,), int
-            Feature numbers.
-
-        Returns
-        -------
-        RawNumbers or None
-            ``None`` if none of these features is discretized.
+        Shapes: features: (n_taken,).
         """
         chosen = np.asarray(features, np.intp)
         places = np.flatnonzero(np.isin(chosen, self.features))
@@ -83,16 +58,7 @@ class RawNumbers:
     def fit(self, y: IntArray, sample_weight: AnyArray) -> FittedCuts:
         """Fit the discretizer to these rows.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,)
-            Class codes, of two classes at least.
-        sample_weight : ndarray of shape (n_samples,)
-            Weights before class weights.
-
-        Returns
-        -------
-        FittedCuts
+        Shapes: y: (n_samples,); sample_weight: (n_samples,).
         """
         discretizer, values = clone(self.discretizer), self.values
         if type(discretizer) in CUT_DISCRETIZERS:
@@ -104,15 +70,9 @@ class RawNumbers:
 
 @dataclass(frozen=True, eq=False)
 class FittedCuts:
-    """A discretizer that is fitted to the rows of a fold.
+    """A discretizer that is fitted to the rows of a fold."""
 
-    Parameters
-    ----------
-    discretizer : object
-        Fitted.
-    """
-
-    discretizer: Any
+    discretizer: Any  # Fitted
 
     @property
     def n_states(self) -> IntArray:
@@ -123,15 +83,7 @@ class FittedCuts:
     def encode(self, raw: RawNumbers) -> Codes:
         """Return the intervals of rows.
 
-        Parameters
-        ----------
-        raw : RawNumbers
-            Their numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_discretized, n_samples), uint8 or uint16
-            The largest value of the type is missing.
+        Shapes: result: (n_discretized, n_samples).
         """
         codes: Codes
         if type(self.discretizer) in CUT_DISCRETIZERS:
@@ -144,18 +96,7 @@ class FittedCuts:
 def raw_numbers(columns: Table, features: IntArray, discretizer: Any) -> RawNumbers | None:
     """Return the numbers of discretized features, if their cut points depend on classes.
 
-    Parameters
-    ----------
-    columns : Table
-        All columns of the encoded rows.
-    features : ndarray of shape (n_discretized,), intp
-        Features that are discretized.
-    discretizer : object or None
-        What discretizes them, fitted or not.
-
-    Returns
-    -------
-    RawNumbers or None
+    Shapes: features: (n_discretized,).
     """
     if discretizer is None or not len(features) or not getattr(discretizer, "uses_classes", True):
         return None
@@ -164,17 +105,7 @@ def raw_numbers(columns: Table, features: IntArray, discretizer: Any) -> RawNumb
 
 
 def joined_numbers(parts: Sequence[RawNumbers]) -> RawNumbers:
-    """Return the numbers of several parts of a table, one part behind the other.
-
-    Parameters
-    ----------
-    parts : sequence of RawNumbers
-        Of the same features, at least one.
-
-    Returns
-    -------
-    RawNumbers
-    """
+    """Return the numbers of several parts of a table, one part behind the other."""
     columns = tuple(np.concatenate(values) for values in zip(*(part.values for part in parts), strict=True))
     return replace(parts[0], columns=columns, rows=None)
 

@@ -182,25 +182,7 @@ def check_columns(
 ) -> RowCheck:
     """Count missing, unseen and out-of-range values column by column.
 
-    Parameters
-    ----------
-    columns : Table
-        As :func:`tanlearn.data.columns.read_columns` reads it.
-    indexes : sequence of (CategoryIndex or None)
-        The categories of every column, None for continuous columns.
-    ranges : sequence of (tuple of (float, float) or None)
-        The training range of every continuous column, None if unknown.
-    names : ndarray of shape (n_features,) or None
-        Names of the columns.
-
-    Returns
-    -------
-    RowCheck
-
-    Raises
-    ------
-    TypeError
-        If a column that held numbers in training holds something else.
+    Shapes: names: (n_features,).
     """
     found = []
     for i, (column, index, own) in enumerate(zip(columns, indexes, ranges, strict=True)):

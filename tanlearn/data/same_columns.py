@@ -15,19 +15,7 @@ _KINDS: dict[str, Any] = {"numbers": (Real, np.bool_), "strings": str, "bytes": 
 
 
 class SameColumns:
-    """What the parts of one reading have in common, as far as they have been seen.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.same_columns import SameColumns
-    >>> same = SameColumns()
-    >>> same.check("batch 0", read_columns([["Graz", 31]]))
-    >>> same.check("batch 1", read_columns([["Linz", "old"]]))
-    Traceback (most recent call last):
-    ...
-    TypeError: X column 1 holds strings where batch 0 has numbers, and these are never equal. Cast it to one type in ...
-    """
+    """What the parts of one reading have in common, as far as they have been seen."""
 
     def __init__(self) -> None:
         self._places: tuple[str, ...] | None = None
@@ -36,43 +24,13 @@ class SameColumns:
         self._weights: tuple[bool, str] | None = None
 
     def check(self, part: str, table: Table) -> None:
-        """Check the columns of a part.
-
-        Parameters
-        ----------
-        part : str
-            What messages about later parts call it.
-        table : Table
-            Its columns.
-
-        Raises
-        ------
-        ValueError
-            If there are other columns than before.
-        TypeError
-            If a column is of another kind.
-        """
+        """Check the columns of a part."""
         self._check_places(part, table.places)
         for j, place in enumerate(table.places):
             self.check_kind(part, place, _kind_in(table, j))
 
     def check_kind(self, part: str, place: str, kind: str | None) -> None:
-        """Check what a column holds.
-
-        Parameters
-        ----------
-        part : str
-            As for :meth:`check`.
-        place : str
-            What messages call the column.
-        kind : str or None
-            As of :func:`kind_of`.
-
-        Raises
-        ------
-        TypeError
-            If it held something else before.
-        """
+        """Check what a column holds."""
         if kind is None:
             return
         before, first = self._kinds.setdefault(place, (kind, part))
@@ -83,45 +41,14 @@ class SameColumns:
             )
 
     def check_weights(self, part: str, are_there: bool) -> None:
-        """Check whether there are weights.
-
-        Parameters
-        ----------
-        part : str
-            As for :meth:`check`.
-        are_there : bool
-            Whether the rows have weights.
-
-        Raises
-        ------
-        ValueError
-            If those before had some, and these have none, or the other way round.
-        """
+        """Check whether there are weights."""
         self._weights = before, first = self._weights or (are_there, part)
         if before != are_there:
             there, then = ("weights", "none") if are_there else ("no weights", "some")
             raise ValueError(f"there are {there} where {first} has {then}. Weigh all rows, or none.")
 
     def merge(self, other: SameColumns) -> Self:
-        """Check what other parts have in common.
-
-        Parameters
-        ----------
-        other : SameColumns
-            Of parts that come behind those of this one; it stays as it is.
-
-        Returns
-        -------
-        SameColumns
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If they have other columns, or only these or those have weights.
-        TypeError
-            If a column is of another kind in them. The message names a part of each.
-        """
+        """Check what other parts have in common."""
         if other._places is None:
             return self
         try:
@@ -155,25 +82,7 @@ class SameColumns:
 
 
 def kind_of(column: Column) -> str | None:
-    """Return what a column holds, where values of one kind are never equal to those of another.
-
-    Parameters
-    ----------
-    column : Column
-        Any.
-
-    Returns
-    -------
-    str or None
-        None if it holds nothing.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.same_columns import kind_of
-    >>> [kind_of(column) for column in read_columns([["Graz", True, None]])]
-    ['strings', 'numbers', None]
-    """
+    """Return what a column holds, where values of one kind are never equal to those of another."""
     values, missing, prefix = column.values, column.missing, ""
     if column.categories is not None and column.is_declared:
         values, missing, prefix = column.categories, None, "declared categories of "

@@ -16,25 +16,7 @@ __all__ = ["deal_folds", "hold_out", "search_splits", "stratified_splits", "vali
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw the rows to hold out: a share of every class, to the nearest row, but never all of them.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_classes : int
-        Number of classes.
-    fraction : float
-        The share.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), bool
-
-    Raises
-    ------
-    ValueError
-        If the share is too small for a single row.
+    Shapes: y: (n_samples,); result: (n_samples,).
     """
     held_out = np.zeros(len(y), dtype=np.bool_)
     for c in range(n_classes):
@@ -48,31 +30,7 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
 def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     """Draw the fold of every row: of every class, and of all rows, folds get equally many to the nearest one.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_folds : int
-        Number of folds.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Numbers of folds from 0.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.splits import deal_folds
-    >>> np.bincount(deal_folds(np.array([0, 0, 0, 1, 1]), 2, np.random.default_rng(0))).tolist()
-    [3, 2]
+    Shapes: y: (n_samples,); result: (n_samples,).
     """
     if len(y) < n_folds:
         raise ValueError(
@@ -89,28 +47,7 @@ def validation_masks(
 ) -> list[NDArray[np.bool_]]:
     """Draw the rows that are held out once, or those of every fold.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_classes : int
-        Number of classes.
-    validation : float
-        Below 1 the share to hold out, from 2 on the number of folds.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-
-    Returns
-    -------
-    list of ndarray of shape (n_samples,), bool
-        Which rows are held out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.splits import validation_masks
-    >>> [int(rows.sum()) for rows in validation_masks(np.array([0, 0, 0, 1, 1]), 2, 2, np.random.default_rng(0))]
-    [3, 2]
+    Shapes: y: (n_samples,); result: (n_samples,).
     """
     if validation < 1:
         return [hold_out(y, n_classes, validation, rng)]
@@ -121,26 +58,7 @@ def validation_masks(
 def stratified_splits(y: IntArray, n_folds: int | None, seed: int) -> list[tuple[IntArray, IntArray]]:
     """Split rows as scikit-learn does: into folds, or once, two thirds to one.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_folds : int or None
-        Number of folds; ``None`` for one split.
-    seed : int
-        Where randomness comes from.
-
-    Returns
-    -------
-    list of (ndarray of shape (n_train,), ndarray of shape (n_test,))
-        Numbers of the rows to train on and to test on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.splits import stratified_splits
-    >>> [(len(train), len(test)) for train, test in stratified_splits(np.arange(12) % 2, 3, 0)]
-    [(8, 4), (8, 4), (8, 4)]
+    Shapes: y: (n_samples,); result: (n_train,).
     """
     from sklearn.model_selection import StratifiedKFold, train_test_split  # 0.14 s that most processes can do without
 
@@ -156,33 +74,7 @@ def search_splits(
 ) -> list[tuple[IntArray, IntArray]]:
     """Return the splits that a search asks for, without rows that do not count.
 
-    Parameters
-    ----------
-    cv : int, float, splitter or iterable
-        Number of stratified folds, the share to hold out, or whatever scikit-learn's ``check_cv`` takes.
-    X : array-like of shape (n_samples, n_features)
-        The table, for splitters that look at it.
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_classes : int
-        Number of classes.
-    present : ndarray of shape (n_present,)
-        Numbers of the rows whose weight is not zero, increasing.
-    seed : int
-        Where the randomness of a number comes from.
-
-    Returns
-    -------
-    list of (ndarray of shape (n_train,), ndarray of shape (n_test,))
-        Numbers of the rows to train on and to test on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.splits import search_splits
-    >>> X, y, present = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 4, 5])
-    >>> [(a.tolist(), b.tolist()) for a, b in search_splits([([0, 1, 3], [2, 4])], X, y, 2, present, 0)]
-    [([0, 1], [2, 4])]
+    Shapes: X: (n_samples, n_features); y: (n_samples,); present: (n_present,); result: (n_train,).
     """
     from sklearn.model_selection import check_cv
 

@@ -45,32 +45,6 @@ class TableSummary:
     is wrong by less than ``(1 + log2(n_blocks)) / n_points`` of the weight, and mostly by less than half of that:
     :meth:`rank_error` returns a bound that is kept book of. A pair of a value and a class takes 20 bytes, so a column
     of real numbers in two classes takes up to 1.3 MB while it is exact, and 0.3 MB a level afterwards.
-
-    Parameters
-    ----------
-    n_points : int, default=8192
-        Number of points of a block, at least 2.
-    exact : bool, default=False
-        Whether all distinct numbers are kept, however many there are.
-
-    Raises
-    ------
-    ValueError
-        If ``n_points`` is no integer from 2 on.
-
-    Examples
-    --------
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.summaries import TableSummary
-    >>> first = TableSummary().update(read_columns([["b", 1.5], ["a", 2.5], ["b", 3.5]]), ["no", "no", "no"])
-    >>> rest = TableSummary().update(read_columns([["a", 10.5], ["c", 11.5], ["b", 12.5]]), ["yes", "yes", "yes"])
-    >>> summary = first.merge(rest)
-    >>> summary.classes_, summary.class_counts, summary.n_samples
-    (array(['no', 'yes'], dtype=object), array([3, 3]), 6)
-    >>> encoder = summary.fit_encoder(TableEncoder())
-    >>> encoder.categories_[0], encoder.discretizer_.cut_points_
-    (array(['a', 'b', 'c'], dtype=object), [array([7.])])
     """
 
     def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:
@@ -114,30 +88,7 @@ class TableSummary:
     def update(self, columns: Table, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> Self:
         """Add a batch of rows.
 
-        Parameters
-        ----------
-        columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it; the same columns in every batch. It may have no row.
-        y : array-like of shape (n_samples,), or Column
-            Classes as the user has them: strings, integers, booleans or categories.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; rows of weight 0 count as absent.
-        n_jobs : int, optional
-            Threads over columns, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        TableSummary
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the columns are others than before, classes or weights break a rule, a column has too many categories,
-            or the weights add up to too much. Nothing is changed then.
-        TypeError
-            If a column or the classes hold strings where there were numbers before, or the other way round, or a
-            column declares categories of another order. Nothing is changed then.
+        Shapes: y: (n_samples,); sample_weight: (n_samples,).
         """
         n_samples = columns.n_samples
         is_weighted = sample_weight is not None and n_samples > 0
@@ -158,29 +109,7 @@ class TableSummary:
         return self.merge(part, n_jobs=n_jobs)
 
     def merge(self, other: TableSummary, *, n_jobs: int | None = None) -> Self:
-        """Add what another summary has counted.
-
-        Parameters
-        ----------
-        other : TableSummary
-            Of other rows with the same columns; it stays as it is.
-        n_jobs : int, optional
-            Threads over columns, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        TableSummary
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If it is of other columns, keeps more or fewer points, or the weights add up to too much. Nothing is changed
-            then.
-        TypeError
-            If a column or the classes hold strings in one summary and numbers in the other, or a column declares
-            categories of another order. Nothing is changed then.
-        """
+        """Add what another summary has counted."""
         if other._limits != self._limits:
             raise ValueError(
                 f"a summary of {self._limits} cannot take up one of {other._limits}: make both with the same n_points "
@@ -211,23 +140,7 @@ class TableSummary:
         return self
 
     def rank_error(self, i: int) -> float:
-        """Return by how much the rank of any number may be wrong, at most.
-
-        Parameters
-        ----------
-        i : int
-            A column.
-
-        Returns
-        -------
-        float
-            As a share of the weight of the rows that do not miss the column; 0 if it is exact.
-
-        Raises
-        ------
-        IndexError
-            If there is no such column.
-        """
+        """Return by how much the rank of any number may be wrong, at most."""
         if self._columns is None or not 0 <= i < len(self._columns):
             raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.places) - 1}.")
         return self._columns[i].rank_error
@@ -235,33 +148,7 @@ class TableSummary:
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
         """Return an encoder fitted to all rows.
 
-        Parameters
-        ----------
-        encoder : TableEncoder
-            It stays as it is. Its discretizer cuts, column by column, where its ``fit`` finds it right, as
-            :class:`~tanlearn.MDLPDiscretizer`, :class:`~tanlearn.QuantileDiscretizer` and subclasses do.
-        names : ndarray of shape (n_features,), optional
-            Names of the columns, if the table has names.
-
-        Returns
-        -------
-        TableEncoder
-            A clone of it that is fitted. Where a column of numbers has become points, cuts lie between points, and
-            typical values are means of points.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than two classes, a parameter breaks a rule, or a column that is to be categorical has
-            too many categories, or became points.
-        TypeError
-            If a column that is to be continuous holds no numbers, or the discretizer makes no cuts.
-
-        Warns
-        -----
-        UserWarning
-            Once, if the discretizer leaves columns with one state whose values differ: as by
-            :meth:`TableEncoder.fit`, but that the share of a value is one of the weight and not of the rows.
+        Shapes: names: (n_features,).
         """
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
@@ -272,31 +159,13 @@ class TableSummary:
     def have_order(self, encoder: TableEncoder) -> AnyArray:
         """Return which columns have codes whose order means something.
 
-        Parameters
-        ----------
-        encoder : TableEncoder
-            As :meth:`fit_encoder` returns it.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), bool
-            As :func:`tanlearn.data.column_kinds.have_order` does of the whole table.
+        Shapes: result: (n_features,).
         """
         columns = Table([column.as_column() for column in self._columns or ()])
         return have_order(encoder.discrete_features, columns, encoder.categories_)
 
     def to_bytes(self) -> bytes:
-        """Return the summary as bytes, to be stored or sent; no pickle is involved.
-
-        Returns
-        -------
-        bytes
-
-        Raises
-        ------
-        TypeError
-            If a column declares categories that are neither strings, bytes nor numbers.
-        """
+        """Return the summary as bytes, to be stored or sent; no pickle is involved."""
         columns = [self._classes, *(self._columns or ())]
         arrays: dict[str, AnyArray] = {}
         states = [to_state(column, f"{number}", arrays) for number, column in enumerate(columns)]
@@ -315,22 +184,7 @@ class TableSummary:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Return the summary that :meth:`to_bytes` wrote.
-
-        Parameters
-        ----------
-        data : bytes
-            What :meth:`to_bytes` returned.
-
-        Returns
-        -------
-        TableSummary
-
-        Raises
-        ------
-        ValueError
-            If the bytes are damaged, of something else, or of a newer format.
-        """
+        """Return the summary that :meth:`to_bytes` wrote."""
         try:
             arrays = read_arrays(data)
             version = read_format(arrays["tanlearn_summary"])

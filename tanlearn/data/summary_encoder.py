@@ -28,43 +28,7 @@ def fit_to_summaries(
     Cuts rest on weights of values and classes, so every column is discretised by itself, as weighted rows of its
     distinct values.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It stays as it is.
-    columns : list of ColumnSummary
-        Of one row at least.
-    n_classes : int
-        Number of classes, at least two.
-    names : ndarray of shape (n_features,), optional
-        Names of the columns, if the table has names.
-
-    Returns
-    -------
-    encoder : TableEncoder
-        A fitted clone.
-    lost : list of str
-        What messages call the columns that have one state though their values differ.
-
-    Raises
-    ------
-    ValueError
-        If a parameter breaks a rule, or a column that is to be categorical has too many categories, or became points.
-    TypeError
-        If a column that is to be continuous holds no numbers, or the discretizer makes no cuts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.data.column_summaries import summarize
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.summary_encoder import fit_to_summaries
-    >>> y, weights = np.array([0, 0, 0, 1, 1, 1]), np.ones(6, np.int64)
-    >>> table = read_columns([[1.5], [2.5], [3.5], [10.5], [11.5], [12.5]])
-    >>> encoder, lost = fit_to_summaries(TableEncoder(), [summarize(table[0], y, weights, 2)], 2, None)
-    >>> encoder.discretizer_.cut_points_, lost
-    ([array([7.])], [])
+    Shapes: names: (n_features,).
     """
     fitted: TableEncoder = clone(encoder)
     fitted._validate_params()

@@ -17,37 +17,7 @@ _KINDS = ("nothing", "numbers", "strings", "bytes", "declared")
 
 
 def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> dict[str, Any]:
-    """Return all of a summary that JSON can hold, and add the arrays to others.
-
-    Parameters
-    ----------
-    column : ColumnSummary
-        What is to be kept.
-    name : str
-        What names of its arrays begin with.
-    arrays : dict of str to ndarray
-        Gets some more.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError
-        If a declared category is neither a string nor bytes nor a number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.column_summaries import summarize
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.summary_state import from_state, to_state
-    >>> column = summarize(read_columns([[2.5], [1.5]])[0], np.array([0, 1]), np.ones(2, np.int64), 2)
-    >>> arrays = {}
-    >>> from_state(to_state(column, "0", arrays), "0", arrays, 2).counts.values
-    array([1.5, 2.5])
-    """
+    """Return all of a summary that JSON can hold, and add the arrays to others."""
     for part, counts in enumerate([column.counts, *(block.counts for block in column.blocks)]):
         if counts.values.dtype.kind in "OUS":  # of nothing
             counts = counts._replace(values=np.empty(0))
@@ -68,28 +38,7 @@ def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> d
 
 
 def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_classes: int) -> ColumnSummary:
-    """Return the summary that :func:`to_state` took apart.
-
-    Parameters
-    ----------
-    state : dict
-        What it returned.
-    name : str
-        What names of arrays begin with.
-    arrays : dict of str to ndarray
-        What it added to.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ColumnSummary
-
-    Raises
-    ------
-    ValueError
-        If something does not fit.
-    """
+    """Return the summary that :func:`to_state` took apart."""
     place, kind, is_ordered = state["place"], state["kind"], state["is_ordered"]
     names = None if state["names"] is None else _read_names(*state["names"])
     if not isinstance(place, str) or kind not in _KINDS or not isinstance(is_ordered, bool):

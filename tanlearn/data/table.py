@@ -21,45 +21,26 @@ _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of a table, read once.
+    """One column of a table, read once."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-        Booleans, integers, floating numbers, or strings and other Python objects. Indices into ``categories``
-        where there are any.
-    missing : ndarray of shape (n_samples,), bool, or None
-        Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
-        indexes ``categories``, and arbitrary otherwise.
-    categories : ndarray of shape (n_categories,) or None
-        What ``values`` number.
-    place : str
-        What messages call the column.
-    is_declared : bool, default=True
-        Whether the column's own type declares the categories (pandas ``category``, polars ``Enum``), which then are all
-        that there are, in their order; others are strings in any order, and those that occur count.
-    is_ordered : bool, default=False
-        Whether it declares besides that their order means something (pandas ``category`` with ``ordered=True``).
-    """
-
+    # (n_samples,): Booleans, integers, floating numbers, or strings and other Python objects. Indices into
+    # ``categories`` where there are any.
     values: NDArray[Any]
+    # (n_samples,): Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
+    # indexes ``categories``, and arbitrary otherwise.
     missing: NDArray[np.bool_] | None
-    categories: NDArray[Any] | None
-    place: str
+    categories: NDArray[Any] | None  # (n_categories,): What ``values`` number
+    place: str  # What messages call the column
+    # Whether the column's own type declares the categories (pandas ``category``, polars ``Enum``), which then are all
+    # that there are, in their order; others are strings in any order, and those that occur count
     is_declared: bool = True
+    # Whether it declares besides that their order means something (pandas ``category`` with ``ordered=True``)
     is_ordered: bool = False
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
         """Return some of the rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,), bool
-            Which.
-
-        Returns
-        -------
-        Column
+        Shapes: rows: (n_samples,).
         """
         missing = None if self.missing is None else where_any(self.missing[rows])
         return replace(self, values=self.values[rows], missing=missing)
@@ -67,19 +48,7 @@ class Column:
     def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
         """Return the column as numbers, NaN where missing; without missing values in its own type.
 
-        Parameters
-        ----------
-        were_numbers : bool, default=False
-            Whether the column held numbers in ``fit``, so that the remedy is to have them again.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Raises
-        ------
-        TypeError
-            If it holds categories or anything but numbers, unless all of it is missing.
+        Shapes: result: (n_samples,).
         """
         if self.missing is not None and self.missing.all():
             return np.full(len(self.values), np.nan)
@@ -106,46 +75,22 @@ class Panel(NamedTuple):
     """Columns of numbers that lie in one piece of memory: kernels reach them by two steps, whatever the order is.
 
     Cell ``(row, k)`` is ``memory[row * row_step + k * column_step]``.
-
-    Parameters
-    ----------
-    memory : ndarray of shape (n_cells,)
-        Read-only, so that a kernel is compiled once for every type and not for every layout. Booleans lie there as
-        integers.
-    row_step, column_step : int
-        Steps from row to row and from column to column.
-    columns : ndarray of shape (n_columns,), intp
-        Which columns of the table these are.
-    dtype : dtype
-        What the table holds.
     """
 
+    # (n_cells,): Read-only, so that a kernel is compiled once for every type and not for every layout. Booleans lie
+    # there as integers.
     memory: AnyArray
-    row_step: int
+    row_step: int  # row_step, column_step: Steps from row to row and from column to column
     column_step: int
-    columns: NDArray[np.intp]
-    dtype: np.dtype[Any]
+    columns: NDArray[np.intp]  # (n_columns,): Which columns of the table these are
+    dtype: np.dtype[Any]  # What the table holds
 
 
 class Table(Sequence[Column]):
-    """The columns of a table.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        At least one, all of one length, and of one row at least.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.table import Column, Table
-    >>> table = Table([Column(np.array([3, 7]), None, None, "age")])
-    >>> table.n_samples, table.take(np.array([False, True]))[0].values
-    (2, array([7]))
-    """
+    """The columns of a table."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
+        self._columns = columns  # At least one, all of one length, and of one row at least
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -166,29 +111,14 @@ class Table(Sequence[Column]):
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return some of the rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,), bool
-            Which.
-
-        Returns
-        -------
-        Table
+        Shapes: rows: (n_samples,).
         """
         return Table([column.take(rows) for column in self])
 
     def values_of(self, number: int) -> AnyArray | None:
         """Return the values of a column that holds numbers.
 
-        Parameters
-        ----------
-        number : int
-            The column.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or None
-            None of a column of categories, strings or other objects.
+        Shapes: result: (n_samples,).
         """
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
@@ -196,27 +126,13 @@ class Table(Sequence[Column]):
     def gaps(self, number: int) -> NDArray[np.bool_] | None:
         """Return the rows in which a column holds some number, and misses a value nevertheless.
 
-        Parameters
-        ----------
-        number : int
-            The column.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), bool, or None
-            None if there are none: missing floating numbers are NaN.
+        Shapes: result: (n_samples,).
         """
         column = self._columns[number]
         return None if column.values.dtype.kind == "f" else column.missing
 
     def panels(self) -> list[Panel]:
-        """Return the columns that hold numbers as kernels reach them.
-
-        Returns
-        -------
-        list of Panel
-            One a column. Where integers are missing, there is some number.
-        """
+        """Return the columns that hold numbers as kernels reach them."""
         return [
             _panel(_plain(values)[:, np.newaxis], np.array([number]))
             for number in range(len(self))
@@ -225,24 +141,15 @@ class Table(Sequence[Column]):
 
 
 class ArrayTable(Table):
-    """The columns of a two-dimensional array of numbers, made one by one when they are asked for.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        Booleans, integers, or floating numbers of at most 64 bits, none of them infinite.
-    has_gaps : ndarray of shape (n_features,), bool, or None
-        Which columns hold NaN; None if there is none.
-    places : sequence of str, optional
-        What messages call the columns; by default their numbers.
-    """
+    """The columns of a two-dimensional array of numbers, made one by one when they are asked for."""
 
     def __init__(
         self, values: AnyArray, has_gaps: NDArray[np.bool_] | None, places: Sequence[str] | None = None
     ) -> None:
+        # (n_samples, n_features): Booleans, integers, or floating numbers of at most 64 bits, none of them infinite
         self.values = values
-        self._has_gaps = has_gaps
-        self._places = places
+        self._has_gaps = has_gaps  # (n_features,): Which columns hold NaN; None if there is none
+        self._places = places  # What messages call the columns; by default their numbers
 
     def __len__(self) -> int:
         return self.values.shape[1]
@@ -271,15 +178,7 @@ class ArrayTable(Table):
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return some of the rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,), bool
-            Which.
-
-        Returns
-        -------
-        ArrayTable
-            With a copy of them.
+        Shapes: rows: (n_samples,).
         """
         values = self.values[rows]
         has_gaps = None if self._has_gaps is None else where_any(np.any(np.isnan(values), axis=0))
@@ -288,40 +187,16 @@ class ArrayTable(Table):
     def values_of(self, number: int) -> AnyArray:
         """Return a column of the array, without looking for gaps.
 
-        Parameters
-        ----------
-        number : int
-            The column.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        Shapes: result: (n_samples,).
         """
         return self.values[:, number]
 
     def gaps(self, number: int) -> NDArray[np.bool_] | None:
-        """Return None, as arrays have gaps in floating numbers only.
-
-        Parameters
-        ----------
-        number : int
-            The column.
-
-        Returns
-        -------
-        None
-        """
+        """Return None, as arrays have gaps in floating numbers only."""
         return None
 
     def panels(self) -> list[Panel]:
-        """Return the whole array, or column after column.
-
-        Returns
-        -------
-        list of Panel
-            One if rows lie together. Else one a column, as kernels that went through 50 columns side by side would take
-            three times as long, and where kernels are not compiled for the type.
-        """
+        """Return the whole array, or column after column."""
         row_step, column_step = self.values.strides
         if _is_plain(self.values) and (row_step >= column_step or self.n_samples == 1):
             return [_panel(self.values, np.arange(len(self)))]
@@ -331,14 +206,7 @@ class ArrayTable(Table):
 def where_any(mask: Any) -> NDArray[np.bool_] | None:
     """Return a mask, or None if it is empty.
 
-    Parameters
-    ----------
-    mask : ndarray of shape (n_samples,) or (n_features,), bool
-        Any.
-
-    Returns
-    -------
-    ndarray of the same shape, or None
+    Shapes: mask: (n_samples,).
     """
     return mask if mask.any() else None
 

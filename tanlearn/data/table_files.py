@@ -49,66 +49,26 @@ _DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d
 
 @dataclass(frozen=True)
 class TableFile:
-    r"""A table in a file, of which nothing is in memory but the names of the columns.
+    r"""A table in a file, of which nothing is in memory but the names of the columns."""
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        What messages call it.
-    format : {"csv", "tsv", "parquet", "feather"}
-        What it holds.
-    columns : tuple of str
-        Names of the columns, in their order.
-    separator : str, default=","
-        Of text, what stands between two fields.
-    encoding : str, default="utf-8-sig"
-        Of text.
-    missing : tuple of str, default=()
-        Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
-    decimal : {".", ","}, default="."
-        Of text, what stands before the fraction of a number.
-    layout : Layout, optional
-        Of text, what stands before and between the rows.
-    thousands : {"", ",", ".", "'", " "}, default=""
-        Of text, what stands between groups of three digits.
-    symbols : tuple of str, default=()
-        Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses.
-    dates : {"", "day-first", "month-first", "year-first"}, default=""
-        Of text, the order of dates that are not in the ISO 8601 format.
-    index : tuple of str, default=()
-        Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``.
-    numbering : dict, default={}
-        What pandas calls an index of numbers that are in no column: ``start``, ``step`` and ``name``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tanlearn.data.table_files import open_table
-    >>> _ = Path("weather.csv").write_text("sky, degrees, go\nsun , 31, beach\n?, 12, home\n")
-    >>> table = open_table("weather.csv", missing=["?"])
-    >>> table.columns
-    ('sky', 'degrees', 'go')
-    >>> [len(chunk) for chunk in table.chunks(1)]
-    [1, 1]
-    >>> table.read()["sky"].isna().tolist()
-    [False, True]
-    """
-
-    path: Path
-    name: str
-    format: str
-    columns: tuple[str, ...]
-    separator: str = ","
-    encoding: str = "utf-8-sig"
+    path: Path  # The file
+    name: str  # What messages call it
+    format: str  # What it holds
+    columns: tuple[str, ...]  # Names of the columns, in their order
+    separator: str = ","  # Of text, what stands between two fields
+    encoding: str = "utf-8-sig"  # Of text
+    # Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing
     missing: tuple[str, ...] = ()
-    decimal: str = "."
+    decimal: str = "."  # Of text, what stands before the fraction of a number
+    # Of text, what stands before and between the rows
     layout: Layout = Layout()  # noqa: RUF009 - it is never changed
-    thousands: str = ""
+    thousands: str = ""  # Of text, what stands between groups of three digits
+    # Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses
     symbols: tuple[str, ...] = ()
-    dates: str = ""
+    dates: str = ""  # Of text, the order of dates that are not in the ISO 8601 format
+    # Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``
     index: tuple[str, ...] = ()
+    # What pandas calls an index of numbers that are in no column: ``start``, ``step`` and ``name``
     numbering: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -130,29 +90,7 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Any:
-        """Return the whole table.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Which columns, and in which order; by default all.
-        texts : collection of str
-            Columns of a text file that are texts, whatever they look like.
-        target, dropped : object
-            As for :meth:`chunks`.
-
-        Returns
-        -------
-        DataFrame
-            Of pandas.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read as a table, or has no rows.
-        ImportError
-            If reading it needs a package that is not installed.
-        """
+        """Return the whole table."""
         (frame,) = self.chunks(None, columns, texts=texts, target=target, dropped=dropped)
         return frame
 
@@ -165,37 +103,7 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Iterator[Any]:
-        """Yield the table piece by piece.
-
-        Parameters
-        ----------
-        n_rows : int or None
-            Rows a piece, and the last one with what is left; ``None`` for all of them.
-        columns : sequence of str, optional
-            Which columns, and in which order; by default all.
-        texts : collection of str
-            Columns of a text file that are texts, whatever they look like. Which of the others are numbers is decided
-            piece by piece.
-        target : str, optional
-            One of the columns. Rows of a text file without a value in it are left out before types are found, so that
-            they decide on none. The index of the frames has the numbers of the other rows. Files of other formats
-            declare the types, and all their rows are returned. Values of this column are never converted to numbers
-            or dates by ``thousands``, ``symbols`` and ``dates``.
-        dropped : list of int, optional
-            Receives the numbers of the rows that are left out, from 0.
-
-        Yields
-        ------
-        DataFrame
-            Of pandas, at least one.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read as a table, or has no rows.
-        ImportError
-            If reading it needs a package that is not installed.
-        """
+        """Yield the table piece by piece."""
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
         pieces = (
@@ -310,57 +218,7 @@ def open_table(
     symbols: Sequence[str] = (),
     dates: str = "",
 ) -> TableFile:
-    r"""Find out what a file holds, and which columns.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. Text may be compressed, with the ending .gz, .bz2 or .xz.
-    name : str, optional
-        What messages call it; by default the path.
-    format : {"csv", "tsv", "parquet", "feather"}, optional
-        What it holds; by default what its ending says, or its first bytes. Fields of "csv" stand between commas, or
-        between the semicolons or tabs of a header without commas.
-    encoding : str, default="utf-8-sig"
-        Of text; the default is UTF-8, whether or not it says so itself.
-    missing : sequence of str, default=()
-        Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing.
-    decimal : {".", ","}, default="."
-        Of text, what stands before the fraction of a number.
-    separator : str, optional
-        Of text, the character between two fields; by default, what the first line or the header shows.
-    layout : Layout, optional
-        Of text, what stands before and between the rows.
-    thousands : {"", ",", ".", "'", " "}, default=""
-        Of text, what stands between groups of three digits. A column is converted only if all its values are numbers.
-    symbols : sequence of str, default=()
-        Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses.
-    dates : {"", "day-first", "month-first", "year-first"}, default=""
-        Of text, the order of dates that are not in the ISO 8601 format.
-
-    Returns
-    -------
-    TableFile
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is empty, a spreadsheet, no table of that format, or two columns have one name.
-    ImportError
-        If reading it needs a package that is not installed.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tanlearn.data.table_files import open_table
-    >>> _ = Path("weather.txt").write_text("sky;go\nsun;beach\nrain;home;now\n")
-    >>> open_table("weather.txt").read()
-    Traceback (most recent call last):
-    ...
-    ValueError: weather.txt cannot be read: line 3: the row has 3 field(s), but the header 2. Correct the row.
-    """
+    r"""Find out what a file holds, and which columns."""
     Notation(decimal, thousands, tuple(symbols), dates, tuple(missing)).check()
     path = Path(path)
     name = str(path) if name is None else name
@@ -399,31 +257,7 @@ def open_table(
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
-    """Turn dates into numbers: days since the beginning of 1970, with fractions.
-
-    Parameters
-    ----------
-    frame : pandas DataFrame
-        A table.
-    columns : collection of str, optional
-        Columns that may hold dates; by default all.
-
-    Returns
-    -------
-    frame : pandas DataFrame
-        The same, or a copy with other columns in place of dates.
-    names : list of str
-        Which columns these are: those of a type of dates or durations, and texts that are all dates as ISO 8601 writes
-        them, such as 2026-11-22 or 2026-11-22T17:30:00Z. A time without a zone counts as UTC.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tanlearn.data.table_files import dates_as_days
-    >>> frame, names = dates_as_days(pd.DataFrame({"born": ["1970-01-02", None], "town": ["Graz", "Linz"]}))
-    >>> frame["born"].tolist(), names
-    ([1.0, nan], ['born'])
-    """
+    """Turn dates into numbers: days since the beginning of 1970, with fractions."""
     days = {name: _days(frame[name]) for name in frame.columns if columns is None or name in columns}
     found = {name: values for name, values in days.items() if values is not None}
     return (frame.assign(**found) if found else frame), list(found)
@@ -448,42 +282,12 @@ def _days(series: Any) -> AnyArray | None:
 
 
 def require_pandas(what: str) -> Any:
-    """Return pandas.
-
-    Parameters
-    ----------
-    what : str
-        What needs it.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+    """Return pandas."""
     return _require("pandas", what)
 
 
 def require_pyarrow(what: str) -> Any:
-    """Return pyarrow, with what reads data sets.
-
-    Parameters
-    ----------
-    what : str
-        What needs it.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+    """Return pyarrow, with what reads data sets."""
     _require("pyarrow.dataset", what)
     return _require("pyarrow", what)
 
@@ -498,17 +302,7 @@ def _require(module: str, what: str) -> Any:
 
 
 def format_of(path: Path) -> str:
-    """Return what a file holds, by its ending or its first bytes.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    {"csv", "tsv", "parquet", "feather"}
-    """
+    """Return what a file holds, by its ending or its first bytes."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in _COMPRESSED:
         endings.pop()

@@ -29,35 +29,16 @@ _TEXT_BLOCK = 2**24
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Parameters
-    ----------
-    rows : DataFrame of pandas or polars, or RecordBatch of pyarrow
-        They, with all columns that are wanted.
-    names : list
-        Which these are, in the order that ``choose`` has given.
-    texts : frozenset of str
-        Columns of a record batch whose dictionaries were made of texts.
-    """
-
-    rows: Any
-    names: list[Any]
-    texts: frozenset[str] = frozenset()
+    rows: Any  # They, with all columns that are wanted
+    names: list[Any]  # Which these are, in the order that ``choose`` has given
+    texts: frozenset[str] = frozenset()  # Columns of a record batch whose dictionaries were made of texts
 
     def read(self, names: list[Any], ignored: AnyArray | None = None) -> Table:
         """Return some of the columns.
 
-        Parameters
-        ----------
-        names : list
-            Which, and in which order.
-        ignored : ndarray of shape (n_samples,), bool, optional
-            Rows whose values are not used, as for :func:`tanlearn.data.columns.read_columns`.
-
-        Returns
-        -------
-        Table
+        Shapes: ignored: (n_samples,).
         """
         if _is_frame(self.rows):
             return read_columns(self.rows[names], ignored=ignored)
@@ -65,48 +46,14 @@ class Piece:
 
 
 def holds_table(source: Any) -> bool:
-    """Return whether :func:`table_pieces` takes something.
-
-    Parameters
-    ----------
-    source : object
-        Any.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether :func:`table_pieces` takes something."""
     if _is_frame(source) or _is_query(source) or isinstance(source, str | Path):
         return True
     return hasattr(source, "__arrow_c_stream__") or _is_scanned(source, "Dataset", "Scanner")
 
 
 def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: int | None = None) -> Iterator[Piece]:
-    """Yield a table piece by piece.
-
-    Parameters
-    ----------
-    source : object
-        What :func:`holds_table` is true of.
-    choose : callable
-        Given the names of all columns, returns those that are wanted.
-    n_rows : int, optional
-        Rows a piece at most; by default, as many as hold four million cells, a power of two from 1,024 to 131,072.
-
-    Yields
-    ------
-    Piece
-        Of one row at least.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If a file cannot be read as a table.
-    ImportError
-        If reading the source needs a package that is not installed.
-    """
+    """Yield a table piece by piece."""
     if isinstance(source, str | Path):
         yield from _of_file(Path(source), choose, n_rows)
     elif _is_scanned(source, "Dataset"):

@@ -49,73 +49,23 @@ _NAMED_SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?\s*', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands in a text file before and between the rows of its table.
+    """What stands in a text file before and between the rows of its table."""
 
-    Parameters
-    ----------
-    skip_rows : int, default=0
-        Lines before the header that are skipped.
-    comment : str, optional
-        Lines that begin with it are skipped.
-    has_header : bool, default=True
-        Whether the first row contains the names of the columns. Otherwise they are ``column_1``, ``column_2`` and so
-        on.
-
-    Examples
-    --------
-    >>> from tanlearn.data.text_files import Layout
-    >>> layout = Layout(skip_rows=1, comment="#")
-    >>> [layout.is_skipped(number, line) for number, line in enumerate(["sales", "# of 2024", "town,n"], 1)]
-    [True, True, False]
-    """
-
-    skip_rows: int = 0
-    comment: str | None = None
+    skip_rows: int = 0  # Lines before the header that are skipped
+    comment: str | None = None  # Lines that begin with it are skipped
+    # Whether the first row contains the names of the columns. Otherwise they are ``column_1``, ``column_2`` and so
+    # on.
     has_header: bool = True
 
     def is_skipped(self, number: int, line: str) -> bool:
-        """Return whether a line is no part of the table.
-
-        Parameters
-        ----------
-        number : int
-            Of the line, from 1.
-        line : str
-            Its text.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a line is no part of the table."""
         if number <= self.skip_rows or (number == 1 and _NAMED_SEPARATOR.fullmatch(line)):
             return True
         return bool(self.comment) and line.lstrip().startswith(str(self.comment))
 
 
 class CheckedRows(io.TextIOBase):
-    r"""A text file for pandas: the rows after the header, without spaces around fields, each as long as the header.
-
-    Parameters
-    ----------
-    file : text file
-        The file.
-    separator : str
-        What stands between two fields.
-    missing : collection of str
-        Fields that mean a missing value, whatever they look like.
-    layout : Layout, optional
-        What stands before and between the rows.
-    required : int, optional
-        The number of a column. Rows without a value in it are left out; ``dropped`` lists them.
-
-    Examples
-    --------
-    >>> import io
-    >>> from tanlearn.data.text_files import CheckedRows
-    >>> rows = CheckedRows(io.StringIO("sky , degrees\nsun ,  31\nrain, 12\n"), ",")
-    >>> rows.header, rows.read()
-    (['sky', 'degrees'], 'sun,31\nrain, 12\n')
-    """
+    r"""A text file for pandas: the rows after the header, without spaces around fields, each as long as the header."""
 
     def __init__(
         self,
@@ -127,8 +77,11 @@ class CheckedRows(io.TextIOBase):
     ) -> None:
         self.marked: set[int] = set()
         self.dropped: list[int] = []
+        # separator: What stands between two fields. missing: Fields that mean a missing value, whatever they look
+        # like.
         self._separator, self._missing = separator, missing
-        self._layout = Layout() if layout is None else layout
+        self._layout = Layout() if layout is None else layout  # What stands before and between the rows
+        # required: The number of a column. Rows without a value in it are left out; ``dropped`` lists them.
         self._required, self._gaps = required, MISSING.union(missing)
         self._line = self._first = self._n_rows = 0
         self._may_hold_codes = re.compile(rf"{re.escape(separator)}0\d").search
@@ -176,31 +129,11 @@ class CheckedRows(io.TextIOBase):
             raise ValueError(f"line {self._first}: {error}. Is a quote left open there?") from error
 
     def readable(self) -> bool:
-        """Return that there is something to read, which pandas asks for.
-
-        Returns
-        -------
-        bool
-        """
+        """Return that there is something to read, which pandas asks for."""
         return True
 
     def read(self, size: int | None = -1) -> str:
-        """Return whole rows, as many as make the size or a little more.
-
-        Parameters
-        ----------
-        size : int, optional
-            Characters; by default, or below 0, all that are left.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ValueError
-            If a row is longer or shorter than the header, or holds NUL characters.
-        """
+        """Return whole rows, as many as make the size or a little more."""
         texts, n_characters = [], 0
         for text, record in self._records:
             # Most rows go to pandas as they are: writing all of them anew takes thrice the time.
@@ -238,33 +171,12 @@ class CheckedRows(io.TextIOBase):
 
 
 def unmarked(series: Any) -> Any:
-    """Return a column with digits with leading zeros as they were written.
-
-    Parameters
-    ----------
-    series : pandas Series
-        A column as pandas reads it of :class:`CheckedRows`: of texts, or of anything else in another piece of the file.
-
-    Returns
-    -------
-    pandas Series
-    """
+    """Return a column with digits with leading zeros as they were written."""
     return series.str.removeprefix(_MARK) if holds_texts(series) else series
 
 
 def holds_texts(series: Any) -> bool:
-    """Return whether a column holds texts, and nothing else but gaps.
-
-    Parameters
-    ----------
-    series : pandas Series
-        A column of any kind.
-
-    Returns
-    -------
-    bool
-        False without a value.
-    """
+    """Return whether a column holds texts, and nothing else but gaps."""
     from pandas.api.types import infer_dtype
 
     return series.dtype.kind in "OU" and infer_dtype(series, skipna=True) == "string"
@@ -285,19 +197,7 @@ def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
 
 
 def find_separator(file: Any, layout: Layout | None = None) -> str:
-    """Return what stands between the fields of a header, and go back to its start.
-
-    Parameters
-    ----------
-    file : text file
-        The file, at its start.
-    layout : Layout, optional
-        What stands before the header. A first line such as ``sep=;`` names the separator.
-
-    Returns
-    -------
-    str
-    """
+    """Return what stands between the fields of a header, and go back to its start."""
     layout = Layout() if layout is None else layout
     header = ""
     for number, line in enumerate(file, start=1):
@@ -313,19 +213,7 @@ def find_separator(file: Any, layout: Layout | None = None) -> str:
 
 
 def open_text(path: Path, encoding: str) -> Any:
-    """Open text, compressed or not.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    encoding : str
-        Of the text.
-
-    Returns
-    -------
-    text file
-    """
+    """Open text, compressed or not."""
     return _opener(path)(path, "rt", encoding=encoding, newline="")
 
 
@@ -338,23 +226,7 @@ def _opener(path: Path) -> Any:
 
 
 def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
-    """Return the error for bytes that are no text, with the line: decoders do not count them.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        What messages call it.
-    encoding : str
-        Of the text.
-    error : UnicodeDecodeError
-        What the decoder says.
-
-    Returns
-    -------
-    ValueError
-    """
+    """Return the error for bytes that are no text, with the line: decoders do not count them."""
     number, failed = 0, False
     try:
         with _opener(path)(path, "rb") as file:

@@ -43,36 +43,7 @@ def read_classes(
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Read the classes and number them.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,), or Column
-        Strings, integers, booleans or categories.
-    n_samples : int
-        Number of rows of the table.
-    rows : ndarray of shape (n_samples,), bool, optional
-        The rows that count; the others are left out of the result.
-    is_part : bool, default=False
-        Whether these are some of the rows only, which may all be of one class, or none.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_rows,), intp
-        Class codes ``0..n_classes - 1``.
-    classes : ndarray of shape (n_classes,)
-        The classes, sorted.
-
-    Raises
-    ------
-    ValueError
-        If y has another length than the table, a class is missing, there is only one, or y is continuous.
-    TypeError
-        If y holds anything but strings or numbers, or both, or is a query that has no rows yet.
-
-    Examples
-    --------
-    >>> from tanlearn.data.validation import read_classes
-    >>> read_classes(["no", "yes", "no"], 3)
-    (array([0, 1, 0]), array(['no', 'yes'], dtype=object))
+    Shapes: y: (n_samples,); rows: (n_samples,); result codes: (n_rows,); result classes: (n_classes,).
     """
     counted = read_target(y, n_samples, None if rows is None else ~rows)
     if rows is not None:
@@ -114,32 +85,7 @@ def number_classes(
 ) -> NDArray[np.intp]:
     """Return the numbers of known classes.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,), or Column
-        Classes of rows.
-    n_samples : int
-        Number of rows.
-    classes : ndarray of shape (n_classes,)
-        The known ones.
-    rows : ndarray of shape (n_samples,), bool, optional
-        The rows that count; the others, which may have any class, are left out of the result.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), intp
-
-    Raises
-    ------
-    ValueError
-        If the length is wrong, or a row that counts has another class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.validation import number_classes
-    >>> number_classes(["yes", "no"], 2, np.array(["no", "yes"]))
-    array([1, 0])
+    Shapes: y: (n_samples,); classes: (n_classes,); rows: (n_samples,); result: (n_rows,).
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
     column = read_target(y, n_samples, None if rows is None else ~rows)
@@ -164,30 +110,7 @@ def number_classes(
 def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
     """Return the number of a known class that a parameter names.
 
-    Parameters
-    ----------
-    value : object
-        The class.
-    classes : ndarray of shape (n_classes,)
-        The known ones.
-    name : str
-        What messages call the parameter.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If it is no class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.validation import number_class
-    >>> number_class("yes", np.array(["no", "yes"]), "against")
-    1
+    Shapes: classes: (n_classes,).
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
     with contextlib.suppress(KeyError, TypeError):  # a TypeError of what has no hash
@@ -198,33 +121,7 @@ def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
 def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Read the classes as a column, of which strings and categories are numbered.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,), or Column
-        Strings, integers, booleans or categories.
-    n_samples : int, optional
-        Number of rows of the table, if there is one.
-    ignored : ndarray of shape (n_samples,), bool, optional
-        Rows of weight 0. Their classes may be missing or of any type.
-
-    Returns
-    -------
-    Column
-        No class is missing, except in ignored rows.
-
-    Raises
-    ------
-    ValueError
-        If y has another length than the table, or a class is missing.
-    TypeError
-        If y holds anything but strings or numbers, or both.
-
-    Examples
-    --------
-    >>> from tanlearn.data.validation import read_target
-    >>> column = read_target(["yes", "no", "yes"])
-    >>> column.values, column.categories
-    (array([0, 1, 0]), array(['yes', 'no'], dtype=object))
+    Shapes: y: (n_samples,); ignored: (n_samples,).
     """
     if isinstance(y, Column):
         column = y
@@ -253,30 +150,7 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
     """Read the classes as they are.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,), or Column
-        Strings, integers, booleans or categories.
-    n_samples : int, optional
-        Number of rows of the table, if there is one.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If y has another length than the table, or a class is missing.
-    TypeError
-        If y holds anything but strings or numbers, or both.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.validation import read_labels
-    >>> read_labels(read_columns([["no"], ["yes"], ["no"]])[0])
-    array(['no', 'yes', 'no'], dtype=object)
+    Shapes: y: (n_samples,); result: (n_samples,).
     """
     column = read_target(y, n_samples)
     return column.values if column.categories is None else column.categories[column.values]
@@ -285,29 +159,7 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
     """Read the weights of the rows.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float, or None
-        Finite and non-negative; a number means the same weight for every row.
-    n_samples : int
-        Number of rows of the table.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64 or float64, or None
-        Integers stay integers, to be counted exactly. ``None`` stays ``None``.
-
-    Raises
-    ------
-    ValueError
-        If there is not one number per row, one is negative or not finite, all are zero, or their sum is too large or
-        too small.
-
-    Examples
-    --------
-    >>> from tanlearn.data.validation import read_weights
-    >>> read_weights([2, 0, 1], 3)
-    array([2, 0, 1])
+    Shapes: sample_weight: (n_samples,); result: (n_samples,).
     """
     if sample_weight is None:
         return None
@@ -320,22 +172,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
 def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
     """Read the weights of some rows of a table, which may all be zero.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float
-        Finite and non-negative; a number means the same weight for every row.
-    n_samples : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64 or float64
-        Integers stay integers.
-
-    Raises
-    ------
-    ValueError
-        If there is not one number per row, one is negative or not finite, or integers add up to too much.
+    Shapes: sample_weight: (n_samples,); result: (n_samples,).
     """
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
@@ -376,21 +213,7 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
 def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
     """Return the rows of weight 0, whose values and classes are not used.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float, or None
-        Weights, not checked yet: whatever is no array of numbers is refused by :func:`row_weights`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), bool, or None
-        None if there is no such row.
-
-    Examples
-    --------
-    >>> from tanlearn.data.validation import zero_weight_rows
-    >>> zero_weight_rows([2, 0, 1])
-    array([False,  True, False])
+    Shapes: sample_weight: (n_samples,); result: (n_samples,).
     """
     if sample_weight is None or isinstance(sample_weight, Real):
         return None
@@ -410,21 +233,7 @@ def present_rows(
 ) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
     """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
 
-    Parameters
-    ----------
-    columns : Table
-        The table.
-    y : array-like of shape (n_samples,), or Column
-        Classes.
-    sample_weight : array-like of shape (n_samples,) or None
-        Non-negative weights.
-    classes : ndarray of shape (n_classes,), optional
-        The classes, if they are known; by default those of the rows that count.
-
-    Returns
-    -------
-    tuple
-        The columns, the codes of the classes, the classes, the weights or None, and the numbers of the rows.
+    Shapes: y: (n_samples,); sample_weight: (n_samples,); classes: (n_classes,).
     """
     n_samples = columns.n_samples
     weights = read_weights(sample_weight, n_samples)
@@ -460,20 +269,7 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
 
 
 def check_total(total: float, n_samples: int) -> None:
-    """Check the sum of all weights.
-
-    Parameters
-    ----------
-    total : int or float
-        An integer if all weights are.
-    n_samples : int
-        Number of rows.
-
-    Raises
-    ------
-    ValueError
-        If it is zero, or more than a count can hold, which is at most this sum, or next to nothing.
-    """
+    """Check the sum of all weights."""
     if total == 0:
         raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
     if isinstance(total, float) and not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:

@@ -26,21 +26,11 @@ _FEW = 2**10
 
 
 class ValueCounts(NamedTuple):
-    """Weights of pairs of a value and a class, in increasing order of both.
+    """Weights of pairs of a value and a class, in increasing order of both."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_pairs,)
-        Numbers, none of them NaN.
-    classes : ndarray of shape (n_pairs,), int32
-        Class codes.
-    weights : ndarray of shape (n_pairs,), int64 or float64
-        Above zero.
-    """
-
-    values: AnyArray
-    classes: NDArray[np.int32]
-    weights: AnyArray
+    values: AnyArray  # (n_pairs,): Numbers, none of them NaN
+    classes: NDArray[np.int32]  # (n_pairs,): Class codes
+    weights: AnyArray  # (n_pairs,): Above zero
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
@@ -59,48 +49,18 @@ class Block(NamedTuple):
     """Points that stand for more values, and what ranks may have lost.
 
     The rank of a number is the weight of all values up to it.
-
-    Parameters
-    ----------
-    level : int
-        The block was made of ``2**level`` others, each compressed.
-    counts : ValueCounts
-        The points.
-    under, over : int or float
-        By how much a rank may be too low or too high, at most.
     """
 
-    level: int
-    counts: ValueCounts
-    under: float
+    level: int  # The block was made of ``2**level`` others, each compressed
+    counts: ValueCounts  # The points
+    under: float  # under, over: By how much a rank may be too low or too high, at most
     over: float
 
 
 def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray, AnyArray]:
     """Return the keys that occur, increasing, and the sums of their weights.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n_samples,), intp
-        From 0 to ``n_keys - 1``.
-    weights : ndarray of shape (n_samples,), int64 or float64
-        Above zero. Integers are added exactly, floating numbers in the order in which they stand.
-    n_keys : int
-        How many keys there may be.
-
-    Returns
-    -------
-    found : ndarray of shape (n_found,), intp
-        The keys.
-    sums : ndarray of shape (n_found,)
-        Their sums, in the type of the weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.value_counts import sum_by_key
-    >>> sum_by_key(np.array([5, 2, 5]), np.array([1, 1, 3]), 6)
-    (array([2, 5]), array([1, 4]))
+    Shapes: keys: (n_samples,); weights: (n_samples,); result found: (n_found,); result sums: (n_found,).
     """
     if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
         return sum_equal(keys, weights)
@@ -117,24 +77,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
 def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
     """Return every key once, increasing, and the sum of its amounts, in their own type.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n_samples,), intp
-        From 0.
-    amounts : ndarray of shape (n_samples,), int64 or float64
-        What is added up, in the order in which it stands.
-
-    Returns
-    -------
-    found : ndarray of shape (n_found,), intp
-    sums : ndarray of shape (n_found,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.value_counts import sum_equal
-    >>> sum_equal(np.array([5, 2, 5]), np.array([2**60, 1, 3]))
-    (array([2, 5]), array([                  1, 1152921504606846979]))
+    Shapes: keys: (n_samples,); amounts: (n_samples,); result found: (n_found,); result sums: (n_found,).
     """
     order = np.argsort(keys, kind="stable")
     keys, amounts = keys[order], amounts[order]
@@ -147,30 +90,7 @@ def collect(
 ) -> ValueCounts:
     """Add up the weights of rows with the same value and class.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-        Numbers, none of them NaN.
-    classes : ndarray of shape (n_samples,), integer
-        Class codes.
-    weights : ndarray of shape (n_samples,), int64 or float64
-        Above zero.
-    n_classes : int
-        Number of classes.
-    are_sorted_runs : bool, default=False
-        Whether the values consist of a few increasing runs, which are merged faster than sorted anew.
-
-    Returns
-    -------
-    ValueCounts
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.value_counts import collect
-    >>> values, classes, weights = collect(np.array([7, 3, 7]), np.array([0, 1, 0]), np.ones(3, np.int64), 2)
-    >>> values, classes, weights
-    (array([3, 7]), array([1, 0], dtype=int32), array([1, 2]))
+    Shapes: values: (n_samples,); classes: (n_samples,); weights: (n_samples,).
     """
     order = np.argsort(values, kind="stable") if are_sorted_runs else _sorting(values)
     found = ValueCounts(values.take(order), classes.take(order).astype(np.int32, copy=False), weights.take(order))
@@ -203,19 +123,7 @@ def _room(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int32], AnyAr
 
 
 def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
-    """Add several counts, of values of one type, up.
-
-    Parameters
-    ----------
-    parts : iterable of ValueCounts
-        At least one.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ValueCounts
-    """
+    """Add several counts, of values of one type, up."""
     given = list(parts)
     filled = [part for part in given if len(part.values)]
     if len(filled) < 2:
@@ -230,31 +138,6 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
     A group of neighbours has less than one ``n_points``-th of the weight besides its last value, and its point is the
     value where it reaches half of its weight. So ranks of points are right, and no rank is wrong by more than what
     a group has besides its point.
-
-    Parameters
-    ----------
-    counts : ValueCounts
-        Of one value at least.
-    n_points : int
-        Number of points, one more at most where sums are rounded. Fewer values are left as they are.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    counts : ValueCounts
-        The weights of the points.
-    under, over : int or float
-        By how much a rank is too low or too high, at most.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.value_counts import ValueCounts, compress
-    >>> counts = ValueCounts(np.arange(6), np.zeros(6, np.int32), np.ones(6, np.int64))
-    >>> points, under, over = compress(counts, 2, 1)
-    >>> points.values, points.weights, under, over
-    (array([1, 4]), array([3, 3]), 1, 1)
     """
     is_first = counts.is_first
     n_values = int(np.count_nonzero(is_first))
@@ -270,24 +153,7 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:
-    """Add a block to others, of which no two have one level.
-
-    Parameters
-    ----------
-    blocks : tuple of Block
-        In increasing order of levels.
-    block : Block
-        One more.
-    n_points : int
-        Number of points of a compressed block.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    tuple of Block
-        In increasing order of levels, no two of one.
-    """
+    """Add a block to others, of which no two have one level."""
     of_level = {other.level: other for other in blocks}
     while block.level in of_level:
         other = of_level.pop(block.level)

@@ -18,35 +18,17 @@ MOST_WHOLE, MOST_FRACTIONAL = 8.0, 2.0
 
 
 class WeightSums:
-    """Sums over the weights of rows, of one data set or of its batches.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of positive weight.
-    total, squares : float
-        Sums of the weights and of their squares.
-    are_whole : bool
-        Whether every weight is an integer.
-    """
+    """Sums over the weights of rows, of one data set or of its batches."""
 
     def __init__(self) -> None:
+        # n_rows: Rows of positive weight. total, squares: Sums of the weights and of their squares. are_whole:
+        # Whether every weight is an integer.
         self.n_rows, self.total, self.squares, self.are_whole = 0, 0.0, 0.0, True
 
     def update(self, weights: AnyArray | None, n_rows: int) -> WeightSums:
         """Add some rows.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows,) or None
-            Weights; ``None`` means one each.
-        n_rows : int
-            Number of rows.
-
-        Returns
-        -------
-        WeightSums
-            Itself.
+        Shapes: weights: (n_rows,).
         """
         own = np.ones(n_rows) if weights is None else weights[weights > 0].astype(np.float64)
         self.n_rows += len(own)
@@ -69,22 +51,7 @@ class WeightSums:
 def effective_size(weights: AnyArray) -> float:
     """Return the effective sample size of weights, sum(w)^2 / sum(w^2).
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Non-negative, not all zero.
-
-    Returns
-    -------
-    float
-        From 1 to the number of rows of positive weight.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.weight_scale import effective_size
-    >>> effective_size(np.array([10, 10, 10])), effective_size(np.array([1, 1, 98])).__round__(2)
-    (3.0, 1.04)
+    Shapes: weights: (n_samples,).
     """
     return WeightSums().update(weights, len(weights)).effective_size
 
@@ -132,26 +99,7 @@ def scale_weights(sample_weight: Any) -> FloatArray:
 def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArray | None = None) -> None:
     """Warn, once per fit, of weights that do not look like counts of rows.
 
-    Parameters
-    ----------
-    sums : WeightSums
-        Of all rows.
-    weights : ndarray of shape (n_samples,), optional
-        The weights, if they are at hand.
-    y : ndarray of shape (n_samples,), optional
-        Class codes: weights that depend on the class only have a remedy of their own.
-
-    Warns
-    -----
-    UserWarning
-        If their sum is far from the effective sample size: above 8 times it for integers, above 2 times or below half
-        of it for other numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.data.weight_scale import WeightSums, warn_of_weights
-    >>> warn_of_weights(WeightSums().update(np.array([1, 2, 1]), 3))
+    Shapes: weights: (n_samples,); y: (n_samples,).
     """
     most = MOST_WHOLE if sums.are_whole else MOST_FRACTIONAL
     if not sums.n_rows or 1 / most <= sums.overstatement <= most:

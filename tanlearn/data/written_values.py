@@ -18,42 +18,7 @@ DATE_ORDERS = ("day-first", "month-first", "year-first")
 def read_written(
     series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str, *, units: set[str] | None = None
 ) -> Any:
-    """Return a column as numbers, or as dates in the ISO 8601 format, if all its values are such; else unchanged.
-
-    Parameters
-    ----------
-    series : pandas Series
-        A column of any kind.
-    thousands : {"", ",", ".", "'", " "}
-        What stands between groups of three digits. " " includes no-break and narrow spaces.
-    decimal : {".", ","}
-        What stands before the fraction.
-    symbols : sequence of str
-        Signs and units around numbers; "()" for negative numbers in parentheses.
-    dates : {"", "day-first", "month-first", "year-first"}
-        The order of dates of numbers. Names of months are read with every order.
-
-    units : set of str, optional
-        Symbols that all values of earlier parts of the column have in common, if these have any. Updated in place.
-
-    Returns
-    -------
-    pandas Series
-        Unchanged also if two values have different units or currencies, because one number cannot mean both.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tanlearn.data.written_values import read_written
-    >>> read_written(pd.Series(["$1,250.50", None, "($5)"]), ",", ".", ["$", "()"], "").tolist()
-    [1250.5, nan, -5.0]
-    >>> read_written(pd.Series(["16/07/2024", "05/01/2024"]), "", ".", [], "day-first").tolist()
-    ['2024-07-16T00:00:00', '2024-01-05T00:00:00']
-    >>> read_written(pd.Series(["1,250", "much"]), ",", ".", [], "").tolist()
-    ['1,250', 'much']
-    >>> read_written(pd.Series(["9.7 kg", "8549 g"]), "", ".", ["kg", "g"], "").tolist()
-    ['9.7 kg', '8549 g']
-    """
+    """Return a column as numbers, or as dates in the ISO 8601 format, if all its values are such; else unchanged."""
     if not (thousands or symbols or dates) or not holds_texts(series):
         return series
     values = series.dropna().unique().tolist()

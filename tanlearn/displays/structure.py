@@ -298,29 +298,7 @@ class StructureDisplay:
 def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, FloatArray]:
     """Return what features of a tree tell about each other, and about the class, in the model.
 
-    Parameters
-    ----------
-    structure : Structure
-        One augmenting parent a feature at most.
-    tables : Tables
-        Normalised.
-
-    Returns
-    -------
-    of_edges : ndarray of shape (n_features, width)
-        Conditional mutual information of child and parent given the class, in nats; 0 where there is no parent.
-    of_features : ndarray of shape (n_features,)
-        Mutual information of feature and class, in nats.
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.displays.structure import edge_information
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [0, 0], [1, 1]], [0, 0, 1, 1])
-    >>> tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, None)
-    >>> of_edges, of_features = edge_information(Structure([-1, 0]), tables)
-    >>> of_edges.round(2).tolist(), of_features.round(2).tolist()  # copies of each other, which do not tell the class
-    ([[0.0, 0.0], [0.69, 0.0]], [0.0, 0.0])
+    Shapes: result of_edges: (n_features, width); result of_features: (n_features,).
     """
     p_class = np.exp(tables.log_prior)
     p_class = p_class / p_class.sum()  # rounded tables add up to something else

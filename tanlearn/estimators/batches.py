@@ -25,27 +25,7 @@ __all__ = ["BatchFitMixin", "refuse_what_needs_all_rows"]
 
 
 def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool, of_losses: bool = False) -> bool:
-    """Return whether all that an estimator learns follows from counts, or say what does not.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What learns.
-    of_contexts : bool
-        Whether there may be counts of families whose structure is known only once pairs are counted.
-    of_losses : bool, default=False
-        Whether losses and gradients of all rows can be summed up, as often as a search asks for them.
-
-    Returns
-    -------
-    bool
-        True.
-
-    Raises
-    ------
-    AttributeError
-        If something does not.
-    """
+    """Return whether all that an estimator learns follows from counts, or say what does not."""
     structure, parameters = getattr(estimator, "structure", None), getattr(estimator, "parameters", None)
     weights = getattr(estimator, "weights", None)
     if weights is not None:

@@ -33,19 +33,7 @@ class StructureLearner(Protocol):
     """What an estimator asks of an object that learns structures."""
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return a structure.
-
-        Parameters
-        ----------
-        data : EncodedData
-            Rows.
-        rng : numpy.random.Generator
-            Where all randomness comes from.
-
-        Returns
-        -------
-        Structure
-        """
+        """Return a structure."""
         ...
 
 

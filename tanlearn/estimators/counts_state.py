@@ -33,31 +33,7 @@ __all__ = ["from_state", "to_state", "why_no_counts"]
 
 
 def to_state(counts: Any) -> dict[str, Any]:
-    """Return all of some counts but the numbers of values and classes.
-
-    Parameters
-    ----------
-    counts : CountState, FamilyCounts or ForestCounts
-        What is to be kept.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError
-        If they are counts of another kind.
-
-    Examples
-    --------
-    >>> from tanlearn import CountState, EncodedData
-    >>> from tanlearn.estimators.counts_state import from_state, to_state
-    >>> data = EncodedData.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
-    >>> counts = CountState(data.n_states, data.n_classes).update(data)
-    >>> from_state("CountState", to_state(counts), data.n_states, data.n_classes) == counts
-    True
-    """
+    """Return all of some counts but the numbers of values and classes."""
     if isinstance(counts, CountState):
         return {"cells": counts.cells, "pairs": counts.pairs}
     if isinstance(counts, FamilyCounts):
@@ -78,25 +54,7 @@ def to_state(counts: Any) -> dict[str, Any]:
 
 
 def why_no_counts(model: Any) -> str:
-    """Return why a fitted classifier has no ``counts_``.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, without counts.
-
-    Returns
-    -------
-    str
-        A clause whose subject is the classifier.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.estimators.counts_state import why_no_counts
-    >>> why_no_counts(NaiveBayesClassifier().fit([["a"], ["b"]], ["no", "yes"]))
-    'this NaiveBayesClassifier has no counts, because it was fitted from all rows at once'
-    """
+    """Return why a fitted classifier has no ``counts_``."""
     reason = "it was fitted from all rows at once"
     if getattr(model, "_was_loaded", False):
         reason = "it was read from a file without counts (save(path, counts=True) keeps them, where there are any)"
@@ -106,25 +64,7 @@ def why_no_counts(model: Any) -> str:
 def from_state(kind: Any, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Any:
     """Return the counts that :func:`to_state` took apart.
 
-    Parameters
-    ----------
-    kind : object
-        What should be the name of their class.
-    state : dict
-        What a file holds.
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    CountState, FamilyCounts or ForestCounts
-
-    Raises
-    ------
-    ValueError
-        If something does not fit.
+    Shapes: n_states: (n_features,).
     """
     if kind == "CountState":
         return CountState.restore(n_states, n_classes, *fields(state, "cells", "pairs"))

@@ -83,26 +83,8 @@ def compared(
 ) -> FloatArray:
     """Return what features add to log-odds against a class, or to log-probabilities if there is none.
 
-    Parameters
-    ----------
-    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
-        To log-probabilities.
-    against : class or None
-        One of the classes.
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    calibration : Calibration, optional
-        What makes probabilities of the sums: the shares of a row and class in log-odds are scaled by one factor, so
-        that they add up to the log-odds of these; where these are infinite, or 0 up to rounding, by the temperature.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features + 1, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If ``against`` is no class.
+    Shapes: contributions: (n_samples, n_features + 1, n_classes); classes: (n_classes,); result: (n_samples, n_features
+        + 1, n_classes).
     """
     if against is None:
         return contributions

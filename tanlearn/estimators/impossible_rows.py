@@ -47,23 +47,7 @@ class ImpossibleRowsWarning(UserWarning):
 
 
 def named_rows(rows: list[int]) -> str:
-    """Return the first of some rows in words.
-
-    Parameters
-    ----------
-    rows : list of int
-        Numbers of rows.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.estimators.impossible_rows import named_rows
-    >>> named_rows([3]), named_rows([0, 1, 2, 3, 4, 5, 6])
-    ('row 3', 'rows 0, 1, 2, 3, 4 and 2 more')
-    """
+    """Return the first of some rows in words."""
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_N_NAMED]))}{more}"
 
@@ -71,14 +55,7 @@ def named_rows(rows: list[int]) -> str:
 def is_impossible(scores: FloatArray) -> IntArray:
     """Return which rows have probability zero in every class.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Log joint.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), bool
+    Shapes: scores: (n_samples, n_classes); result: (n_samples,).
     """
     return np.isneginf(scores.max(axis=1, initial=-np.inf))
 
@@ -86,29 +63,7 @@ def is_impossible(scores: FloatArray) -> IntArray:
 def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray]) -> FloatArray:
     """Return scores of classes of which no row has only -inf.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Log joint.
-    prior_scores : callable
-        Returns the log joint of a row in which every feature is missing, of shape (n_classes,). It is called if there
-        are rows of probability zero.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-
-    Warns
-    -----
-    ImpossibleRowsWarning
-        If there are such rows, with their positions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.estimators.impossible_rows import replace_impossible
-    >>> replace_impossible(np.array([[-np.inf, -1.0]]), lambda: np.array([-0.5, -0.9]))
-    array([[-inf,  -1.]])
+    Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
     """
     rows = is_impossible(scores)
     if not rows.any():

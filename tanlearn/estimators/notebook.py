@@ -33,26 +33,7 @@ class NotebookMixin:
 
 
 def learnt_html(model: Any) -> str:
-    """Return what a classifier has learnt as HTML: structure, classes, size and training.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted or not.
-
-    Returns
-    -------
-    str
-        A folded element, or nothing of an unfitted classifier. All names are escaped.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.estimators.notebook import learnt_html
-    >>> model = NaiveBayesClassifier()
-    >>> learnt_html(model), "<td>beach, home</td>" in learnt_html(model.fit([["sun"], ["rain"]], ["beach", "home"]))
-    ('', True)
-    """
+    """Return what a classifier has learnt as HTML: structure, classes, size and training."""
     if not hasattr(model, "classes_") or not hasattr(model, "encoder_"):
         return ""
     classes = [str(name) for name in model.classes_.tolist()]

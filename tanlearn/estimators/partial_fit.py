@@ -35,33 +35,7 @@ __all__ = ["PartialFitMixin", "forest_counts"]
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
     """Return the counts of the tables of a forest, out of pair counts.
 
-    Parameters
-    ----------
-    state : CountState
-        Pair counts.
-    structure : Structure
-        At most one augmenting parent a feature.
-
-    Returns
-    -------
-    layout : TableLayout
-        Where the tables lie.
-    cells : ndarray of shape (n_cells,)
-        Their counts, the classes first.
-
-    Raises
-    ------
-    ValueError
-        If a feature has two augmenting parents or more.
-
-    Examples
-    --------
-    >>> from tanlearn import CountState, EncodedData, Structure
-    >>> from tanlearn.estimators.partial_fit import forest_counts
-    >>> data = EncodedData.from_codes([[0, 0], [1, 0], [1, 0]], [0, 1, 1])
-    >>> state = CountState(data.n_states, data.n_classes).update(data)
-    >>> forest_counts(state, Structure([-1, 0]))[1].tolist()
-    [1, 2, 1, 0, 0, 2, 1, 0, 0, 2]
+    Shapes: result cells: (n_cells,).
     """
     if (structure.parents[:, 1] >= 0).any():
         raise ValueError(

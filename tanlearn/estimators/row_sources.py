@@ -38,85 +38,28 @@ class RowSource(Protocol):
         ...
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Read all rows, and return what there is of values and classes.
-
-        Parameters
-        ----------
-        exact : bool
-            As for :class:`TableSummary`.
-
-        Returns
-        -------
-        TableSummary
-        """
+        """Read all rows, and return what there is of values and classes."""
         ...
 
     def encoded(self, encoder: RowEncoder) -> EncodedSource:
-        """Return the encoded rows.
-
-        Parameters
-        ----------
-        encoder : RowEncoder
-            What encodes a batch.
-
-        Returns
-        -------
-        EncodedSource
-        """
+        """Return the encoded rows."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """What makes codes of a batch, here or elsewhere.
+    """What makes codes of a batch, here or elsewhere."""
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted to all rows.
-    classes : ndarray of shape (n_classes,)
-        Names of the classes, sorted.
-    n_samples : int
-        Rows of non-zero weight, in all batches.
-    is_ordered : ndarray of shape (n_features,), bool
-        Features whose neighbouring codes are alike.
-    class_weight : dict or None
-        Factors of weights by class.
-    device : {"cpu", "cuda"}
-        Where rows are counted.
-    """
-
-    encoder: TableEncoder
-    classes: AnyArray
-    n_samples: int
-    is_ordered: AnyArray
-    class_weight: dict[Any, Any] | None
-    device: str
+    encoder: TableEncoder  # Fitted to all rows
+    classes: AnyArray  # (n_classes,): Names of the classes, sorted
+    n_samples: int  # Rows of non-zero weight, in all batches
+    is_ordered: AnyArray  # (n_features,): Features whose neighbouring codes are alike
+    class_weight: dict[Any, Any] | None  # Factors of weights by class
+    device: str  # Where rows are counted
 
     @classmethod
     def of(cls, summary: TableSummary, encoder: TableEncoder, class_weight: Any, device: str) -> RowEncoder:
-        """Return what encodes the rows that are summarised.
-
-        Parameters
-        ----------
-        summary : TableSummary
-            What the first reading has found.
-        encoder : TableEncoder
-            Fitted to that.
-        class_weight : None, "balanced" or dict
-            As for the estimators.
-        device : {"cpu", "cuda"}
-            Where rows are counted.
-
-        Returns
-        -------
-        RowEncoder
-
-        Raises
-        ------
-        ValueError
-            If a class weight breaks a rule.
-        """
+        """Return what encodes the rows that are summarised."""
         totals = summary.class_counts
         weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # refused before rows are counted
         if isinstance(class_weight, str):  # "balanced", of all rows
@@ -124,23 +67,7 @@ class RowEncoder:
         return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
 
     def encode(self, batch: Batch) -> EncodedData | None:
-        """Encode a batch.
-
-        Parameters
-        ----------
-        batch : Batch
-            Of the columns that were summarised.
-
-        Returns
-        -------
-        EncodedData or None
-            Its rows of non-zero weight, if there are any.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a value, a class or a weight breaks a rule; the message says where.
-        """
+        """Encode a batch."""
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
@@ -155,44 +82,17 @@ class RowEncoder:
 
 
 class EncodedSource(ABC):
-    """Encoded rows that are read as often as they are asked for; subclasses know where they are.
-
-    Parameters
-    ----------
-    encoder : RowEncoder
-        What makes codes of them.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows of non-zero weight.
-    n_states : ndarray of shape (n_features,), intp
-        Values of every feature.
-    n_classes : int
-        Number of classes.
-    """
+    """Encoded rows that are read as often as they are asked for; subclasses know where they are."""
 
     def __init__(self, encoder: RowEncoder) -> None:
+        # n_samples: Rows of non-zero weight. n_states: (n_features,): Values of every feature.
         self.n_samples, self.n_states = encoder.n_samples, encoder.encoder.n_states_
-        self.n_classes = len(encoder.classes)
-        self._encoder = encoder
+        self.n_classes = len(encoder.classes)  # Number of classes
+        self._encoder = encoder  # What makes codes of them
 
     @abstractmethod
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows.
-
-        Parameters
-        ----------
-        counts : object
-            Of no rows yet, with ``update(data, n_jobs=...)``, and ``merge(other)`` where parts are counted apart.
-        n_jobs : int, optional
-            Threads, as in joblib.
-
-        Returns
-        -------
-        object
-            Counts of all rows; those that were handed in may have become them.
-        """
+        """Count all rows."""
 
     @property
     @abstractmethod
@@ -209,15 +109,7 @@ class EncodedSource(ABC):
 def choose_rows(n_samples: int) -> IntArray:
     """Return the rows that decide what counts cannot.
 
-    Parameters
-    ----------
-    n_samples : int
-        Rows that there are.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen,), intp
-        Sorted.
+    Shapes: result: (n_chosen,).
     """
     chosen: IntArray = np.arange(n_samples)
     if n_samples > SAMPLE_ROWS:
@@ -226,17 +118,10 @@ def choose_rows(n_samples: int) -> IntArray:
 
 
 class BatchSource:
-    """Batches that this process reads.
-
-    Parameters
-    ----------
-    batches : Batches
-        The source.
-    n_jobs : int, optional
-        Threads that summarise rows, as in joblib.
-    """
+    """Batches that this process reads."""
 
     def __init__(self, batches: Batches, n_jobs: int | None = None) -> None:
+        # batches: The source. n_jobs: Threads that summarise rows, as in joblib.
         self._batches, self._n_jobs = batches, n_jobs
 
     @property
@@ -245,17 +130,7 @@ class BatchSource:
         return self._batches.names
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Return what there is of values and classes.
-
-        Parameters
-        ----------
-        exact : bool
-            As for :class:`TableSummary`.
-
-        Returns
-        -------
-        TableSummary
-        """
+        """Return what there is of values and classes."""
         summary, sums = TableSummary(exact=exact), WeightSums()
         for batch in self._batches:
             with batch.located():
@@ -265,34 +140,16 @@ class BatchSource:
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedBatches:
-        """Return the encoded rows.
-
-        Parameters
-        ----------
-        encoder : RowEncoder
-            What encodes a batch.
-
-        Returns
-        -------
-        EncodedBatches
-        """
+        """Return the encoded rows."""
         return EncodedBatches(self._batches, encoder)
 
 
 class EncodedBatches(EncodedSource):
-    """The encoded rows of batches.
-
-    Parameters
-    ----------
-    batches : Batches
-        The source.
-    encoder : RowEncoder
-        What makes codes of them.
-    """
+    """The encoded rows of batches."""
 
     def __init__(self, batches: Batches, encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._batches = batches
+        self._batches = batches  # The source
 
     def __iter__(self) -> Iterator[EncodedData]:
         for batch in self._batches:
@@ -301,20 +158,7 @@ class EncodedBatches(EncodedSource):
                 yield data
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows, batch by batch.
-
-        Parameters
-        ----------
-        counts : object
-            With ``update(data, n_jobs=...)``.
-        n_jobs : int, optional
-            Threads, as in joblib.
-
-        Returns
-        -------
-        object
-            The same.
-        """
+        """Count all rows, batch by batch."""
         for data in self:
             counts.update(data, n_jobs=n_jobs)
         return counts

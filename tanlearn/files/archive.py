@@ -46,72 +46,18 @@ _HEADER = re.compile(
 
 
 class ExplainedError(ValueError):
-    """A refusal whose message names the remedy.
-
-    Examples
-    --------
-    >>> from tanlearn.files.archive import unpack
-    >>> unpack(b"something else")
-    Traceback (most recent call last):
-    ...
-    tanlearn.files.archive.ExplainedError: it is no model of tanlearn. Name a file that tanlearn's save has written.
-    """
+    """A refusal whose message names the remedy."""
 
 
 def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
-    """Return the values of a dictionary that must have these keys and no others.
-
-    Parameters
-    ----------
-    mapping : object
-        What should be the dictionary.
-    *names : str
-        The keys.
-
-    Returns
-    -------
-    tuple
-        The values, in the order of the names.
-
-    Raises
-    ------
-    ValueError
-        If it is no dictionary, or has other keys.
-
-    Examples
-    --------
-    >>> from tanlearn.files.archive import fields
-    >>> fields({"a": 1, "b": 2}, "b", "a")
-    (2, 1)
-    """
+    """Return the values of a dictionary that must have these keys and no others."""
     if type(mapping) is not dict or set(mapping) != set(names):
         raise ValueError(f"{reprlib.repr(mapping)} stands where an object with the keys {', '.join(names)} belongs.")
     return tuple(mapping[name] for name in names)
 
 
 def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
-    """Return the content of a file.
-
-    Parameters
-    ----------
-    description : dict
-        What the manifest says of the model or checkpoint, as JSON.
-    arrays : dict of str to ndarray
-        Arrays by the names of their members: C-contiguous, little-endian, without objects.
-    kind : Kind, default=MODEL
-        What the file is.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.archive import pack, unpack
-    >>> unpack(pack({"class": "Own"}, {"0.npy": np.array([1, 2])}))
-    ({'class': 'Own'}, {'0.npy': array([1, 2])})
-    """
+    """Return the content of a file."""
     members = {name: _npy(array) for name, array in arrays.items()}
     manifest = {
         "format": kind.format,
@@ -124,23 +70,7 @@ def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = 
 
 
 def seal(members: dict[str, bytes]) -> bytes:
-    """Return the zip archive of some members, with the digest of all of it in its comment.
-
-    Parameters
-    ----------
-    members : dict of str to bytes
-        Contents by name.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> from tanlearn.files.archive import seal
-    >>> seal({"a.txt": b"content"})[30:42]
-    b'a.txtcontent'
-    """
+    """Return the zip archive of some members, with the digest of all of it in its comment."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
@@ -153,29 +83,7 @@ def seal(members: dict[str, bytes]) -> bytes:
 
 
 def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]]:
-    """Return what :func:`pack` packed.
-
-    Parameters
-    ----------
-    content : bytes
-        The content of a file.
-    kind : Kind, default=MODEL
-        What the file should be.
-
-    Returns
-    -------
-    description : object
-        What the manifest says of the model or checkpoint.
-    arrays : dict of str to ndarray
-        The arrays by the names of their members.
-
-    Raises
-    ------
-    ExplainedError
-        If it is no such file, damaged or of another format.
-    ValueError, Exception
-        Of any kind, if its seal is right and its content breaks a rule, as only a forger brings about.
-    """
+    """Return what :func:`pack` packed."""
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
         if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
             raise ExplainedError(f"it is damaged: cut off or altered. {kind.damaged}.")
@@ -221,39 +129,7 @@ def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
 def read_archive(
     path: str | os.PathLike[str], restore: Callable[[Any, dict[str, AnyArray]], T], kind: Kind = MODEL
 ) -> T:
-    """Return what is made of a file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    restore : callable
-        Takes the description and the arrays; may raise anything if they break a rule.
-    kind : Kind, default=MODEL
-        What the file should be.
-
-    Returns
-    -------
-    object
-        What ``restore`` returned.
-
-    Raises
-    ------
-    ValueError
-        If the file is of another kind, damaged, altered or of a newer version.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.files.archive import pack, read_archive
-    >>> from tanlearn.files.regular_files import write_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/note", pack({"text": "content"}, {}))
-    ...     read_archive(f"{folder}/note", lambda description, arrays: description["text"])
-    'content'
-    """
+    """Return what is made of a file."""
     content = read_file(path, kind)
     try:
         return restore(*unpack(content, kind))
@@ -269,30 +145,7 @@ def read_archive(
 
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
-    """Return what a file says that it is, without reading more than that.
-
-    Parameters
-    ----------
-    path : str or path
-        Any file.
-    *kinds : Kind
-        What it may be.
-
-    Returns
-    -------
-    Kind or None
-        None if it is none of these, or not there; that it is whole is not said.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.files.archive import kind_of_file, pack
-    >>> from tanlearn.files.regular_files import COUNTS, MODEL, write_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/all.counts", pack({}, {}, COUNTS))
-    ...     kind_of_file(f"{folder}/all.counts", MODEL, COUNTS).name
-    'counts file'
-    """
+    """Return what a file says that it is, without reading more than that."""
     # The manifest is the first member, and begins with its format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:

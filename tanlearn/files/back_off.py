@@ -19,39 +19,7 @@ __all__ = ["restore_back_off"]
 def restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_prior: Any, state: Any) -> BackOffTables:
     """Return tables that back off to fewer parents, after checking that everything fits together.
 
-    Parameters
-    ----------
-    structure : object
-        What should be the :class:`~tanlearn.Structure`.
-    n_states : ndarray of shape (n_features,)
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-    log_prior : object
-        What should be the log-probabilities of the classes.
-    state : object
-        What should be ``back_off`` of :meth:`~tanlearn.network.back_off.BackOffTables.to_state`.
-
-    Returns
-    -------
-    BackOffTables
-
-    Raises
-    ------
-    ValueError
-        If something does not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, HierarchicalSmoothing, Structure
-    >>> from tanlearn.files.back_off import restore_back_off
-    >>> data, structure = EncodedData.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1]), Structure([-1, 0])
-    >>> tables = HierarchicalSmoothing(m=1.0, sparse=True).fit(structure, data, np.random.default_rng(0))
-    >>> state = tables.to_state()
-    >>> again = restore_back_off(structure, data.n_states, data.n_classes, state["cells"], state["back_off"])
-    >>> np.array_equal(again.cells, tables.cells)
-    True
+    Shapes: n_states: (n_features,).
     """
     if not isinstance(structure, Structure) or structure.n_features != len(n_states):
         raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")

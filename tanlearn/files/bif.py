@@ -73,31 +73,7 @@ class _Block(NamedTuple):
 
 
 def parse_bif(content: bytes) -> Network:
-    """Read a network.
-
-    Parameters
-    ----------
-    content : bytes
-        The content of a file, in UTF-8.
-
-    Returns
-    -------
-    Network
-
-    Raises
-    ------
-    ValueError
-        If it breaks a rule; the message names the line and the variable.
-
-    Examples
-    --------
-    >>> from tanlearn.files.bif import parse_bif
-    >>> network = parse_bif(b'''network weather { }
-    ... variable rain { type discrete [2] { yes, no }; }
-    ... probability (rain) { table 0.25, 0.75; } // in June''')
-    >>> network.variables["rain"].states
-    ('yes', 'no')
-    """
+    """Read a network."""
     try:
         cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -143,34 +119,7 @@ def parse_bif(content: bytes) -> Network:
 
 
 def format_bif(network: Network) -> str:
-    """Return a network as text.
-
-    Parameters
-    ----------
-    network : Network
-        Its names are of letters, digits and ``_``, and its notes hold no ``;``.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.bif import format_bif
-    >>> from tanlearn.files.discrete_network import Definition, Network, Variable
-    >>> rain = Variable("rain", ("yes", "no"), None, "")
-    >>> print(format_bif(Network({"rain": rain}, {"rain": Definition((), np.log([0.25, 0.75]))})))
-    network tanlearn {
-    }
-    variable rain {
-        type discrete [ 2 ] { yes, no };
-    }
-    probability ( rain ) {
-        table 0.25, 0.75;
-    }
-    <BLANKLINE>
-    """
+    """Return a network as text."""
     lines, texts = ["network tanlearn {", "}"], Texts()
     for name, states, note, _ in network.variables.values():
         lines += [f"variable {name} {{", f"    type discrete [ {len(states)} ] {{ {', '.join(states)} }};"]

@@ -56,33 +56,7 @@ __all__ = ["as_json", "describe", "feature_names", "given_parameters"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return all of a fitted network as a dictionary for JSON.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with ``structure_``, ``tables_`` and ``encoder_``.
-
-    Returns
-    -------
-    dict
-        See :mod:`tanlearn.files.description` for its keys.
-
-    Raises
-    ------
-    NotFittedError
-        If the classifier is not fitted, or to codes only and not to a table.
-    ValueError
-        If a category is neither string nor number, or a discretizer not tanlearn's.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.files.description import describe
-    >>> description = describe(NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"]))
-    >>> description["features"][0]["categories"], description["n_parameters"]
-    (['rain', 'sun'], 3)
-    """
+    """Return all of a fitted network as a dictionary for JSON."""
     check_is_fitted(model)
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
@@ -114,31 +88,7 @@ def describe(model: Any) -> dict[str, Any]:
 
 
 def feature_names(model: Any, class_name: str | None = None) -> list[str]:
-    """Return the names of the columns of a fitted classifier, or x0, x1 and so on if they have none.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted.
-    class_name : str, optional
-        What the class is to be called beside them.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If the name of the class is that of a column, or no string.
-
-    Examples
-    --------
-    >>> from tanlearn import NaiveBayesClassifier
-    >>> from tanlearn.files.description import feature_names
-    >>> feature_names(NaiveBayesClassifier().fit([[1, 2], [0, 3]], [0, 1]))
-    ['x0', 'x1']
-    """
+    """Return the names of the columns of a fitted classifier, or x0, x1 and so on if they have none."""
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{i}" for i in range(model.n_features_in_)] if given is None else [str(name) for name in given]
     if class_name is not None and (not isinstance(class_name, str) or not class_name or class_name in names):
@@ -163,22 +113,7 @@ def _told(tables: Tables, i: int) -> dict[str, Any]:
 def as_json(values: Any, name: str) -> Any:
     """Return an array as JSON, with null for nan.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Strings, numbers, or bytes.
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    object
-        For ``json.dumps``.
-
-    Raises
-    ------
-    ValueError
-        If something is neither string nor number.
+    Shapes: values: (n,).
     """
     found = [None if value != value else value for value in values.tolist()]
     return Writer().encode(found, "encoder_", name)
@@ -195,24 +130,7 @@ def _training(model: Any) -> dict[str, Any]:
 
 
 def given_parameters(model: Any) -> dict[str, str]:
-    """Return the parameters that differ from their defaults, as Python writes them.
-
-    Parameters
-    ----------
-    model : estimator
-        In scikit-learn's manner; all of its parameters have defaults.
-
-    Returns
-    -------
-    dict
-
-    Examples
-    --------
-    >>> from tanlearn import BayesForestClassifier
-    >>> from tanlearn.files.description import given_parameters
-    >>> given_parameters(BayesForestClassifier(n_estimators=8))
-    {'n_estimators': '8'}
-    """
+    """Return the parameters that differ from their defaults, as Python writes them."""
     defaults = type(model)().get_params(deep=False)
     given = {name: repr(value) for name, value in model.get_params(deep=False).items()}
     return {name: text for name, text in given.items() if text != repr(defaults[name])}

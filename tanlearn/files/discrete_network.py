@@ -48,79 +48,30 @@ _LOGARITHM = decimal.Context(prec=25, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EM
 
 
 class Variable(NamedTuple):
-    """A variable and its states.
+    """A variable and its states."""
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    states : tuple of str
-        The names of its states, all different.
-    note : str or None
-        What tanlearn noted about it, if tanlearn wrote the file.
-    place : str
-        Where it is declared, for messages.
-    """
-
-    name: str
-    states: tuple[str, ...]
-    note: str | None
-    place: str
+    name: str  # Its name
+    states: tuple[str, ...]  # The names of its states, all different
+    note: str | None  # What tanlearn noted about it, if tanlearn wrote the file
+    place: str  # Where it is declared, for messages
 
 
 class Definition(NamedTuple):
-    """The distribution of a variable given its parents.
+    """The distribution of a variable given its parents."""
 
-    Parameters
-    ----------
-    parents : tuple of str
-        Their names.
-    log_table : ndarray of shape (states of 1st parent, states of 2nd parent ..., states of the variable)
-        Log-probabilities.
-    """
-
-    parents: tuple[str, ...]
-    log_table: FloatArray
+    parents: tuple[str, ...]  # Their names
+    log_table: FloatArray  # (states of 1st parent, states of 2nd parent ..., states of the variable): Log-probabilities
 
 
 class Network(NamedTuple):
-    """Variables and their distributions.
+    """Variables and their distributions."""
 
-    Parameters
-    ----------
-    variables : dict of str to Variable
-        By their names, in the order of the file.
-    definitions : dict of str to Definition
-        By the names of the variables.
-    """
-
-    variables: dict[str, Variable]
-    definitions: dict[str, Definition]
+    variables: dict[str, Variable]  # By their names, in the order of the file
+    definitions: dict[str, Definition]  # By the names of the variables
 
 
 def log_of(text: str) -> float:
-    """Return the logarithm of a decimal fraction, correctly rounded.
-
-    Parameters
-    ----------
-    text : str
-        A probability, with any number of digits up to 400.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If it is no number from 0 to 1, or 1.01, which rounding may have made.
-
-    Examples
-    --------
-    >>> from tanlearn.files.discrete_network import log_of
-    >>> log_of("0.5"), log_of("1e-400"), log_of("0")
-    (-0.6931471805599453, -921.0340371976183, -inf)
-    """
+    """Return the logarithm of a decimal fraction, correctly rounded."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise ValueError(f"{text[:40]!r} stands where a probability belongs: a decimal number from 0 to 1.")
@@ -139,14 +90,7 @@ def log_of(text: str) -> float:
 
 
 class Logarithms(dict[str, float]):
-    """Logarithms of decimal fractions by their texts, each computed once, as files repeat most of their numbers.
-
-    Examples
-    --------
-    >>> from tanlearn.files.discrete_network import Logarithms
-    >>> Logarithms().of(["0.5", "0.5", "1"]).round(2).tolist()
-    [-0.69, -0.69, 0.0]
-    """
+    """Logarithms of decimal fractions by their texts, each computed once, as files repeat most of their numbers."""
 
     def __missing__(self, text: str) -> float:
         self[text] = found = log_of(text)
@@ -155,43 +99,13 @@ class Logarithms(dict[str, float]):
     def of(self, words: Sequence[str]) -> FloatArray:
         """Return the logarithms of several fractions, as :func:`log_of` does.
 
-        Parameters
-        ----------
-        words : sequence of str
-            Probabilities.
-
-        Returns
-        -------
-        ndarray of shape (len(words),)
-
-        Raises
-        ------
-        ValueError
-            If one is no number from 0 to 1, or 1.01.
+        Shapes: result: (len(words).
         """
         return np.fromiter(map(self.__getitem__, words), np.float64, len(words))
 
 
 def text_of(log_probability: float) -> str:
-    """Return a decimal fraction whose logarithm :func:`log_of` rounds to exactly this number.
-
-    Parameters
-    ----------
-    log_probability : float
-        Not nan, and at most 0 but for rounding.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from tanlearn.files.discrete_network import log_of, text_of
-    >>> text_of(-0.6931471805599453), text_of(-0.1), text_of(float("-inf"))
-    ('0.5', '0.9048374180359595681', '0.0')
-    >>> log_of(text_of(-1e-20))
-    -1e-20
-    """
+    """Return a decimal fraction whose logarithm :func:`log_of` rounds to exactly this number."""
     if log_probability == -math.inf:
         return "0.0"
     text, digits = repr(math.exp(log_probability)), 18
@@ -203,14 +117,7 @@ def text_of(log_probability: float) -> str:
 
 
 class Texts(dict[float, str]):
-    """Decimal fractions by their logarithms, as :func:`text_of` returns them, each computed once.
-
-    Examples
-    --------
-    >>> from tanlearn.files.discrete_network import Texts
-    >>> Texts()[float("-inf")]
-    '0.0'
-    """
+    """Decimal fractions by their logarithms, as :func:`text_of` returns them, each computed once."""
 
     def __missing__(self, log_probability: float) -> str:
         self[log_probability] = text = text_of(log_probability)
@@ -218,24 +125,7 @@ class Texts(dict[float, str]):
 
 
 def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return names after checking that there are some, and none twice.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    what : str
-        What messages call them.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ValueError
-        If a name is empty or stands twice, or there are none.
-    """
+    """Return names after checking that there are some, and none twice."""
     if not names or not all(names):
         raise ValueError(f"{what} must have names, at least one.")
     if len({*names}) < len(names):
@@ -246,27 +136,7 @@ def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
-    """Return the shape of the table of a variable, after checking that all of it exists.
-
-    Parameters
-    ----------
-    variables : dict of str to Variable
-        All variables.
-    child : str
-        Name of the variable.
-    parents : sequence of str
-        Names of its parents.
-
-    Returns
-    -------
-    tuple of int
-        Numbers of states of the parents, and of the variable.
-
-    Raises
-    ------
-    ValueError
-        If a variable is not declared, stands twice, or the table would be huge.
-    """
+    """Return the shape of the table of a variable, after checking that all of it exists."""
     for name in unique([*parents, child], "a variable and its parents"):
         if name not in variables:
             known = ", ".join([*variables][:10])
@@ -282,27 +152,7 @@ def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) 
 def normalize(log_table: FloatArray) -> FloatArray:
     """Return the table with distributions that sum to one, where the file has rounded them.
 
-    Parameters
-    ----------
-    log_table : ndarray of shape (..., n_states)
-        Log-probabilities.
-
-    Returns
-    -------
-    ndarray of the same shape
-        Unchanged where the sums miss 1 by no more than 1e-9.
-
-    Raises
-    ------
-    ValueError
-        If a sum misses 1 by more than 0.01.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.discrete_network import normalize
-    >>> np.exp(normalize(np.log([0.333, 0.333, 0.333]))).round(4).tolist()
-    [0.3333, 0.3333, 0.3333]
+    Shapes: log_table: (..., n_states).
     """
     total = np.exp(log_table).sum(axis=-1, keepdims=True)
     error = np.abs(total - 1)

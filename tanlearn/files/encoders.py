@@ -25,28 +25,7 @@ def describe_table(
 ) -> dict[str, Any]:
     """Return what is known of a table as JSON, as :mod:`tanlearn.files.models` describes it.
 
-    Parameters
-    ----------
-    writer : Writer
-        Keeps the arrays.
-    encoder : TableEncoder
-        Fitted.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-    names : ndarray of shape (n_features,) or None
-        Names of the columns.
-    owner : str
-        What messages call the object that this belongs to.
-
-    Returns
-    -------
-    dict
-        With the keys ``classes``, ``feature_names`` and ``encoder``.
-
-    Raises
-    ------
-    ExplainedError
-        If the encoder encodes with something else than tanlearn's, or a file cannot hold something of it.
+    Shapes: classes: (n_classes,); names: (n_features,).
     """
     discretizer = encoder.discretizer_
     columns = [
@@ -69,23 +48,7 @@ def describe_table(
 def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tuple[TableEncoder, AnyArray]:
     """Return what :func:`describe_table` described, checked.
 
-    Parameters
-    ----------
-    reader : Reader
-        Has the arrays.
-    classes, names, encoder : object
-        What stands under ``classes``, ``feature_names`` and ``encoder``.
-
-    Returns
-    -------
-    encoder : TableEncoder
-        Fitted, with the names.
-    classes : ndarray of shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If something breaks a rule of the format.
+    Shapes: result classes: (n_classes,).
     """
     restored = _restore_encoder(reader, encoder)
     labels = _check_classes(reader.decode(classes))
@@ -98,30 +61,7 @@ def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tup
 
 
 def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
-    """Return what an encoder has learnt of every column.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-
-    Returns
-    -------
-    list of dict
-        Of every column ``categories``, or ``cut_points`` and ``typical_values``.
-
-    Raises
-    ------
-    ExplainedError
-        If it encodes with something else than tanlearn's, or a category is neither string nor number.
-
-    Examples
-    --------
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.files.encoders import encoder_columns
-    >>> encoder_columns(TableEncoder().fit([[0.1], [9.0], [9.0], [0.3]], [0, 1, 1, 0]))
-    [{'cut_points': array([4.65]), 'typical_values': array([0.2, 9. ])}]
-    """
+    """Return what an encoder has learnt of every column."""
     discretizer = encoder.discretizer_
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
         if part is not None and type(part) not in known:
@@ -144,37 +84,7 @@ def restore_encoder(
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
-    """Fit an encoder to columns of which everything is known.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Not fitted, with its parameters.
-    discretizer : MDLPDiscretizer, QuantileDiscretizer or None
-        Not fitted; ``None`` if no column has cuts.
-    columns : list of dict
-        As :func:`encoder_columns` returns them; at least one.
-    value_ranges : list of (tuple of (float, float) or None), optional
-        The training range of every continuous column; by default unknown.
-
-    Returns
-    -------
-    TableEncoder
-        The encoder itself.
-
-    Raises
-    ------
-    ValueError
-        If something breaks a rule of the format.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.files.encoders import restore_encoder
-    >>> restore_encoder(TableEncoder(), None, [{"categories": np.array([3, 7])}]).encode([[7], [3]])
-    array([[1, 0]], dtype=uint8)
-    """
+    """Fit an encoder to columns of which everything is known."""
     categories: list[AnyArray | None] = []
     typical_values: list[AnyArray | None] = []
     cut_points = []
@@ -193,44 +103,13 @@ def restore_encoder(
 
 
 def place_of(encoder: TableEncoder, i: int) -> str:
-    """Return what messages call a column.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-    i : int
-        Its number.
-
-    Returns
-    -------
-    str
-    """
+    """Return what messages call a column."""
     names = getattr(encoder, "feature_names_in_", None)
     return f"X column {i}" if names is None else f"X column {names[i]!r}"
 
 
 def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
-    """Return in what two encoders differ that make codes, the first column first.
-
-    Parameters
-    ----------
-    one, two : TableEncoder
-        Fitted. Typical values of intervals, which codes do not depend on, do not count.
-
-    Returns
-    -------
-    str or None
-        As "X column 'town' has the category 'Wels' here, which is not known there"; None if codes are the same.
-
-    Examples
-    --------
-    >>> from tanlearn import TableEncoder
-    >>> from tanlearn.files.encoders import encoder_difference
-    >>> one, two = (TableEncoder().fit([[0.5], [value]], ["no", "yes"]) for value in (1.5, 2.5))
-    >>> encoder_difference(one, two)
-    'X column 0 is cut at 1.0 here and at 1.5 there'
-    """
+    """Return in what two encoders differ that make codes, the first column first."""
     if one.n_features_in_ != two.n_features_in_:
         return f"there are {one.n_features_in_} columns here and {two.n_features_in_} there"
     are_named = [hasattr(encoder, "feature_names_in_") for encoder in (one, two)]

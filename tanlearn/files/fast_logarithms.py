@@ -29,27 +29,7 @@ class _Constants(NamedTuple):
 
 
 def fast_log(n: int, power: int) -> float | None:
-    """Return the logarithm of n 10^power, correctly rounded, if 96 bits suffice to round it.
-
-    Parameters
-    ----------
-    n : int
-        From 1 to 2^96.
-    power : int
-        Any.
-
-    Returns
-    -------
-    float or None
-        None where the sum is so near to the middle of two numbers that its error decides.
-
-    Examples
-    --------
-    >>> import math
-    >>> from tanlearn.files.fast_logarithms import fast_log
-    >>> fast_log(5, -1) == math.log(0.5)
-    True
-    """
+    """Return the logarithm of n 10^power, correctly rounded, if 96 bits suffice to round it."""
     table, of_2, of_10 = _constants()
     b = n.bit_length() - 1
     m = n << (_BITS - b)

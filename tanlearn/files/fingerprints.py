@@ -18,29 +18,6 @@ def digest(subject: str, values: list[Any]) -> str:
     """Return a digest of values and of the library's version.
 
     What tanlearn defines counts by its name alone, so a digest outlives a move of it to another module.
-
-    Parameters
-    ----------
-    subject : str
-        What messages say that the values are of.
-    values : list
-        Numbers, strings, arrays, containers, objects with attributes: whatever has content that can be written down.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    ValueError
-        If a value, such as a lambda, has no content that could be written down.
-
-    Examples
-    --------
-    >>> from tanlearn.files.fingerprints import digest
-    >>> digest("search", [1, "a"]) == digest("search", [1, "a"]), digest("search", [1]) == digest("search", [1.0])
-    (True, False)
     """
     found = hashlib.sha256(version("tanlearn").encode())
     _feed(found, subject, values)

@@ -48,21 +48,11 @@ _STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 class Kind(NamedTuple):
-    """What a file is, and what messages propose.
+    """What a file is, and what messages propose."""
 
-    Parameters
-    ----------
-    name : str
-        What messages and manifests call it.
-    other : str
-        What to do about a file of another kind.
-    damaged : str
-        What to do about a damaged one.
-    """
-
-    name: str
-    other: str
-    damaged: str
+    name: str  # What messages and manifests call it
+    other: str  # What to do about a file of another kind
+    damaged: str  # What to do about a damaged one
 
     @property
     def format(self) -> str:
@@ -79,30 +69,7 @@ CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or rem
 
 
 def special_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of a path that is not a regular file.
-
-    Parameters
-    ----------
-    path : str or path
-        Any path. Symbolic links are followed.
-
-    Returns
-    -------
-    str or None
-        As ``"a named pipe"``; None for a regular file, and where nothing is.
-
-    Raises
-    ------
-    OSError
-        If the system does not tell, as in a folder without permission or a circle of links.
-
-    Examples
-    --------
-    >>> import os
-    >>> from tanlearn.files.regular_files import special_kind
-    >>> special_kind(os.curdir)
-    'a folder'
-    """
+    """Return the kind of a path that is not a regular file."""
     if Path(path).absolute().as_posix().startswith(_STREAMS):
         return "a stream that is open already"
     try:
@@ -113,24 +80,7 @@ def special_kind(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
-    """Return the content of a regular file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    kind : Kind, default=MODEL
-        The file's kind, for messages.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    OSError
-        If it is not a regular file or cannot be read, with the number that the system gave.
-    """
+    """Return the content of a regular file."""
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):  # a pipe may never end
@@ -144,24 +94,7 @@ def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
 
 @contextlib.contextmanager
 def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
-    """Add the remedy to errors of writing a file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, which a failure must leave unchanged.
-    kind : Kind
-        The file's kind, for messages.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    OSError
-        If one is raised inside, with its number.
-    """
+    """Add the remedy to errors of writing a file."""
     try:
         yield
     except OSError as error:
@@ -175,31 +108,6 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
     """Write a regular file: whole, or not at all.
 
     The content is written to a new file beside it, which is brought to the disk and renamed.
-
-    Parameters
-    ----------
-    path : str or path
-        The file. If it is there, it is replaced and keeps its permissions. Of a symbolic link, the file that it leads
-        to is replaced.
-    content : bytes
-        The whole content.
-    kind : Kind, default=MODEL
-        The file's kind, for messages.
-
-    Raises
-    ------
-    OSError
-        If the path is a folder, named pipe, socket, device or stream, or the file is read-only or cannot be written,
-        with the number that the system gave. What was there is unchanged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.files.regular_files import read_file, write_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/note", b"content")
-    ...     read_file(f"{folder}/note")
-    b'content'
     """
     with explain_failure(path, kind):
         _refuse_special(path)
@@ -226,33 +134,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
 
 
 def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Append to a regular file, which is made if it is not there, and bring it to the disk.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    content : bytes
-        What to append.
-    kind : Kind, default=MODEL
-        The file's kind, for messages.
-
-    Raises
-    ------
-    OSError
-        If the path is a folder, named pipe, socket, device or stream, or the file cannot be written. The file has its
-        earlier length then.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.files.regular_files import append_to_file, read_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     append_to_file(f"{folder}/note", b"one")
-    ...     append_to_file(f"{folder}/note", b" two")
-    ...     read_file(f"{folder}/note")
-    b'one two'
-    """
+    """Append to a regular file, which is made if it is not there, and bring it to the disk."""
     with explain_failure(path, kind):
         _refuse_special(path)
         with open(path, "ab", buffering=0) as file:

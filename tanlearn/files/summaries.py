@@ -16,58 +16,13 @@ __all__ = ["load_summary", "save_summary"]
 
 
 def save_summary(summary: TableSummary, names: list[str], path: str | os.PathLike[str]) -> None:
-    """Write a summary to a file: whole, or not at all, and without pickle.
-
-    Parameters
-    ----------
-    summary : TableSummary
-        Of one batch at least.
-    names : list of str
-        Names of its columns.
-    path : str or path
-        Where; what is there is replaced.
-
-    Raises
-    ------
-    TypeError
-        If a column declares categories that are neither strings, bytes nor numbers.
-    OSError
-        If it cannot be written. What stood there is unchanged.
-
-    Examples
-    --------
-    >>> from tanlearn.data.columns import read_columns
-    >>> from tanlearn.data.summaries import TableSummary
-    >>> from tanlearn.files.summaries import load_summary, save_summary
-    >>> summary = TableSummary().update(read_columns([["Graz"], ["Linz"]]), ["no", "yes"])
-    >>> save_summary(summary, ["town"], "towns.summary")
-    >>> load_summary("towns.summary")
-    (TableSummary(n_samples=2, n_columns=1, n_classes=2, weight=2, dtype=int64), ['town'])
-    """
+    """Write a summary to a file: whole, or not at all, and without pickle."""
     content = np.frombuffer(summary.to_bytes(), np.uint8)
     write_file(path, pack({"names": names, "summary": "0.npy"}, {"0.npy": content}, SUMMARY), SUMMARY)
 
 
 def load_summary(path: str | os.PathLike[str]) -> tuple[TableSummary, list[str]]:
-    """Read a summary that :func:`save_summary` wrote; nothing in the file is executed.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    summary : TableSummary
-    names : list of str
-
-    Raises
-    ------
-    ValueError
-        If the file is none of a summary, damaged, altered or of a newer version.
-    OSError
-        If it cannot be read.
-    """
+    """Read a summary that :func:`save_summary` wrote; nothing in the file is executed."""
     return read_archive(path, _restore, SUMMARY)
 
 

@@ -49,94 +49,25 @@ _LATER: list[str] = []
 
 
 def register(values: Iterable[object]) -> None:
-    """Make classes known by their names to files of models.
-
-    Parameters
-    ----------
-    values : iterable of object
-        Those that are classes with ``get_params`` count; a package passes all that it makes public.
-
-    Examples
-    --------
-    >>> from tanlearn import Hybrid
-    >>> from tanlearn.files.values import register
-    >>> register([Hybrid])
-    """
+    """Make classes known by their names to files of models."""
     for value in values:
         if isinstance(value, type) and hasattr(value, "get_params"):
             _CLASSES[value.__name__] = value
 
 
 def register_later(module: str) -> None:
-    """Name a module that registers classes when it is imported; it is, once a file names a class that is not known.
-
-    Parameters
-    ----------
-    module : str
-        Its dotted name. Files name classes only, and have no say in what is imported.
-
-    Examples
-    --------
-    >>> from tanlearn.files.values import register_later
-    >>> register_later("tanlearn.baselines")
-    """
+    """Name a module that registers classes when it is imported; it is, once a file names a class that is not known."""
     if module not in _LATER:
         _LATER.append(module)
 
 
 def is_registered(value: object) -> bool:
-    """Return whether a file may name the very class of an object.
-
-    Parameters
-    ----------
-    value : object
-        Any object.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from tanlearn import Hybrid
-    >>> from tanlearn.files.values import is_registered
-    >>> is_registered(Hybrid()), is_registered(3)
-    (True, False)
-    """
+    """Return whether a file may name the very class of an object."""
     return _CLASSES.get(type(value).__name__) is type(value)
 
 
 def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return an array after checking that it is what belongs in its place.
-
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    array : object
-        What should be the array.
-    dtype : dtype-like
-        Its type.
-    shape : tuple of int
-        Its shape.
-
-    Returns
-    -------
-    ndarray of shape ``shape``
-        The same object.
-
-    Raises
-    ------
-    ValueError
-        If type or shape differ, or a floating number is nan or plus infinity, which no log-probability is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.values import check_array
-    >>> check_array("cells", np.array([0.0, -np.inf]), np.float64, (2,))
-    array([  0., -inf])
-    """
+    """Return an array after checking that it is what belongs in its place."""
     found = (array.dtype, array.shape) if isinstance(array, np.ndarray) else type(array).__name__
     if found != (np.dtype(dtype), shape):
         raise ValueError(f"{name} must have type {np.dtype(dtype)} and shape {shape}, got {found}.")
@@ -148,26 +79,7 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
 def n_table_cells(parents: IntArray, n_states: IntArray, n_classes: int) -> int:
     """Return the number of entries of all tables of a structure.
 
-    Parameters
-    ----------
-    parents : ndarray of shape (n_features, n_parents)
-        As of a :class:`~tanlearn.Structure`.
-    n_states : ndarray of shape (n_features,)
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    int
-        A Python integer, which a forged structure of many huge tables cannot make overflow.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.values import n_table_cells
-    >>> n_table_cells(np.array([[-1], [0]]), np.array([2, 3]), 2)
-    18
+    Shapes: parents: (n_features, n_parents); n_states: (n_features,).
     """
     states = n_states.tolist()
     families = enumerate(parents.tolist())
@@ -186,37 +98,7 @@ def restore_tables(
 ) -> Tables:
     """Return the tables of a structure, after checking that everything fits together.
 
-    Parameters
-    ----------
-    structure : object
-        What should be the :class:`~tanlearn.Structure`.
-    n_states : ndarray of shape (n_features,)
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-    cells : object
-        What should be the log-probabilities, of shape (n_cells,), float64; of rounded tables, the packed magnitudes.
-    fixed_point : FixedPoint, optional
-        The format of rounded tables.
-    is_normalized : bool, default=True
-        Of others, whether their probabilities add up to one.
-
-    Returns
-    -------
-    Tables
-
-    Raises
-    ------
-    ValueError
-        If something does not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import Structure
-    >>> from tanlearn.files.values import restore_tables
-    >>> restore_tables(Structure([-1, 0]), np.array([2, 3]), 2, np.log(np.full(18, 0.5)))
-    Tables(n_features=2, n_classes=2, n_parameters=11)
+    Shapes: n_states: (n_features,).
     """
     if not isinstance(structure, Structure) or structure.n_features != len(n_states):
         raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
@@ -230,48 +112,15 @@ def restore_tables(
 
 
 class Writer:
-    """Turns values into JSON, and keeps the arrays that JSON cannot hold.
-
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        C-contiguous and little-endian, by the names of their members.
-
-    Examples
-    --------
-    >>> from tanlearn.files.values import Writer
-    >>> Writer().encode((1, float("inf")), "model", "temperature")
-    {'kind': 'tuple', 'items': [1, {'kind': 'float', 'value': 'inf'}]}
-    """
+    """Turns values into JSON, and keeps the arrays that JSON cannot hold."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, AnyArray] = {}
+        self.arrays: dict[str, AnyArray] = {}  # C-contiguous and little-endian, by the names of their members
 
     def encode(
         self, value: Any, owner: str, path: str, remedy: str = "Convert it to one of these, and fit again."
     ) -> Any:
-        """Return a value as JSON.
-
-        Parameters
-        ----------
-        value : object
-            What to write.
-        owner : str
-            What messages call the object that the value belongs to.
-        path : str
-            The value's name there, in the manner of ``set_params``.
-        remedy : str, optional
-            What a message proposes.
-
-        Returns
-        -------
-        None, bool, int, float, str, list or dict
-
-        Raises
-        ------
-        ValueError
-            If a file cannot hold it.
-        """
+        """Return a value as JSON."""
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
@@ -310,21 +159,7 @@ class Writer:
         )
 
     def parameters(self, estimator: Any, owner: str, prefix: str = "") -> dict[str, Any]:
-        """Return the constructor's parameters of an estimator, learner or loss as JSON.
-
-        Parameters
-        ----------
-        estimator : object
-            An object with ``get_params``.
-        owner : str
-            What messages call the outermost object.
-        prefix : str, default=""
-            What stands before the names of the parameters there.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the constructor's parameters of an estimator, learner or loss as JSON."""
         defaults, encoded = inspect.signature(type(estimator)).parameters, {}
         for name, value in sorted(estimator.get_params(deep=False).items()):
             if name not in _UNSAVED:
@@ -341,40 +176,13 @@ class Writer:
 
 
 class Reader:
-    """Turns what a :class:`Writer` made back into values, each checked.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        The arrays by the names of their members.
-
-    Examples
-    --------
-    >>> from tanlearn.files.values import Reader
-    >>> Reader({}).decode({"kind": "tuple", "items": [1, {"kind": "float", "value": "inf"}]})
-    (1, inf)
-    """
+    """Turns what a :class:`Writer` made back into values, each checked."""
 
     def __init__(self, arrays: dict[str, AnyArray]) -> None:
-        self.arrays = dict(arrays)
+        self.arrays = dict(arrays)  # The arrays by the names of their members
 
     def decode(self, value: Any) -> Any:
-        """Return the value that JSON stands for.
-
-        Parameters
-        ----------
-        value : None, bool, int, float, str, list or dict
-            What :meth:`Writer.encode` returned.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        ValueError
-            If it is none of the things that a writer makes.
-        """
+        """Return the value that JSON stands for."""
         if type(value) is list:
             return [self.decode(item) for item in value]
         if type(value) is not dict:
@@ -389,24 +197,7 @@ class Reader:
         return make(self, content)
 
     def restore(self, name: Any, parameters: Any) -> Any:
-        """Return an estimator, learner or loss with its parameters, as its constructor leaves it.
-
-        Parameters
-        ----------
-        name : object
-            What should be the name of a registered class.
-        parameters : object
-            What should be its parameters as JSON; those left out have their defaults.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        ValueError
-            If the class or a parameter is not known, or the parameter is out of range.
-        """
+        """Return an estimator, learner or loss with its parameters, as its constructor leaves it."""
         if type(name) is str and name not in _CLASSES:
             for module in _LATER:
                 importlib.import_module(module)
@@ -427,13 +218,7 @@ class Reader:
         return made
 
     def finish(self) -> None:
-        """Check that every array was asked for.
-
-        Raises
-        ------
-        ValueError
-            If one was not.
-        """
+        """Check that every array was asked for."""
         if self.arrays:
             raise ValueError(f"nothing refers to the members {', '.join(self.arrays)}.")
 

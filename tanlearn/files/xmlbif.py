@@ -58,30 +58,6 @@ def parse_xmlbif(content: bytes) -> Network:
     """Read a network.
 
     Declarations of entities are refused: a few lines of them can stand for gigabytes of text, or for other files.
-
-    Parameters
-    ----------
-    content : bytes
-        The content of a file.
-
-    Returns
-    -------
-    Network
-
-    Raises
-    ------
-    ValueError
-        If it breaks a rule; the message names the line and the variable.
-
-    Examples
-    --------
-    >>> from tanlearn.files.xmlbif import parse_xmlbif
-    >>> network = parse_xmlbif(b'''<BIF><NETWORK>
-    ... <VARIABLE><NAME>rain</NAME><OUTCOME>yes</OUTCOME><OUTCOME>no</OUTCOME></VARIABLE>
-    ... <DEFINITION><FOR>rain</FOR><TABLE>0.25 0.75</TABLE></DEFINITION>
-    ... </NETWORK></BIF>''')
-    >>> network.variables["rain"].states
-    ('yes', 'no')
     """
     root = _parse(content)
     networks = [child for child in root.children if child.tag == "NETWORK"]
@@ -118,44 +94,7 @@ def parse_xmlbif(content: bytes) -> Network:
 
 
 def format_xmlbif(network: Network) -> str:
-    """Return a network as text.
-
-    Parameters
-    ----------
-    network : Network
-        Of ASCII.
-
-    Returns
-    -------
-    str
-        Without a document type, because not every program reads files that declare one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.files.discrete_network import Definition, Network, Variable
-    >>> from tanlearn.files.xmlbif import format_xmlbif
-    >>> rain = Variable("rain", ("yes", "no"), None, "")
-    >>> print(format_xmlbif(Network({"rain": rain}, {"rain": Definition((), np.log([0.25, 0.75]))})))
-    <?xml version="1.0" encoding="UTF-8"?>
-    <BIF VERSION="0.3">
-    <NETWORK>
-    <NAME>tanlearn</NAME>
-    <VARIABLE TYPE="nature">
-        <NAME>rain</NAME>
-        <OUTCOME>yes</OUTCOME>
-        <OUTCOME>no</OUTCOME>
-    </VARIABLE>
-    <DEFINITION>
-        <FOR>rain</FOR>
-        <TABLE>
-            0.25 0.75
-        </TABLE>
-    </DEFINITION>
-    </NETWORK>
-    </BIF>
-    <BLANKLINE>
-    """
+    """Return a network as text."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", "<NAME>tanlearn</NAME>"]
     texts = Texts()
     for name, states, note, _ in network.variables.values():

@@ -21,17 +21,7 @@ __all__ = ["grouped", "likeliest_classes", "own_group", "remainder_shares"]
 def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
     """Return the classes of each row that are groups of their own, the likeliest first.
 
-    Parameters
-    ----------
-    log_p : ndarray of shape (n_rows, n_classes)
-        Out-of-fold log-probabilities or scores.
-    n_groups : int
-        Maximum number of groups, the remainder included.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_likeliest), intp
-        All classes if there are at most ``n_groups``; otherwise ``n_groups - 1`` of them.
+    Shapes: log_p: (n_rows, n_classes); result: (n_rows, n_likeliest).
     """
     n_classes = log_p.shape[1]
     n_likeliest = n_classes if n_classes <= n_groups else n_groups - 1
@@ -41,17 +31,7 @@ def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
 def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
     """Return the group of the class of each row.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,), intp
-        Classes.
-    likeliest : ndarray of shape (n_rows, n_likeliest), intp
-        Classes that are groups of their own.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), intp
-        The position of the class in ``likeliest``, or ``n_likeliest`` for the remainder.
+    Shapes: y: (n_rows,); likeliest: (n_rows, n_likeliest); result: (n_rows,).
     """
     is_own = likeliest == y[:, np.newaxis]
     return np.where(is_own.any(axis=1), is_own.argmax(axis=1), likeliest.shape[1])
@@ -60,17 +40,7 @@ def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
 def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
     """Return the probabilities of the classes of the remainder, given that the class is one of them.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Scores at which the remainder is linearized.
-    likeliest : ndarray of shape (n_rows, n_likeliest), intp
-        Classes that are groups of their own, fewer than ``n_classes``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        0 for the likeliest classes.
+    Shapes: scores: (n_rows, n_classes); likeliest: (n_rows, n_likeliest); result: (n_rows, n_classes).
     """
     rest = scores.copy()
     np.put_along_axis(rest, likeliest, -np.inf, axis=1)
@@ -83,19 +53,8 @@ def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
 def grouped(values: AnyArray, likeliest: IntArray, shares: FloatArray | None) -> AnyArray:
     """Return values of groups in place of values of classes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_rows, n_classes)
-        Gains, or a base minus ``log(shares)`` where these are positive.
-    likeliest : ndarray of shape (n_rows, n_likeliest), intp
-        Classes that are groups of their own.
-    shares : ndarray of shape (n_rows, n_classes), optional
-        Probabilities of the classes within the remainder; None if there is no remainder.
-
-    Returns
-    -------
-    ndarray of shape (..., n_rows, n_groups)
-        The remainder, the weighted mean of its classes, is last.
+    Shapes: values: (..., n_rows, n_classes); likeliest: (n_rows, n_likeliest); shares: (n_rows, n_classes); result:
+        (..., n_rows, n_groups).
     """
     classes = likeliest.reshape((1,) * (values.ndim - 2) + likeliest.shape)
     own = np.take_along_axis(values, classes, axis=-1)

@@ -27,30 +27,15 @@ _ROOM = 2**24
 
 @dataclass(frozen=True, eq=False)
 class ContextTables:
-    """Gains of all contexts of all families, as :mod:`tanlearn.kernels.context_tries` describes them.
+    """Gains of all contexts of all families, as :mod:`tanlearn.kernels.context_tries` describes them."""
 
-    Parameters
-    ----------
-    n_states : ndarray of shape (n_features,), intp
-        Values of every feature; codes from there on are missing.
-    parents : ndarray of shape (n_features, k), intp
-        The parents of every feature, the most important first, -1 for none.
-    root : ndarray of shape (n_features,), intp
-        The context without parents of every family, ascending.
-    contexts : Contexts
-        What every context is split into, the classes and values that it has seen, and where its cells are.
-    gain : ndarray of shape (n_cells,), float32
-        log P_j - log P_j-1 of the values that a context has seen.
-    unseen : ndarray of shape (n_context_classes,), float32
-        The same of every other value.
-    """
-
-    n_states: IntArray
-    parents: IntArray
-    root: IntArray
+    n_states: IntArray  # (n_features,): Values of every feature; codes from there on are missing
+    parents: IntArray  # (n_features, k): The parents of every feature, the most important first, -1 for none
+    root: IntArray  # (n_features,): The context without parents of every family, ascending
+    # What every context is split into, the classes and values that it has seen, and where its cells are
     contexts: Contexts
-    gain: AnyArray
-    unseen: AnyArray
+    gain: AnyArray  # (n_cells,): log P_j - log P_j-1 of the values that a context has seen
+    unseen: AnyArray  # (n_context_classes,): The same of every other value
 
     @classmethod
     def grow(
@@ -67,29 +52,7 @@ class ContextTables:
     ) -> ContextTables:
         """Count the contexts of a network.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-            Codes from ``n_states`` on are missing. A row counts for a family if its child is there, down to the first
-            parent that is missing.
-        n_states : ndarray of shape (n_features,), intp
-            Values of every feature.
-        y : ndarray of shape (n_samples,), intp
-            Classes.
-        weights : ndarray of shape (n_samples,), int64 or float64
-            Positive.
-        n_classes : int
-            Number of classes.
-        parents : sequence of ndarray
-            Of every feature, the most important first.
-        smoothing : float
-            What m is on every level, above 0.
-        min_samples : int
-            Rows that a context has at least.
-
-        Returns
-        -------
-        ContextTables
+        Shapes: codes: (n_features, n_samples); n_states: (n_features,); y: (n_samples,); weights: (n_samples,).
         """
         table = np.full((len(parents), max(map(len, parents))), -1)
         for child, own in enumerate(parents):
@@ -121,16 +84,7 @@ class ContextTables:
     def with_counts(self, cells: FloatArray, smoothing: float) -> ContextTables:
         """Return tables of other counts in the same contexts.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            Weights of all cells; overwritten.
-        smoothing : float
-            What m is on every level.
-
-        Returns
-        -------
-        ContextTables
+        Shapes: cells: (n_cells,).
         """
         own, n_classes = self.contexts, int(self.contexts.class_start[1])
         ratio, unseen = np.empty(len(cells)), np.empty(len(own.classes))
@@ -147,17 +101,7 @@ class ContextTables:
         return origin
 
     def first_levels(self, n_levels: int) -> ContextTables:
-        """Return tables of families of fewer parents.
-
-        Parameters
-        ----------
-        n_levels : int
-            One more than the most parents that are kept.
-
-        Returns
-        -------
-        ContextTables
-        """
+        """Return tables of families of fewer parents."""
         if n_levels >= self.n_levels:
             return self
         own, origin, level = self.contexts, self.origin, np.zeros(len(self.contexts.branch), np.intp)
@@ -180,16 +124,8 @@ class ContextTables:
     def add_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
         """Add the weighted gains of rows to their scores.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-            Codes from ``n_states`` on are missing.
-        weight : ndarray of shape (n_features, n_levels), float64
-            What gains of every level of every family are multiplied by.
-        slot : ndarray of shape (n_features, n_levels), intp
-            Which of the scores they are added to.
-        scores : ndarray of shape (n_slots, n_rows, n_classes), float64
-            Changed in place.
+        Shapes: codes: (n_features, n_rows); weight: (n_features, n_levels); slot: (n_features, n_levels); scores:
+            (n_slots, n_rows, n_classes).
         """
         child = np.arange(len(self.root))
         tries = self.root, child, self.parents, self.contexts, self.gain, self.unseen

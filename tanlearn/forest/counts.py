@@ -24,40 +24,17 @@ __all__ = ["ContextCells", "ForestCounts"]
 
 @dataclass(frozen=True, eq=False)
 class ContextCells:
-    """What rows weigh by context of a network, value of its feature, and class; of those that have shown up.
+    """What rows weigh by context of a network, value of its feature, and class; of those that have shown up."""
 
-    Parameters
-    ----------
-    tables : ContextTables
-        Contexts; what they have seen and gain does not matter.
-    n_classes : int
-        Number of classes.
-    keys : ndarray of shape (n_cells,), int64
-        (context * most values + value) * n_classes + class, ascending.
-    counts : ndarray of shape (n_cells,), int64 or float64
-        Weights.
-    """
-
-    tables: ContextTables
-    n_classes: int
-    keys: IntArray
-    counts: AnyArray
+    tables: ContextTables  # Contexts; what they have seen and gain does not matter
+    n_classes: int  # Number of classes
+    keys: IntArray  # (n_cells,): (context * most values + value) * n_classes + class, ascending
+    counts: AnyArray  # (n_cells,): Weights
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray) -> ContextCells:
         """Return counts of rows in the same contexts.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-            As the member cuts them.
-        y : ndarray of shape (n_samples,), intp
-            Classes.
-        weights : ndarray of shape (n_samples,), int64 or float64
-            Positive.
-
-        Returns
-        -------
-        ContextCells
+        Shapes: codes: (n_features, n_samples); y: (n_samples,); weights: (n_samples,).
         """
         tables, own = self.tables, self.tables.contexts
         most = len(y) * tables.n_levels
@@ -73,36 +50,14 @@ class ContextCells:
         return replace(self, keys=all_keys, counts=counts)
 
     def merge(self, other: ContextCells, sign: int = 1) -> ContextCells:
-        """Return the sum of two, or the difference.
-
-        Parameters
-        ----------
-        other : ContextCells
-            Counts in the same contexts.
-        sign : {1, -1}, default=1
-            Whether they are added or taken away.
-
-        Returns
-        -------
-        ContextCells
-        """
+        """Return the sum of two, or the difference."""
         counts = np.concatenate([self.counts, sign * other.counts])
         keys, counts = sum_equal(np.concatenate([self.keys, other.keys]), counts)
         kept = counts != 0
         return replace(self, keys=keys[kept], counts=counts[kept])
 
     def smooth(self, smoothing: float) -> ContextTables:
-        """Return tables of what is counted.
-
-        Parameters
-        ----------
-        smoothing : float
-            What m is on every level, above 0.
-
-        Returns
-        -------
-        ContextTables
-        """
+        """Return tables of what is counted."""
         n_contexts, n_classes = len(self.tables.contexts.branch), self.n_classes
         n_states, root, most = self.tables.n_states, self.tables.root, int(self.tables.n_states.max())
         pairs, of_class = np.divmod(self.keys, n_classes)
@@ -139,34 +94,15 @@ class ForestCounts:
     Cuts, parents, contexts and what left-out rows have chosen are those of some first rows, and stay; counts of any
     rows add up. Of unweighted or integer-weighted rows they are 64-bit integers, the same to the last bit whatever the
     partition of the rows, and the order in which they are added.
-
-    Parameters
-    ----------
-    forest : Forest
-        What the first rows have decided.
-    class_counts : ndarray of shape (n_classes,), int64 or float64
-        Weights of the classes.
-    members : list of ContextCells
-        Counts of the members.
     """
 
-    forest: Forest
-    class_counts: AnyArray
-    members: list[ContextCells]
+    forest: Forest  # What the first rows have decided
+    class_counts: AnyArray  # (n_classes,): Weights of the classes
+    members: list[ContextCells]  # Counts of the members
 
     @classmethod
     def of_forest(cls, forest: Forest) -> ForestCounts:
-        """Return the counts of no rows, in the contexts of a forest.
-
-        Parameters
-        ----------
-        forest : Forest
-            Its members are averaged.
-
-        Returns
-        -------
-        ForestCounts
-        """
+        """Return the counts of no rows, in the contexts of a forest."""
         nothing, n_classes = np.empty(0, np.int64), len(forest.log_prior)
         members = [ContextCells(member.tables, n_classes, nothing, nothing) for member in forest.members]
         return cls(forest, np.zeros(n_classes, np.int64), members)
@@ -187,35 +123,11 @@ class ForestCounts:
         return max(int(member.cuts.n_states.max()) for member in self.forest.members)
 
     def empty(self) -> ForestCounts:
-        """Return the counts of no rows in the same contexts, for others to count.
-
-        Returns
-        -------
-        ForestCounts
-        """
+        """Return the counts of no rows in the same contexts, for others to count."""
         return self.of_forest(self.forest)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ForestCounts:
-        """Add the counts of rows.
-
-        Parameters
-        ----------
-        data : EncodedData
-            Rows of the same encoder and classes; those of weight 0 do not count.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ForestCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the rows have other features or classes, or the sum of all integer weights would overflow; nothing is
-            changed then.
-        """
+        """Add the counts of rows."""
         if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
                 f"counts add up only over one and the same table: these have {self.n_classes} classes and n_states "
@@ -234,24 +146,7 @@ class ForestCounts:
         return self.merge(replace(empty, class_counts=class_counts, members=in_threads(count, pairs, n_jobs)))
 
     def merge(self, other: ForestCounts) -> ForestCounts:
-        """Add counts of other rows.
-
-        Parameters
-        ----------
-        other : ForestCounts
-            Left as it is.
-
-        Returns
-        -------
-        ForestCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the others are in other contexts, or the sum of all integer weights would overflow; nothing is changed
-            then.
-        """
+        """Add counts of other rows."""
         self._check_same(other)
         type_with_room(self.class_counts, other.class_counts)
         self.members = [one.merge(two) for one, two in zip(self.members, other.members, strict=True)]
@@ -259,23 +154,7 @@ class ForestCounts:
         return self
 
     def subtract(self, other: ForestCounts) -> ForestCounts:
-        """Take away counts of rows that are part of these.
-
-        Parameters
-        ----------
-        other : ForestCounts
-            Left as it is.
-
-        Returns
-        -------
-        ForestCounts
-            Itself. Of real weights, counts that rounding leaves (a billionth of the total) go.
-
-        Raises
-        ------
-        ValueError
-            If the others are in other contexts, or hold rows that these do not; nothing is changed then.
-        """
+        """Take away counts of rows that are part of these."""
         self._check_same(other)
         class_counts = self.class_counts - other.class_counts
         members = [one.merge(two, -1) for one, two in zip(self.members, other.members, strict=True)]
@@ -291,19 +170,7 @@ class ForestCounts:
         return self
 
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
-        """Return the forest of these counts.
-
-        Parameters
-        ----------
-        smoothing : float
-            What m is on every level, above 0.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        Forest
-        """
+        """Return the forest of these counts."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
         members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)

@@ -32,23 +32,7 @@ __all__ = ["describe"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return the outlines of a fitted forest as a dictionary for JSON.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with ``forest_`` and ``encoder_``.
-
-    Returns
-    -------
-    dict
-        See :mod:`tanlearn.forest.description` for its keys.
-
-    Raises
-    ------
-    NotFittedError
-        If the classifier is not fitted, or to codes only and not to a table.
-    """
+    """Return the outlines of a fitted forest as a dictionary for JSON."""
     check_is_fitted(model)
     forest: Forest = model.forest_
     n_members, d, n_levels = forest.weights.shape

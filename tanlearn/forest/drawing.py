@@ -29,62 +29,33 @@ _TABULATED = 2**20
 
 @dataclass(frozen=True)
 class Grain:
-    """What is drawn of a member.
+    """What is drawn of a member."""
 
-    Parameters
-    ----------
-    n_cuts : tuple of int, default=(3, 15)
-        Fewest and most cuts of an ordered feature.
-    supervised : float, default=0.5
-        Share of the ordered features that are cut where that tells classes apart; the others anywhere.
-    max_features : float, default=0.5
-        Share of the earlier features that may be parents of one.
-    min_candidates : int, default=4
-        Fewest of them, if so many are earlier.
-    max_candidates : int, default=32
-        Most of them; of over 256 features fewer, to 8.
-    max_parents : int, default=4
-        Most parents. On 24 tables, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and errors of
-        14.95, 15.15, 15.15 and 15.05 %; 3 cannot tell the parity of five values.
-    """
-
-    n_cuts: tuple[int, int] = (3, 15)
+    n_cuts: tuple[int, int] = (3, 15)  # Fewest and most cuts of an ordered feature
+    # Share of the ordered features that are cut where that tells classes apart; the others anywhere
     supervised: float = 0.5
-    max_features: float = 0.5
-    min_candidates: int = 4
-    max_candidates: int = 32
+    max_features: float = 0.5  # Share of the earlier features that may be parents of one
+    min_candidates: int = 4  # Fewest of them, if so many are earlier
+    max_candidates: int = 32  # Most of them; of over 256 features fewer, to 8
+    # Most parents. On 24 tables, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and errors of 14.95,
+    # 15.15, 15.15 and 15.05 %; 3 cannot tell the parity of five values.
     max_parents: int = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """How a member sees codes: ordered ones merged into fewer, and missing ones as a value where training has gaps.
+    """How a member sees codes: ordered ones merged into fewer, and missing ones as a value where training has gaps."""
 
-    Parameters
-    ----------
-    merged : ndarray of shape (n_codes,), uint8 or uint16
-        The member's code of every code of a feature, and behind them of a missing one, feature after feature.
-    start : ndarray of shape (n_features + 1,), intp
-        Where those of every feature begin.
-    n_states : ndarray of shape (n_features,), intp
-        Number of the member's values. Its codes from there on are missing.
-    """
-
+    # (n_codes,): The member's code of every code of a feature, and behind them of a missing one, feature after
+    # feature
     merged: AnyArray
-    start: IntArray
-    n_states: IntArray
+    start: IntArray  # (n_features + 1,): Where those of every feature begin
+    n_states: IntArray  # (n_features,): Number of the member's values. Its codes from there on are missing.
 
     def encode(self, codes: Codes) -> Codes:
         """Return the member's codes.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-            The largest value of the type is missing.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_rows), uint8 or uint16
+        Shapes: codes: (n_features, n_rows); result: (n_features, n_rows).
         """
         out: AnyArray = np.empty(codes.shape, self.merged.dtype)
         merge_codes(codes, np.diff(self.start) - 1, self.start, self.merged, out)
@@ -94,22 +65,7 @@ class Cuts:
 def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain: Grain, rng: Any) -> Cuts:
     """Draw how a member cuts the features that have an order.
 
-    Parameters
-    ----------
-    data : EncodedData
-        The rows that it learns from.
-    is_ordered : ndarray of shape (n_features,), bool
-        Which codes have an order; others stay as they are.
-    has_gaps : ndarray of shape (n_features,), bool
-        Where a missing code is a value.
-    grain : Grain
-        How fine.
-    rng : numpy.random.Generator
-        Where it is drawn from; it gives as much for any rows.
-
-    Returns
-    -------
-    Cuts
+    Shapes: is_ordered: (n_features,); has_gaps: (n_features,).
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
     room = np.maximum(data.n_states - 1, 1)
@@ -150,23 +106,7 @@ def _bootstrap(weights: AnyArray, uniform: AnyArray) -> IntArray:
 def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Grain, rng: Any) -> list[IntArray]:
     """Draw an order and candidates, and take those that say most, given the class.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_features, n_samples)
-        The member's codes of the rows that it learns from.
-    n_states : ndarray of shape (n_features,), intp
-        Its numbers of values.
-    data : EncodedData
-        Classes and weights of the rows.
-    grain : Grain
-        How many candidates and parents.
-    rng : numpy.random.Generator
-        Where it is drawn from; it gives as much for any rows.
-
-    Returns
-    -------
-    list of ndarray
-        The parents of every feature, that of the largest I(X; parent | C) first; none of one value.
+    Shapes: codes: (n_features, n_samples); n_states: (n_features,).
     """
     d = len(codes)
     order = rng.permutation(d)

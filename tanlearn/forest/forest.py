@@ -20,35 +20,19 @@ _FEWEST, _MOST = 512, 4096
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Members, weighted one by one, or averaged.
+    """Members, weighted one by one, or averaged."""
 
-    Parameters
-    ----------
-    members : list of Member
-        Networks.
-    log_prior : ndarray of shape (n_classes,)
-        What is added to the scores of all rows, or of every member.
-    log_frequency : ndarray of shape (n_classes,)
-        Log-probabilities of the classes in training.
-    shift : ndarray of shape (n_classes,)
-        What is added to logarithms of probabilities: where classes are more or less frequent than in training.
-    weights : ndarray of shape (n_members, n_features, n_levels)
-        Of every level of every family.
-    doubt : float
-        Share of rows whose class is anybody's guess.
-    is_average : bool
-        Whether members make probabilities each, which are averaged; otherwise their scores are added.
-    importances : ndarray of shape (n_features,), optional
-        What leaving a feature out costs rows that are left out of training, in nats; None where that is not known.
-    """
-
-    members: list[Member]
-    log_prior: FloatArray
-    log_frequency: FloatArray
+    members: list[Member]  # Networks
+    log_prior: FloatArray  # (n_classes,): What is added to the scores of all rows, or of every member
+    log_frequency: FloatArray  # (n_classes,): Log-probabilities of the classes in training
+    # (n_classes,): What is added to logarithms of probabilities: where classes are more or less frequent than in
+    # training
     shift: FloatArray
-    weights: FloatArray
-    doubt: float
-    is_average: bool
+    weights: FloatArray  # (n_members, n_features, n_levels): Of every level of every family
+    doubt: float  # Share of rows whose class is anybody's guess
+    is_average: bool  # Whether members make probabilities each, which are averaged; otherwise their scores are added
+    # (n_features,): What leaving a feature out costs rows that are left out of training, in nats; None where that is
+    # not known
     importances: FloatArray | None = None
 
     @property
@@ -60,14 +44,7 @@ class Forest:
     def undoubted_proba(self, codes: Codes) -> FloatArray:
         """Return the probabilities of the classes, the mean over groups, before doubt and shift.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-            As the encoder makes them.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
+        Shapes: codes: (n_features, n_rows); result: (n_rows, n_classes).
         """
         mean = np.zeros((codes.shape[1], len(self.log_prior)))
         slots = np.zeros(self.weights.shape[1:], np.intp)
@@ -82,16 +59,7 @@ class Forest:
     def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Return the logarithms of what is proportional to the probabilities of the classes.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-            As the encoder makes them.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
+        Shapes: codes: (n_features, n_rows); result: (n_rows, n_classes).
         """
         n_rows, n_classes = codes.shape[1], len(self.log_prior)
         out = np.empty((n_rows, n_classes))
@@ -111,15 +79,7 @@ class Forest:
 def softmax(scores: AnyArray) -> AnyArray:
     """Return probabilities in proportion to exponentials.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes), float64
-        Overwritten.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        The same array.
+    Shapes: scores: (n_rows, n_classes); result: (n_rows, n_classes).
     """
     scores -= scores.max(axis=1, keepdims=True)
     exp_all(scores.ravel(), scores.ravel())

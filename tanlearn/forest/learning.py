@@ -31,49 +31,24 @@ _STANDARD_ERRORS = 2.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How a forest is grown and weighed.
-
-    Parameters
-    ----------
-    n_members : int
-    grain : Grain
-        What is drawn of every member.
-    smoothing : float
-        m on every level.
-    min_samples : int
-        Rows that a context has at least.
-    weights : {"auto", "shared", None}
-        What is weighed: levels, features and families, all but families, or nothing, and members are averaged.
-    ridge : float or None
-        How hard weights are pulled to where they start; None lets left-out rows choose.
-    n_folds : int
-        Folds that are left out.
-    """
+    """How a forest is grown and weighed."""
 
     n_members: int = 32
-    grain: Grain = field(default_factory=Grain)
-    smoothing: float = 1.0
-    min_samples: int = 5
+    grain: Grain = field(default_factory=Grain)  # What is drawn of every member
+    smoothing: float = 1.0  # m on every level
+    min_samples: int = 5  # Rows that a context has at least
+    # What is weighed: levels, features and families, all but families, or nothing, and members are averaged
     weights: str | None = "auto"
-    ridge: float | None = None
-    n_folds: int = 5
+    ridge: float | None = None  # How hard weights are pulled to where they start; None lets left-out rows choose
+    n_folds: int = 5  # Folds that are left out
 
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """Members that have not been weighed yet.
+    """Members that have not been weighed yet."""
 
-    Parameters
-    ----------
-    origin : tuple
-        What members are made of besides seeds: settings, and checksums of the rows.
-    seeds : list of int
-        One a member.
-    members : list of Member
-    """
-
-    origin: tuple[Any, ...]
-    seeds: list[int]
+    origin: tuple[Any, ...]  # What members are made of besides seeds: settings, and checksums of the rows
+    seeds: list[int]  # One a member
     members: list[Member]
 
 
@@ -88,24 +63,7 @@ def learn_forest(
 ) -> Forest:
     """Grow a forest and its twins without every fold, and weigh it by these.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Rows.
-    is_ordered : ndarray of shape (n_features,), bool
-        Which codes have an order.
-    settings : Settings
-        How.
-    rng : numpy.random.Generator
-        Where seeds and folds are drawn from.
-    n_jobs : int, optional
-        Threads, as in joblib. The forest does not depend on it.
-    say : callable
-        What is told of progress.
-
-    Returns
-    -------
-    Forest
+    Shapes: is_ordered: (n_features,).
     """
     grown = grow_forest(data, is_ordered, settings, rng, n_jobs=n_jobs)
     return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=n_jobs, say=say)
@@ -122,24 +80,7 @@ def grow_forest(
 ) -> Grown:
     """Grow the members of a forest.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Rows.
-    is_ordered : ndarray of shape (n_features,), bool
-        Which codes have an order.
-    settings : Settings
-        How.
-    rng : numpy.random.Generator
-        Where seeds are drawn from; it gives those of the first members of more as it would those of fewer.
-    n_jobs : int, optional
-        Threads, as in joblib.
-    before : Grown, optional
-        Members to keep, if they are made of the same rows in the same way.
-
-    Returns
-    -------
-    Grown
+    Shapes: is_ordered: (n_features,).
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
     arrays = data.codes, data.y, data.weights, is_ordered, data.n_states
@@ -167,26 +108,7 @@ def weigh_forest(
 ) -> Forest:
     """Weigh the members of a forest by what twins of them say of rows that they have not seen.
 
-    Parameters
-    ----------
-    data : EncodedData
-        The rows that they are grown from.
-    is_ordered : ndarray of shape (n_features,), bool
-        Which codes have an order.
-    settings : Settings
-        How.
-    grown : Grown
-        The members.
-    rng : numpy.random.Generator
-        Where folds are drawn from.
-    n_jobs : int, optional
-        Threads, as in joblib. The forest does not depend on it.
-    say : callable
-        What is told of progress.
-
-    Returns
-    -------
-    Forest
+    Shapes: is_ordered: (n_features,).
     """
     members, n_members = grown.members, len(grown.members)
     n_levels = max(member.tables.n_levels for member in members)

@@ -23,30 +23,14 @@ _ROOM = 2**18
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Members that have not seen the rows of a fold, of every fold.
+    """Members that have not seen the rows of a fold, of every fold."""
 
-    Parameters
-    ----------
-    data : EncodedData
-        All rows.
-    fold : ndarray of shape (n_samples,), intp
-        The fold of every row.
-    members : list of list of Member
-        Of every fold, members that have not seen its rows; folds behind these have none.
-    log_prior : ndarray of shape (n_folds, n_classes)
-        Log-probabilities of the classes in these rows.
-    n_levels : int
-        One more than the most parents.
-    n_jobs : int or None
-        Threads, as in joblib.
-    """
-
-    data: EncodedData
-    fold: IntArray
-    members: list[list[Member]]
-    log_prior: FloatArray
-    n_levels: int
-    n_jobs: int | None
+    data: EncodedData  # All rows
+    fold: IntArray  # (n_samples,): The fold of every row
+    members: list[list[Member]]  # Of every fold, members that have not seen its rows; folds behind these have none
+    log_prior: FloatArray  # (n_folds, n_classes): Log-probabilities of the classes in these rows
+    n_levels: int  # One more than the most parents
+    n_jobs: int | None  # Threads, as in joblib
 
     @property
     def n_members(self) -> int:
@@ -56,28 +40,14 @@ class LeftOut:
     def base(self, rows: IntArray) -> FloatArray:
         """Return the log-probabilities of the classes that rows are not counted in.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
+        Shapes: rows: (n_rows,); result: (n_rows, n_classes).
         """
         return self.log_prior[self.fold[rows]]
 
     def level_scores(self, rows: IntArray) -> FloatArray:
         """Return the gains of every level, summed over features, the mean over members.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_levels, n_rows, n_classes)
+        Shapes: rows: (n_rows,); result: (n_levels, n_rows, n_classes).
         """
         weight = np.full((self.data.n_features, self.n_levels), 1.0 / self.n_members)
         slot = np.broadcast_to(np.arange(self.n_levels), weight.shape)
@@ -86,14 +56,7 @@ class LeftOut:
     def level_probabilities(self, rows: IntArray) -> FloatArray:
         """Return the mean of members' probabilities, of families of no parent, of up to one, and so on.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_levels, n_rows, n_classes)
+        Shapes: rows: (n_rows,); result: (n_levels, n_rows, n_classes).
         """
         weight = np.ones((self.data.n_features, self.n_levels))
         slot = np.broadcast_to(np.arange(self.n_levels), weight.shape)
@@ -115,16 +78,7 @@ class LeftOut:
     def feature_scores(self, rows: IntArray, level_weight: FloatArray) -> FloatArray:
         """Return the weighted gains of every feature, the mean over members.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-        level_weight : ndarray of shape (n_levels,)
-            Weights of the levels.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_rows, n_classes)
+        Shapes: rows: (n_rows,); level_weight: (n_levels,); result: (n_features, n_rows, n_classes).
         """
         d = self.data.n_features
         weight = np.tile(level_weight / self.n_members, (d, 1))
@@ -136,20 +90,8 @@ class LeftOut:
     ) -> AnyArray:
         """Return the weighted gains of every family of every network, for groups of classes of every row.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-        level_weight : ndarray of shape (n_levels,)
-            Weights of the levels.
-        likeliest : ndarray of shape (n_rows, n_likeliest), intp
-            Classes that are groups of their own.
-        shares : ndarray of shape (n_rows, n_classes), optional
-            Probabilities of the classes within the remainder; None if there is no remainder.
-
-        Returns
-        -------
-        ndarray of shape (n_members * n_features, n_rows, n_groups), float32
+        Shapes: rows: (n_rows,); level_weight: (n_levels,); likeliest: (n_rows, n_likeliest); shares: (n_rows,
+            n_classes); result: (n_members * n_features, n_rows, n_groups).
         """
         d = self.data.n_features
         weight = np.tile(level_weight, (d, 1))
@@ -171,16 +113,7 @@ class LeftOut:
     def total_scores(self, rows: IntArray, weights: FloatArray) -> FloatArray:
         """Return the weighted gains of all families of all members.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-        weights : ndarray of shape (n_members, n_features, n_levels)
-            Of every level of every family.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
+        Shapes: rows: (n_rows,); weights: (n_members, n_features, n_levels); result: (n_rows, n_classes).
         """
         return self._scores(rows, weights, np.zeros(weights.shape[1:], np.intp), 1)[0]
 

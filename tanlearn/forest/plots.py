@@ -18,25 +18,7 @@ _BLUE = "#0072b2"
 def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
     """Draw what leaving features out costs, as bars, the dearest on top.
 
-    Parameters
-    ----------
-    importances : ndarray of shape (n_features,)
-        In nats.
-    names : sequence of str
-        Of the features.
-    ax : matplotlib.axes.Axes, optional
-        Where to; by default in a new figure.
-    most : int, default=20
-        Features that are shown at most.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
+    Shapes: importances: (n_features,).
     """
     ax = axes_or_new(ax)
     shown = np.argsort(-importances, kind="stable")[:most]
@@ -53,26 +35,7 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
 def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
     """Draw what features say given others, as a map of parents and children.
 
-    Parameters
-    ----------
-    strengths : ndarray of shape (n_features, n_features)
-        Of parents (rows) and children, in nats, as :func:`tanlearn.forest.reading.dependences` returns them. What a
-        feature says by itself is left out, and negative ones are white.
-    names : sequence of str
-        Of the features.
-    ax : matplotlib.axes.Axes, optional
-        Where to; by default in a new figure.
-    most : int, default=20
-        Features that are shown at most: those of the strongest dependences, in the order of the columns.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
+    Shapes: strengths: (n_features, n_features).
     """
     ax = axes_or_new(ax)
     own = np.eye(len(strengths), dtype=bool)

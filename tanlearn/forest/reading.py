@@ -39,26 +39,10 @@ _Weighted = tuple[Member, FloatArray]
 def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Split the log-probabilities of every row into what its features say for each class.
 
-    Parameters
-    ----------
-    forest : Forest
-        Weighted or averaged.
-    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-        As the encoder makes them.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features + 1, n_classes)
-        Entry ``[r, i]`` is of the families of feature i, entry ``[r, -1]`` what is known without features: class
-        frequencies, doubt, and the shift. They add up to :meth:`Forest.log_scores`. In a weighted forest without doubt,
-        differences between two classes are those of the weighted gains.
-
-    References
-    ----------
     Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation. Energy 26,
     2001.
+
+    Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     prior, groups = log_softmax(forest.log_prior), forest.groups
@@ -92,21 +76,7 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
     probabilities that the forest gives to a row without features. It is a sum over all levels of all families
     (see :func:`explain`); that of a level is put down to the parent that the level adds.
 
-    Parameters
-    ----------
-    forest : Forest
-        Weighted or averaged. What classes are shifted by is left out of account.
-    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-        As the encoder makes them.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features)
-        Means over rows in nats. Entry ``[i, i]`` is what feature i says by itself, ``[j, i]`` what it says beyond that
-        given j (and parents before j). They sum to the mean information; single ones may be negative, where what a
-        parent adds takes back some of what was said without.
+    Shapes: codes: (n_features, n_rows); result: (n_features, n_features).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     prior, groups = log_softmax(forest.log_prior), forest.groups
@@ -158,21 +128,7 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
     Without a feature its own families say nothing, and where it is a parent, levels end before it. As all levels are
     sums of gains, one pass over the rows does for all features.
 
-    Parameters
-    ----------
-    forest : Forest
-        Weighted or averaged.
-    codes : ndarray of shape (n_features, n_rows), uint8 or uint16
-        As the encoder makes them.
-    y : ndarray of shape (n_rows,), intp
-        Classes.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (1 + n_features, n_rows)
-        Negative log-probabilities of the classes: with all features, without the first, without the second, and so on.
+    Shapes: codes: (n_features, n_rows); y: (n_rows,); result: (1 + n_features, n_rows).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     n_levels, groups = forest.weights.shape[2], forest.groups
@@ -213,23 +169,7 @@ def left_out_importances(
 ) -> FloatArray:
     """Return what leaving a feature out costs: the mean rise in log loss, of rows that a forest's twins have not seen.
 
-    Parameters
-    ----------
-    twins : sequence of Forest
-        Of every fold, the forest grown from the rows of the others.
-    data : EncodedData
-        All rows.
-    fold : ndarray of shape (n_samples,), intp
-        The fold of every row.
-    rows : ndarray of shape (n_rows,), intp
-        Numbers of the rows that are asked.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        In nats.
+    Shapes: fold: (n_samples,); rows: (n_rows,); result: (n_features,).
     """
     losses = np.empty((1 + data.n_features, len(rows)))
     for f, twin in enumerate(twins):

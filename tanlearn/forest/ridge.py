@@ -20,34 +20,17 @@ _TOLERANCE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows that weights are to tell the classes of: softmax(base + weights . scores).
+    """Rows that weights are to tell the classes of: softmax(base + weights . scores)."""
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_scores, n_rows, n_classes), float32
-    base : ndarray of shape (n_rows, n_classes)
-    y : ndarray of shape (n_rows,), intp
-        Classes.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights of the rows.
-    """
-
-    scores: AnyArray
-    base: FloatArray
-    y: IntArray
-    sample_weight: AnyArray
+    scores: AnyArray  # (n_scores, n_rows, n_classes):
+    base: FloatArray  # (n_rows, n_classes):
+    y: IntArray  # (n_rows,): Classes
+    sample_weight: AnyArray  # (n_rows,): Weights of the rows
 
     def take(self, rows: AnyArray) -> Problem:
         """Return the problem of some of the rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), bool
-            Which ones.
-
-        Returns
-        -------
-        Problem
+        Shapes: rows: (n_rows,).
         """
         scores = np.ascontiguousarray(self.scores[:, rows])
         return Problem(scores, self.base[rows], self.y[rows], self.sample_weight[rows])
@@ -55,13 +38,7 @@ class Problem:
     def log_p(self, weights: FloatArray) -> FloatArray:
         """Return log-probabilities of the classes.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_scores,)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
+        Shapes: weights: (n_scores,); result: (n_rows, n_classes).
         """
         flat = self.scores.reshape(len(self.scores), -1)
         total = (weights.astype(flat.dtype) @ flat).reshape(self.base.shape) + self.base
@@ -72,20 +49,7 @@ class Problem:
     def minimize(self, first: FloatArray, start: FloatArray, ridge: float, max_iter: int) -> FloatArray:
         """Minimise the mean log loss + ridge / 2 |weights - start|^2.
 
-        Parameters
-        ----------
-        first : ndarray of shape (n_scores,)
-            Where the search begins.
-        start : ndarray of shape (n_scores,)
-            Where weights are pulled to.
-        ridge : float
-            How hard.
-        max_iter : int
-            Iterations of L-BFGS.
-
-        Returns
-        -------
-        ndarray of shape (n_scores,)
+        Shapes: first: (n_scores,); start: (n_scores,); result: (n_scores,).
         """
         from scipy.optimize import minimize
 
@@ -108,29 +72,14 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Weights, and what left-out rows say of them.
+    """Weights, and what left-out rows say of them."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_scores,)
-    of_parts : list of ndarray of shape (n_scores,)
-        What the rows of every part have found.
-    log_p : list of ndarray of shape (n_rows, n_classes)
-        Log-probabilities of the rows left out of every part.
-    ridge : float
-        The one that was chosen; infinite if weights stay where they start.
-    log_loss : float
-        The mean log loss of left-out rows.
-    start_loss : float
-        The same of where weights start.
-    """
-
-    weights: FloatArray
-    of_parts: list[FloatArray]
-    log_p: list[FloatArray]
-    ridge: float
-    log_loss: float
-    start_loss: float
+    weights: FloatArray  # (n_scores,):
+    of_parts: list[FloatArray]  # (n_scores,): What the rows of every part have found
+    log_p: list[FloatArray]  # (n_rows, n_classes): Log-probabilities of the rows left out of every part
+    ridge: float  # The one that was chosen; infinite if weights stay where they start
+    log_loss: float  # The mean log loss of left-out rows
+    start_loss: float  # The same of where weights start
 
 
 def fit_weights(
@@ -144,24 +93,7 @@ def fit_weights(
 ) -> Fitted:
     """Fit weights with the ridge that left-out rows are best off with.
 
-    Parameters
-    ----------
-    whole : Problem
-        What weights are fitted to in the end.
-    parts : sequence of (Problem, Problem)
-        Rows that weights are fitted to, and rows left out that say how good these are.
-    start : ndarray of shape (n_scores,)
-        Where weights are pulled to.
-    starts : sequence of ndarray of shape (n_scores,)
-        The same of every part, which must not know of the rows that are left out.
-    ridges : sequence of float
-        From strong to weak. Weights stay where they start if no ridge lowers the log loss of left-out rows.
-    max_iter : int, default=60
-        Iterations of L-BFGS for each.
-
-    Returns
-    -------
-    Fitted
+    Shapes: start: (n_scores,); starts: (n_scores,).
     """
     with one_blas_thread():
         outside = [own for _, own in parts]

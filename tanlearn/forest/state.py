@@ -33,17 +33,7 @@ _LISTS = {
 
 
 def to_state(forest: Forest) -> dict[str, Any]:
-    """Return all of a forest.
-
-    Parameters
-    ----------
-    forest : Forest
-
-    Returns
-    -------
-    dict
-        Arrays: those of single members one behind the other, with their sizes.
-    """
+    """Return all of a forest."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
     parents = [_padded(member.tables.parents, n_levels - 1) for member in forest.members]
@@ -66,23 +56,7 @@ def to_state(forest: Forest) -> dict[str, Any]:
 def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
     """Return the forest that :func:`to_state` took apart.
 
-    Parameters
-    ----------
-    state : dict
-        What a file holds.
-    n_states : ndarray of shape (n_features,), intp
-        Values of every feature of the encoder.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    Forest
-
-    Raises
-    ------
-    ValueError
-        If something is missing, or points to where nothing is.
+    Shapes: n_states: (n_features,).
     """
     names = (
         "log_prior",

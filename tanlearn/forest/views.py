@@ -39,39 +39,17 @@ class Views:
     Weights that rows outside of a fold find are judged by the rows of the fold. Where there are ``inner`` twins, they
     are found from what these say, which have seen neither. Otherwise they are found from what ``outer`` twins say, of
     which all but those without the fold have seen it: weights seem better than they are, the more so the fewer rows.
-
-    Parameters
-    ----------
-    outer : LeftOut
-        Twins without the fold of a row.
-    inner : list of LeftOut
-        Of every fold, twins without it and the fold of a row; or none.
-    fold : ndarray of shape (n_samples,), intp
-        The fold of every row.
-    rows : ndarray of shape (n_rows,), intp
-        Those that twins have not seen, in random order.
     """
 
-    outer: LeftOut
-    inner: list[LeftOut]
-    fold: IntArray
-    rows: IntArray
+    outer: LeftOut  # Twins without the fold of a row
+    inner: list[LeftOut]  # Of every fold, twins without it and the fold of a row; or none
+    fold: IntArray  # (n_samples,): The fold of every row
+    rows: IntArray  # (n_rows,): Those that twins have not seen, in random order
 
     def problems(self, make: Scores, rows: IntArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
         """Return the problem of all rows, and of every fold those of the rows outside and inside of it.
 
-        Parameters
-        ----------
-        make : callable
-            Returns the problem of rows, given who sees them, and the number of the fold whose weights so far are to be
-            taken, or -1 for those of all rows.
-        rows : ndarray of shape (n_rows,), intp
-            Row numbers.
-
-        Returns
-        -------
-        whole : Problem
-        parts : list of (Problem, Problem)
+        Shapes: rows: (n_rows,).
         """
         whole, fold = make(self.outer, -1, rows), self.fold[rows]
         if not self.inner:
@@ -92,31 +70,7 @@ def grow_views(
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> Views:
-    """Grow the members of a forest again without folds.
-
-    Parameters
-    ----------
-    data : EncodedData
-        All rows.
-    seeds : list of int
-        One a member.
-    grow : callable
-        Returns a member of rows and a seed.
-    n_folds : int
-        Folds, from 2; of many rows, some of them are in all twins.
-    n_levels : int
-        One more than the most parents.
-    is_nested : bool
-        Whether weights are to be judged by twins that have seen even less, if rows are not many.
-    rng : numpy.random.Generator
-        Deals folds.
-    n_jobs : int or None
-        Threads, as in joblib.
-
-    Returns
-    -------
-    Views
-    """
+    """Grow the members of a forest again without folds."""
     fold = deal_folds(data.y, n_folds, rng)
     order = rng.permutation(data.n_samples)
     n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / data.n_samples)))

@@ -33,45 +33,18 @@ DOUBTS = 2.0 ** np.arange(-30, -1, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Weights, and the predictions of rows that they were not fitted to.
+    """Weights, and the predictions of rows that they were not fitted to."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_members, n_features, n_levels)
-        Weights of the levels of all families.
-    of_prior : float
-        Weight of the log class frequencies.
-    rows : ndarray of shape (n_rows,), intp
-        Row numbers that the model can be judged by.
-    own_p : ndarray of shape (n_rows,)
-        Out-of-fold probabilities of the classes of these rows.
-    """
-
-    weights: FloatArray
-    of_prior: float
-    rows: IntArray
-    own_p: FloatArray
+    weights: FloatArray  # (n_members, n_features, n_levels): Weights of the levels of all families
+    of_prior: float  # Weight of the log class frequencies
+    rows: IntArray  # (n_rows,): Row numbers that the model can be judged by
+    own_p: FloatArray  # (n_rows,): Out-of-fold probabilities of the classes of these rows
 
 
 def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], None]) -> Weighed:
     """Fit weights of levels, then of features, then of families, each set pulled to the values of the one before.
 
     A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
-
-    Parameters
-    ----------
-    views : Views
-        Out-of-fold predictions.
-    kind : {"auto", "shared"}
-        Whether families are weighed.
-    ridge : float or None
-        The ridge of features and families; None selects it by the log loss of out-of-fold rows.
-    say : callable
-        Called with progress messages.
-
-    Returns
-    -------
-    Weighed
     """
     left_out, data = views.outer, views.outer.data
     n_members, d, n_classes = left_out.n_members, data.n_features, data.n_classes
@@ -153,17 +126,7 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
 def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
     """Return the mean log loss of rows.
 
-    Parameters
-    ----------
-    own_p : ndarray of shape (n_rows,)
-        Probabilities of the classes of the rows.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows.
-
-    Returns
-    -------
-    float
-        Infinite if a probability is 0.
+    Shapes: own_p: (n_rows,); weights: (n_rows,).
     """
     with np.errstate(divide="ignore"):
         return float(np.average(-np.log(own_p), weights=weights))
@@ -180,26 +143,7 @@ def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
     The likeliest share, given a row of either kind besides: without these, a few hundred rows of which none is doubtful
     would make a forest certain that none ever is, and one that is would cost as much as all others gain.
 
-    Parameters
-    ----------
-    p : ndarray of shape (n_rows,)
-        Probabilities that left-out rows give their classes.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    float
-        Between 0 and 1, both excluded.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.forest.weighing import doubt_of
-    >>> [round(doubt_of(np.append(np.full(98, 0.9), [worst, worst]), np.ones(100), 2), 3) for worst in (0.5, 1e-9)]
-    [0.022, 0.062]
+    Shapes: p: (n_rows,); weights: (n_rows,).
     """
     doubts = DOUBTS[:, np.newaxis]
     own = np.average(np.log((1.0 - doubts) * p + doubts / n_classes), axis=1, weights=weights) * len(p)
@@ -209,16 +153,6 @@ def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
 def first_rows(rows: IntArray, width: int) -> IntArray:
     """Return as many of the rows as there is room for numbers of each.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows,), intp
-        Row numbers, in random order.
-    width : int
-        Numbers a row.
-
-    Returns
-    -------
-    ndarray of shape (n_first,), intp
-        At least one.
+    Shapes: rows: (n_rows,); result: (n_first,).
     """
     return rows[: max(1, MOST_NUMBERS // width)]

@@ -25,20 +25,7 @@ _ROWS = 2**16
 class Family:
     """The smoothed probabilities of one feature in all contexts that rows have shown.
 
-    Parameters
-    ----------
-    levels : Levels
-        Contexts, as :func:`~tanlearn.network.contexts.build_levels` returns them.
-    bounds : ndarray of shape (n_levels + 1, 3)
-        Where each level begins.
-    counts : ndarray of shape (n_entries,)
-        Counts of all levels; those of the levels, or of tables of a Dirichlet process.
-    concentrations : ndarray of shape (n_levels,)
-        One a level.
-    n_states : int
-        Values of the feature.
-    n_classes : int
-        Number of classes.
+    Shapes: concentrations: (n_levels,).
     """
 
     def __init__(
@@ -50,6 +37,9 @@ class Family:
         n_states: int,
         n_classes: int,
     ) -> None:
+        # levels: Contexts, as :func:`~tanlearn.network.contexts.build_levels` returns them. bounds: (n_levels + 1,
+        # 3): Where each level begins. counts: (n_entries,): Counts of all levels; those of the levels, or of tables
+        # of a Dirichlet process.
         self.levels, self.bounds, self.counts = levels, bounds, counts
         totals = np.bincount(levels.run, counts, len(levels.class_id))
         self.log_p, self.log_rest = np.empty(len(counts)), np.empty(len(totals))
@@ -61,11 +51,7 @@ class Family:
     def least_log_probability(self) -> FloatArray:
         """Return a lower bound of the log-probabilities of all values in all contexts, given each class.
 
-        Returns
-        -------
-        ndarray of shape (n_classes,)
-            The probability that smoothing leaves for a value that no row contains, where every context is the one of
-            most rows.
+        Shapes: result: (n_classes,).
         """
         least: FloatArray = self.root.min(axis=0)
         for level in range(1, len(self.bounds) - 1):
@@ -78,17 +64,7 @@ class Family:
     def entries(self, level: int) -> tuple[IntArray, AnyArray]:
         """Return what is counted at a level.
 
-        Parameters
-        ----------
-        level : int
-            How many parents its contexts have.
-
-        Returns
-        -------
-        values : ndarray of shape (n_entries, level + 2)
-            Values of the parents, the feature and the class.
-        counts : ndarray of shape (n_entries,)
-            Of these.
+        Shapes: result values: (n_entries, level + 2); result counts: (n_entries,).
         """
         first, last = self.bounds[level : level + 2, 2]
         levels, found = self.levels, [self.levels.entry_value[first:last], self.levels.entry_class[first:last]]
@@ -110,39 +86,7 @@ class BackOffTables(Tables):
     They take memory by rows, and not by the product of the numbers of values, and a prediction costs the classes that
     rows of its contexts have. What needs dense tables (:attr:`cells`) makes them, where they fit the memory.
 
-    Parameters
-    ----------
-    contexts : ContextCounts
-        Counts of the families, of one row and more.
-    concentrations : array-like of shape (n_levels,)
-        m of every level, from no parent to as many as a feature has at most; not negative.
-    log_prior : array-like of shape (n_classes,)
-        Log-probabilities of the classes.
-    counts : sequence of ndarray, optional
-        For every feature the counts n of all its entries, level by level, in place of those of rows.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Attributes
-    ----------
-    contexts : ContextCounts
-    concentrations : ndarray of shape (n_levels,)
-    families : list of Family
-        What scores are made of.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.back_off import BackOffTables
-    >>> from tanlearn.network.contexts import ContextCounts
-    >>> data = EncodedData.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
-    >>> contexts = ContextCounts(Structure([-1, 0]).parents, data.n_states, data.n_classes).update(data)
-    >>> tables = BackOffTables(contexts, [1.0, 1.0], np.log([0.5, 0.5]))
-    >>> tables
-    BackOffTables(n_features=2, n_classes=2, n_parameters=9)
-    >>> tables.probabilities(1)[1].round(3).tolist()  # of value 1, given each value of the parent, in each class
-    [[0.875, 0.5], [0.75, 0.5]]
+    Shapes: log_prior: (n_classes,).
     """
 
     def __init__(
@@ -170,9 +114,10 @@ class BackOffTables(Tables):
         threads = worth_threads(n_entries * 64, n_jobs)
         object.__setattr__(self, "families", in_threads(make, range(len(contexts.families)), threads))
 
-    contexts: ContextCounts
+    contexts: ContextCounts  # Counts of the families, of one row and more
+    # (n_levels,): m of every level, from no parent to as many as a feature has at most; not negative
     concentrations: FloatArray
-    families: list[Family]
+    families: list[Family]  # What scores are made of
     _log_prior: FloatArray
     _has_counts: bool
 
@@ -184,14 +129,7 @@ class BackOffTables(Tables):
     def with_log_prior(self, log_prior: FloatArray) -> BackOffTables:
         """Return tables with other class probabilities.
 
-        Parameters
-        ----------
-        log_prior : ndarray of shape (n_classes,)
-            Their logarithms.
-
-        Returns
-        -------
-        BackOffTables
+        Shapes: log_prior: (n_classes,).
         """
         twin: BackOffTables = object.__new__(type(self))
         vars(twin).update(vars(self))
@@ -201,28 +139,12 @@ class BackOffTables(Tables):
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The log-probabilities of all contexts, seen or not, as dense tables hold them; made when first asked for.
-
-        Raises
-        ------
-        TableMemoryError
-            If they would need more memory than tables may take.
-        """
+        """The log-probabilities of all contexts, seen or not, as dense tables hold them; made when first asked for."""
         self.layout.check_memory(int(max(1, self.contexts.class_counts.sum())))
         return np.concatenate([self.log_prior, *(self[i].ravel() for i in range(len(self)))])
 
     def to_dense(self) -> Tables:
-        """Return the same tables with all their cells.
-
-        Returns
-        -------
-        Tables
-
-        Raises
-        ------
-        TableMemoryError
-            If they would need more memory than tables may take.
-        """
+        """Return the same tables with all their cells."""
         return Tables(self.layout, self.cells)
 
     def __getitem__(self, feature: int) -> FloatArray:
@@ -247,17 +169,7 @@ class BackOffTables(Tables):
     def of_rows(self, feature: int, codes: Codes) -> FloatArray:
         """Return what a feature adds to the log joint of rows.
 
-        Parameters
-        ----------
-        feature : int
-            Its number.
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes. Where the feature is missing, it adds 0; where a parent is, the probability is that
-            given those before it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
         """
         scores = np.zeros((codes.shape[1], self.layout.n_classes))
         self._add(feature, codes, 0, feature, self._parents[feature], missing_code(codes.dtype), scores)
@@ -266,34 +178,14 @@ class BackOffTables(Tables):
     def of_values(self, feature: int, values: Codes) -> FloatArray:
         """Return what a feature adds to the log joint, given values of its family alone.
 
-        Parameters
-        ----------
-        feature : int
-            Its number.
-        values : ndarray of shape (1 + n_parents, n_samples)
-            Codes of the feature, then of its parents.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: values: (1 + n_parents, n_samples); result: (n_samples, n_classes).
         """
         scores = np.zeros((values.shape[1], self.layout.n_classes))
         self._add(feature, values, 0, 0, np.arange(1, len(values)), missing_code(values.dtype), scores)
         return scores
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
-        """Return what adds up the log joint of a block of rows, of the longest contexts that miss no parent.
-
-        Parameters
-        ----------
-        missing : int
-            The code of what is missing.
-
-        Returns
-        -------
-        callable
-            ``score(codes, first, scores)`` writes the scores of as many rows, from row ``first`` on.
-        """
+        """Return what adds up the log joint of a block of rows, of the longest contexts that miss no parent."""
 
         def score(codes: Codes, first: int, scores: AnyArray) -> None:
             scores[:] = self.log_prior
@@ -318,21 +210,8 @@ class BackOffTables(Tables):
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the distributions of a feature, and which of them each row has.
 
-        Parameters
-        ----------
-        feature : int
-            Its number.
-        codes : ndarray of shape (n_features, n_samples)
-            Codes of its parents.
-        y : ndarray of shape (n_samples,)
-            Class codes.
-
-        Returns
-        -------
-        table : ndarray of shape (n_values, n_distributions)
-            Log-probabilities.
-        column : ndarray of shape (n_samples,)
-            The column of every row.
+        Shapes: codes: (n_features, n_samples); y: (n_samples,); result table: (n_values, n_distributions); result
+            column: (n_samples,).
         """
         seen, rows = codes.copy(), np.arange(codes.shape[1])
         table = np.empty((int(self.layout.n_states[feature]), len(rows)))
@@ -342,18 +221,7 @@ class BackOffTables(Tables):
         return table, rows
 
     def check_device(self, device: str) -> None:
-        """Refuse devices, which have no kernels for these tables.
-
-        Parameters
-        ----------
-        device : {"cpu", "cuda"}
-            Where something is to be done with the tables.
-
-        Raises
-        ------
-        ValueError
-            If it is not the CPU.
-        """
+        """Refuse devices, which have no kernels for these tables."""
         if device != "cpu":
             raise ValueError(
                 f"device={device!r} has no kernels for tables that back off to fewer parents. Use device='cpu', or "
@@ -361,15 +229,7 @@ class BackOffTables(Tables):
             )
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a file keeps of the tables beside their structure.
-
-        Returns
-        -------
-        dict
-            ``cells``, of the class prior alone, and ``back_off``: ``concentrations``, ``class_counts``, ``n_entries``,
-            ``values`` and ``counts`` of all families one after the other, and ``level_counts``, None or those of all
-            levels.
-        """
+        """Return what a file keeps of the tables beside their structure."""
         families = self.contexts.families
         found = [family.counts for family in self.families]
         back_off = {

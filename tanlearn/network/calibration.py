@@ -127,31 +127,9 @@ class EvidenceCalibration(Calibration):
     equally frequent classes. This one tends to the class frequencies instead. Scores of classes are shifted by
     ``(T - 1) log pi`` before they are divided by T, and the predicted class is the largest of the shifted scores. The
     tables of the network keep their class prior.
-
-    Parameters
-    ----------
-    temperature : float, default=1.0
-        In nats, positive.
-    power, pivot : float, default=1.0
-        Not used: both are 1.
-    prior_shift : sequence of float of length n_classes
-        ``(T - 1) log pi``, finite.
-
-    Raises
-    ------
-    ValueError
-        If the temperature is no positive number, or the shifts are not finite numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.calibration import EvidenceCalibration
-    >>> calibration = EvidenceCalibration.of_frequencies(1000.0, np.log([0.9, 0.1]))
-    >>> np.exp(calibration.log_posterior(np.log([[0.3, 0.7]]))).round(3).tolist()
-    [[0.9, 0.1]]
     """
 
-    prior_shift: tuple[float, ...] = ()
+    prior_shift: tuple[float, ...] = ()  # ``(T - 1) log pi``, finite
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,49 +147,20 @@ class EvidenceCalibration(Calibration):
     def of_frequencies(cls, temperature: float, log_frequency: FloatArray) -> EvidenceCalibration:
         """Return the calibration of a temperature and class frequencies.
 
-        Parameters
-        ----------
-        temperature : float
-            In nats, positive.
-        log_frequency : ndarray of shape (n_classes,)
-            Logarithms of the class frequencies.
-
-        Returns
-        -------
-        EvidenceCalibration
+        Shapes: log_frequency: (n_classes,).
         """
         return cls(temperature, prior_shift=tuple(((temperature - 1.0) * log_frequency).tolist()))
 
     def shifted(self, scores: FloatArray) -> FloatArray:
         """Return the scores of which the largest is the predicted class: the log joint and the shift.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples, n_classes)
-            Log joint.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
         """
         return scores + np.array(self.prior_shift)
 
 
 def decision_tables(tables: Tables, calibration: Calibration) -> Tables:
-    """Return tables whose largest log joint is the predicted class, for programs that know no calibration.
-
-    Parameters
-    ----------
-    tables : Tables
-        Of a network.
-    calibration : Calibration
-        That of its scores.
-
-    Returns
-    -------
-    Tables
-        With the shift of the calibration in the class prior; the same tables without a shift.
-    """
+    """Return tables whose largest log joint is the predicted class, for programs that know no calibration."""
     prior = tables.log_prior[np.newaxis]
     shifted = calibration.shifted(prior)
     return tables if shifted is prior else tables.with_log_prior(log_posterior(shifted)[0])

@@ -241,55 +241,11 @@ def make_candidates(
 ) -> CandidateSets:
     """Make the candidate sets that a user asks for by name.
 
-    Parameters
-    ----------
-    candidates : {"all", "subset", "heuristic", "information", "unconstrained", "order-free"}, lists or CandidateSets
-        The kind, or the parents of every feature themselves.
-    n_features : int
-        Number of features, at least 1.
-    n_candidates : int or None
-        Parents a feature may choose from besides "no parent". ``None`` means 8 for ``"subset"``, ``"heuristic"`` and
-        ``"information"``, and every other feature for ``"unconstrained"`` and ``"order-free"``. With the same ``rng``
-        the sets for a smaller number are subsets of those for a larger one.
-    ordering : array-like of shape (n_features,), int, {"A", "B", "C"} or None
-        Order of the features for the kinds in which a parent comes before its child; ``None`` is random, C for
-        ``"heuristic"``, which alone knows the letters (see :func:`~tanlearn.network.orderings.pixel_ordering`), and
-        none for ``"information"``, where any other feature may be a parent then.
-    image_shape : tuple of (height, width) or None
-        Needed by ``"heuristic"``.
-    rng : numpy.random.Generator
-        Where randomness comes from.
-    information : callable, optional
-        Returns I(X_i; X_j | C) of all pairs, shape (n_features, n_features); needed by ``"information"`` only.
-    n_states : ndarray of shape (n_features,), optional
-        Numbers of values. Features of one value, as of wide tables that discretisation found no cut in, are left out by
-        ``"order-free"`` and ``"information"``: as parents they tell nothing, and as children there is nothing to tell.
-    n_parents : {1, 2}, default=1
-        As in :meth:`CandidateSets.from_lists`; ``"unconstrained"`` structures have one.
-
-    Returns
-    -------
-    CandidateSets
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown, an argument does not fit or is of no use to it, or lists are of another number of
-        features, or name a parent that is out of range, repeated or the feature itself.
-
-    Notes
-    -----
     The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, "unconstrained" of
     4.5 (a pseudo-TAN). "order-free" and "information", the parents that tell most about a feature where the class is
     known, are in no paper.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.candidates import make_candidates
-    >>> make_candidates("order-free", 16, n_candidates=None, ordering=None, image_shape=None,
-    ...                 rng=np.random.default_rng(0))
-    CandidateSets(n_features=16, n_tables=256, draws='arborescence')
+    Shapes: ordering: (n_features,); n_states: (n_features,).
     """
     given = {"n_candidates": n_candidates, "ordering": ordering, "image_shape": image_shape}
     known = isinstance(candidates, str) and candidates in _ARGUMENTS

@@ -20,22 +20,13 @@ __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
 
 @dataclass(frozen=True, eq=False)
 class FamilyColumns:
-    """What rows say of one family: values of its parents, of its child, and the class.
+    """What rows say of one family: values of its parents, of its child, and the class."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_parents + 2, n_columns), uint16
-        Values of the parents, the child and the class. A missing parent, and every parent behind it, has the value
-        ``n_states``; rows without the child have no column.
-    n_values : ndarray of shape (n_parents + 2,), intp
-        Numbers of states, and of classes.
-    rows : ndarray of shape (n_columns,), intp
-        Numbers of the rows.
-    """
-
+    # (n_parents + 2, n_columns): Values of the parents, the child and the class. A missing parent, and every parent
+    # behind it, has the value ``n_states``; rows without the child have no column.
     values: AnyArray
-    n_values: IntArray
-    rows: IntArray
+    n_values: IntArray  # (n_parents + 2,): Numbers of states, and of classes
+    rows: IntArray  # (n_columns,): Numbers of the rows
 
     @classmethod
     def of_rows(
@@ -43,24 +34,7 @@ class FamilyColumns:
     ) -> FamilyColumns:
         """Return the columns of encoded rows.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes.
-        y : ndarray of shape (n_samples,)
-            Class codes.
-        child : int
-            The feature.
-        parents : ndarray of shape (n_parents,)
-            Its parents, that which is left out last first.
-        n_states : ndarray of shape (n_features,)
-            Number of values of every feature.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        FamilyColumns
+        Shapes: codes: (n_features, n_samples); y: (n_samples,); parents: (n_parents,); n_states: (n_features,).
         """
         values = np.empty((len(parents) + 2, len(y)), np.uint16)
         rows = np.empty(len(y), np.intp)
@@ -69,12 +43,7 @@ class FamilyColumns:
         return cls(values if n == len(y) else np.ascontiguousarray(values[:, :n]), n_values, rows[:n])
 
     def sort(self) -> SortedFamily:
-        """Sort the columns.
-
-        Returns
-        -------
-        SortedFamily
-        """
+        """Sort the columns."""
         n = self.values.shape[1]
         order, buffer, shared = np.empty(n, np.intp), np.empty(n, np.intp), np.empty(n, np.uint16)
         kernels.sort_columns(self.values, self.n_values, order, buffer, np.empty(self.n_values.max() + 2, np.intp))
@@ -84,36 +53,17 @@ class FamilyColumns:
 
 @dataclass(frozen=True, eq=False)
 class SortedFamily:
-    """Columns of a family in the order of their values, so that those of a context stand together at every level.
+    """Columns of a family in the order of their values, so that those of a context stand together at every level."""
 
-    Parameters
-    ----------
-    columns : FamilyColumns
-        In the order of the rows.
-    order : ndarray of shape (n_columns,), intp
-        Their numbers, sorted: by the first parent, then the second, and so on, then child and class.
-    shared : ndarray of shape (n_columns,), uint16
-        By how many first values one equals the one before it in the order.
-    """
-
-    columns: FamilyColumns
+    columns: FamilyColumns  # In the order of the rows
+    # (n_columns,): Their numbers, sorted: by the first parent, then the second, and so on, then child and class
     order: IntArray
-    shared: AnyArray
+    shared: AnyArray  # (n_columns,): By how many first values one equals the one before it in the order
 
     def sum(self, weights: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return every different column once, with the sum of its weights, without those of weight 0.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_columns,)
-            Integers are added exactly.
-
-        Returns
-        -------
-        values : ndarray of shape (n_parents + 2, n_entries), uint16
-            Sorted.
-        counts : ndarray of shape (n_entries,)
-            Of the type of ``weights``.
+        Shapes: weights: (n_columns,); result values: (n_parents + 2, n_entries); result counts: (n_entries,).
         """
         values, counts = np.empty_like(self.columns.values), np.empty(len(self.order), weights.dtype)
         n = kernels.sum_equal(self.columns.values, self.order, self.shared, weights, values, counts)
@@ -127,40 +77,18 @@ class ContextCounts:
     A row counts for a feature that it does not miss, with as many of its first parents as it has before one that it
     misses. Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows, and
     the order in which states are merged, the state is the same to the last bit.
-
-    Parameters
-    ----------
-    parents : ndarray of shape (n_features, width), intp
-        Parents of every feature, -1 for none, absent ones last.
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-
-    Attributes
-    ----------
-    class_counts : ndarray of shape (n_classes,)
-        Weight of every class, int64, or float64 once a batch had real weights.
-    families : list of (values, counts)
-        For every feature an array of shape (n_parents + 2, n_entries), uint16, of the values of the parents, the
-        feature and the class, sorted by the first, then the second, and so on; and their counts, all positive. The
-        value of a missing parent, and of all parents behind it, is its number of states.
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.contexts import ContextCounts
-    >>> data = EncodedData.from_codes([[0, 1], [1, 2], [1, 2], [-1, 0]], [0, 1, 1, 0])
-    >>> state = ContextCounts(Structure([-1, 0]).parents, data.n_states, data.n_classes).update(data)
-    >>> values, counts = state.families[1]
-    >>> values.T.tolist(), counts.tolist()  # parent, child and class; the parent of the last one is missing
-    ([[0, 1, 0], [1, 2, 1], [2, 0, 0]], [1, 2, 1])
     """
 
     def __init__(self, parents: IntArray, n_states: IntArray, n_classes: int) -> None:
+        # parents: (n_features, width): Parents of every feature, -1 for none, absent ones last. n_states:
+        # (n_features,): Number of values of every feature. n_classes: Number of classes.
         self.parents, self.n_states, self.n_classes = parents, n_states, n_classes
+        # (n_classes,): Weight of every class, int64, or float64 once a batch had real weights
         self.class_counts: AnyArray = np.zeros(n_classes, np.int64)
         nothing = np.empty(0, np.int64)
+        # For every feature an array of shape (n_parents + 2, n_entries), uint16, of the values of the parents, the
+        # feature and the class, sorted by the first, then the second, and so on; and their counts, all positive. The
+        # value of a missing parent, and of all parents behind it, is its number of states.
         self.families: list[tuple[AnyArray, AnyArray]] = [
             (np.empty((2 + int((row >= 0).sum()), 0), np.uint16), nothing) for row in parents
         ]
@@ -168,49 +96,17 @@ class ContextCounts:
     def family(self, feature: int) -> tuple[IntArray, IntArray]:
         """Return the parents of a feature, and the numbers of values of these, the feature and the class.
 
-        Parameters
-        ----------
-        feature : int
-            Its number.
-
-        Returns
-        -------
-        parents : ndarray of shape (n_parents,)
-        n_values : ndarray of shape (n_parents + 2,)
+        Shapes: result parents: (n_parents,); result n_values: (n_parents + 2,).
         """
         given = self.parents[feature][self.parents[feature] >= 0]
         return given, np.array([*self.n_states[given], self.n_states[feature], self.n_classes], np.intp)
 
     def empty(self) -> ContextCounts:
-        """Return counts of no rows of the same families.
-
-        Returns
-        -------
-        ContextCounts
-        """
+        """Return counts of no rows of the same families."""
         return ContextCounts(self.parents, self.n_states, self.n_classes)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ContextCounts:
-        """Add the counts of a batch.
-
-        Parameters
-        ----------
-        data : EncodedData
-            A batch with the same features and classes.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ContextCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the batch has other features or classes, or the sum of all integer weights would overflow; nothing is
-            changed then.
-        """
+        """Add the counts of a batch."""
         if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
                 f"counts add up only over one and the same table: this state has {self.n_classes} classes and n_states "
@@ -231,24 +127,7 @@ class ContextCounts:
         return self.merge(batch)
 
     def merge(self, other: ContextCounts) -> ContextCounts:
-        """Add the counts of another state of the same families.
-
-        Parameters
-        ----------
-        other : ContextCounts
-            Left as it is.
-
-        Returns
-        -------
-        ContextCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the other state is of other families, or the sum of all integer weights would overflow; nothing is
-            changed then.
-        """
+        """Add the counts of another state of the same families."""
         self._check_same(other)
         dtype = type_with_room(self.class_counts, other.class_counts)
         self.families = self._sums(other, dtype, 1)
@@ -256,24 +135,7 @@ class ContextCounts:
         return self
 
     def subtract(self, other: ContextCounts) -> ContextCounts:
-        """Take away the counts of rows that are part of this state: total minus fold.
-
-        Parameters
-        ----------
-        other : ContextCounts
-            Counts of a part of the rows; left as it is.
-
-        Returns
-        -------
-        ContextCounts
-            Itself. Of real weights, counts that rounding leaves of what was all taken away (a billionth of the
-            total) go.
-
-        Raises
-        ------
-        ValueError
-            If the other state is of other families, or holds rows that this one does not; nothing is changed then.
-        """
+        """Take away the counts of rows that are part of this state: total minus fold."""
         self._check_same(other)
         dtype = np.result_type(self.class_counts, other.class_counts)
         rounding = 1e-9 * float(self.class_counts.sum()) if dtype.kind == "f" else 0.0
@@ -326,21 +188,8 @@ class ContextCounts:
 def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:
     """Return the contexts of a family, level by level.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_parents + 2, n_entries), uint16
-        Sorted, as :class:`ContextCounts` keeps them.
-    counts : ndarray of shape (n_entries,)
-        Of these.
-    n_values : ndarray of shape (n_parents + 2,)
-        Numbers of values of parents, child and class.
-
-    Returns
-    -------
-    levels : Levels
-        See :mod:`tanlearn.kernels.contexts`.
-    bounds : ndarray of shape (n_parents + 2, 3), intp
-        Where the contexts, classes and entries of every level begin, and where the last ones end.
+    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values: (n_parents + 2,); result bounds:
+        (n_parents + 2, 3).
     """
     k, n_entries = len(values) - 2, values.shape[1]
     n_classes, n_keys = int(n_values[-1]), int(n_values[-2] * n_values[-1])

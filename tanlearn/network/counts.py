@@ -449,17 +449,7 @@ class CountState:
 def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
     """Return I(X_i; C) of the empirical distribution, in nats.
 
-    Parameters
-    ----------
-    layout : TableLayout
-        One table a feature, without parents.
-    counts : ndarray of shape (n_cells,)
-        What its ``count`` returns.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Unsmoothed, of the rows that do not miss the feature.
+    Shapes: counts: (n_cells,); result: (n_features,).
     """
     margins = np.empty(int(layout.n_states.max()) + layout.n_classes + 1, counts.dtype)
     # The class in the place of the second feature, and a single class to condition on.
@@ -474,22 +464,7 @@ def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
 def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
     """Return the type in which weights can be added to counts.
 
-    Parameters
-    ----------
-    class_counts : ndarray of shape (n_classes,)
-        Weights of the classes so far.
-    weights : ndarray of shape (n_samples,)
-        Weights to add.
-
-    Returns
-    -------
-    dtype
-        int64, or float64 if any of them are real.
-
-    Raises
-    ------
-    ValueError
-        If the sum of all integers would overflow.
+    Shapes: class_counts: (n_classes,); weights: (n_samples,).
     """
     dtype = np.result_type(class_counts.dtype, weights.dtype)
     if dtype.kind == "i":

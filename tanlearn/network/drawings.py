@@ -20,28 +20,7 @@ _LETTERS = 13
 def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str] | None = None) -> str:
     """Return a picture of the edges between features.
 
-    Parameters
-    ----------
-    parents : ndarray of shape (n_features, width)
-        The parents of every feature, -1 for none.
-    order : ndarray of shape (n_features,) or None
-        The features, parents before their children; None where there is a cycle, of which a sentence says so.
-    names : sequence of str, optional
-        Of the features; by default their numbers.
-
-    Returns
-    -------
-    str
-        An SVG element, which asks for nothing else; names are escaped. Lines take the colour of the text around them.
-
-    Examples
-    --------
-    >>> from tanlearn import Structure
-    >>> from tanlearn.network.drawings import structure_svg
-    >>> structure = Structure([-1, 0])
-    >>> svg = structure_svg(structure.parents, structure.order, ["age", "rent <EUR>"])
-    >>> svg.count("<line"), "rent &lt;EUR&gt;" in svg
-    (1, True)
+    Shapes: parents: (n_features, width); order: (n_features,).
     """
     if order is None:
         return "<p>The parents form a cycle, so there is no picture in layers.</p>"

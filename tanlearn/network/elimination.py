@@ -46,39 +46,7 @@ class _Rows(NamedTuple):
 
 
 class Eliminator:
-    """Marginalizes missing features of the rows of a network.
-
-    Parameters
-    ----------
-    structure : Structure
-        A network; with one augmenting parent per feature a missing feature costs O(n_states^2), with more as much as
-        the elimination takes.
-    layout : TableLayout
-        Its tables.
-    is_normalized : bool, default=True
-        Whether every distribution sums to one; then missing features without observed descendants are left out.
-    capacity : int, optional
-        Numbers that the factors of a sample may take, 4,194,304 by default. What exceeds it is done in slices.
-    most_operations : float, optional
-        Operations that a sample may take, by default those of :func:`~tanlearn.network.limits.most_operations`.
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.elimination import Eliminator
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
-    >>> tables = MaximumLikelihood(alpha=0).fit(Structure([-1, 0]), data, np.random.default_rng(0))
-    >>> eliminator = Eliminator(Structure([-1, 0]), tables.layout)
-    >>> codes = np.array([[255], [1]], dtype=np.uint8)  # the first feature is missing
-    >>> np.exp(eliminator.log_joint(codes, np.array([0]), tables.cells)).round(3).tolist()
-    [[0.0, 0.333]]
-    """
+    """Marginalizes missing features of the rows of a network."""
 
     def __init__(
         self,
@@ -94,10 +62,13 @@ class Eliminator:
                 "values are missing, and cannot be marginalized in a structure with a cycle, which is a scorer and no "
                 "network. Impute them, or use a structure that is a tree."
             )
-        self._layout = layout
+        self._layout = layout  # Its tables
+        # Whether every distribution sums to one; then missing features without observed descendants are left out
         self._is_normalized = is_normalized
         self._limit = read_limit() if most_operations is None else most_operations
         self._most = _CAPACITY if capacity is None else capacity
+        # capacity: Numbers that the factors of a sample may take, 4,194,304 by default. What exceeds it is done in
+        # slices.
         order, self._max_width, self._capacity, self._is_small = _plan(structure, layout, self._most, self._limit)
         self._reserve = _reserve(structure, layout)
         self._network = kernels.Network(
@@ -125,37 +96,7 @@ class Eliminator:
     ) -> FloatArray:
         """Return the log joint of some samples.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities of the layout.
-        is_exact : bool, default=True
-            False approximates the rows that would take too many operations, and warns. A missing feature whose factors
-            would be too large together is split: in each of them it is a feature of its own, with equally probable
-            values. (Of a k-tree on letter with half of the values missing and a limit of 150,000 numbers, one row in 29
-            is approximated, and the error of all rows is 35.4 % in place of 35.1 %.)
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-        inexact : list of int, optional
-            Collects the numbers of the rows that are approximated, in place of the warning.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-
-        Raises
-        ------
-        ValueError
-            If ``is_exact``, and a sample would take too many operations.
-
-        Warns
-        -----
-        InexactMarginalizationWarning
-            If not ``is_exact``, some rows are approximated, and ``inexact`` is None.
+        Shapes: codes: (n_features, n_all); samples: (n_samples,); cells: (n_cells,); result: (n_samples, n_classes).
         """
         scores = np.empty((len(samples), self._layout.n_classes))
         rows = self._sort(codes, samples, is_marginal=self._is_normalized, n_jobs=n_jobs)
@@ -183,31 +124,12 @@ class Eliminator:
     def find_inexact(self, codes: Codes, samples: IntArray) -> IntArray:
         """Return the positions of the samples that :meth:`log_joint` can only approximate.
 
-        Parameters
-        ----------
-        codes, samples : as for :meth:`log_joint`
-
-        Returns
-        -------
-        ndarray of shape (n_found,)
+        Shapes: result: (n_found,).
         """
         return self._sort(codes, samples, is_marginal=self._is_normalized).refused
 
     def is_cheap(self, codes: Codes, samples: IntArray, most: int) -> bool:
-        """Return whether some samples fit in memory without slices, and take at most so much time.
-
-        Parameters
-        ----------
-        codes, samples : as for :meth:`log_joint`
-        most : int
-            Microseconds of log joint and gradient on one core of 2024, roughly: one for each value of the eliminated
-            features, together with the features that they share a factor with, more with many classes; and one for 16
-            features of a sample.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether some samples fit in memory without slices, and take at most so much time."""
         n_classes, left = self._layout.n_classes, most
         for first in range(0, len(samples), _BLOCK):
             n_values = self._count(codes, samples[first : first + _BLOCK], is_marginal=self._is_normalized)
@@ -227,24 +149,7 @@ class Eliminator:
     ) -> FloatArray:
         """Return the gradient for the cells, given that for the log joint.
 
-        Parameters
-        ----------
-        codes, samples, cells : as for :meth:`log_joint`
-        d_scores : ndarray of shape (n_samples, n_classes)
-            Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
-            expected counts.
-        n_jobs : as for :meth:`log_joint`
-
-        Returns
-        -------
-        ndarray of shape (n_cells,)
-            Without the contributions of missing features without observed descendants in normalized tables, which are
-            the same for all distributions in proportion to themselves.
-
-        Raises
-        ------
-        ValueError
-            If a sample would take too many operations.
+        Shapes: d_scores: (n_samples, n_classes); result: (n_cells,).
         """
         rows = self._sort(codes, samples, is_marginal=self._is_normalized, n_jobs=n_jobs)
         self._refuse(codes, samples, rows)
@@ -287,22 +192,7 @@ class Eliminator:
     ) -> Codes:
         """Return codes in which some samples are filled in with their most probable values, all of a sample together.
 
-        Parameters
-        ----------
-        codes, samples, cells : as for :meth:`log_joint`
-        y : ndarray of shape (n_all,), intp
-            Classes; a -1 is replaced by the class that is most probable together with the completion.
-        n_jobs : as for :meth:`log_joint`
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_all)
-            A copy.
-
-        Raises
-        ------
-        ValueError
-            If a sample would take too many operations.
+        Shapes: y: (n_all,); result: (n_features, n_all).
         """
         rows = self._sort(codes, samples, is_marginal=False, n_jobs=n_jobs)
         self._refuse(codes, samples, rows)
@@ -334,21 +224,7 @@ class Eliminator:
     def sample(self, codes: Codes, samples: IntArray, cells: FloatArray, rng: np.random.Generator) -> Codes:
         """Draw the missing values of some samples from their posterior, once for every class.
 
-        Parameters
-        ----------
-        codes, samples, cells : as for :meth:`log_joint`
-        rng : numpy.random.Generator
-            Where randomness comes from; the classes share it.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_samples, n_classes)
-            Complete codes.
-
-        Raises
-        ------
-        ValueError
-            If a sample would take too many operations.
+        Shapes: result: (n_features, n_samples, n_classes).
         """
         rows = self._sort(codes, samples, is_marginal=False)
         self._refuse(codes, samples, rows)

@@ -22,95 +22,28 @@ _OPERATIONS_PER_STEP = 64
 
 
 class EliminationPlan(NamedTuple):
-    """Order of elimination, with its cost.
+    """Order of elimination, with its cost."""
 
-    Parameters
-    ----------
-    order : list of int
-        Features as they are eliminated.
-    conditioned : list of int
-        Features of which every combination of values is a slice.
-    n_slices : int
-        Number of slices.
-    n_numbers : int
-        Numbers that the factors of one slice take.
-    width : int
-        Features of the largest factor.
-    n_operations : int
-        Values of the features of all eliminations, times classes, times slices.
-
-    Examples
-    --------
-    >>> from tanlearn.network.elimination_plans import plan_elimination
-    >>> plan_elimination({0: {1}, 1: {0}}, [2, 3], 2, capacity=100, most_operations=1e6)
-    EliminationPlan(order=[1, 0], conditioned=[], n_slices=1, n_numbers=4, width=2, n_operations=20)
-    """
-
-    order: list[int]
-    conditioned: list[int]
-    n_slices: int
-    n_numbers: int
-    width: int
-    n_operations: int
+    order: list[int]  # Features as they are eliminated
+    conditioned: list[int]  # Features of which every combination of values is a slice
+    n_slices: int  # Number of slices
+    n_numbers: int  # Numbers that the factors of one slice take
+    width: int  # Features of the largest factor
+    n_operations: int  # Values of the features of all eliminations, times classes, times slices
 
 
 class Step(NamedTuple):
-    """Elimination of one feature.
+    """Elimination of one feature."""
 
-    Parameters
-    ----------
-    feature : int
-        Number of the feature.
-    left : frozenset of int
-        Features of the factor that it leaves.
-    n_rows : int
-        Values of these together.
-
-    Examples
-    --------
-    >>> from tanlearn.network.elimination_plans import elimination_steps
-    >>> elimination_steps({0: {1}, 1: {0}}, [0, 1], [2, 3])[0]
-    Step(feature=0, left=frozenset({1}), n_rows=3)
-    """
-
-    feature: int
-    left: frozenset[int]
-    n_rows: int
+    feature: int  # Number of the feature
+    left: frozenset[int]  # Features of the factor that it leaves
+    n_rows: int  # Values of these together
 
 
 def plan_elimination(
     graph: Graph, n_states: list[int], n_classes: int, *, capacity: int, most_operations: float
 ) -> EliminationPlan | None:
-    """Return the cheapest plan of several heuristics, with slices as small as the capacity asks for.
-
-    Parameters
-    ----------
-    graph : dict of (int, set of int)
-        Features to eliminate, and their neighbors among these.
-    n_states : list of int
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-    capacity : int
-        Numbers that the factors of a slice may take, at least one for each class.
-    most_operations : float
-        Operations that the plan may take.
-
-    Returns
-    -------
-    EliminationPlan or None
-        None if every plan takes more operations.
-
-    Examples
-    --------
-    >>> from tanlearn.network.elimination_plans import plan_elimination
-    >>> loop = {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {0, 2}}
-    >>> plan_elimination(loop, [4] * 4, 2, capacity=1000, most_operations=1e6).n_slices
-    1
-    >>> sliced = plan_elimination(loop, [4] * 4, 2, capacity=20, most_operations=1e6)
-    >>> sliced.n_slices, sliced.n_numbers
-    (4, 8)
-    """
+    """Return the cheapest plan of several heuristics, with slices as small as the capacity asks for."""
     single = [i for i in graph if n_states[i] == 1]  # observed, for all that they can be
     graph = _without(graph, set(single))
     order = _best_order(graph, n_states, n_classes, most_operations)
@@ -140,34 +73,7 @@ def greedy_order(
     most_values: float = math.inf,
     most_steps: float = math.inf,
 ) -> list[int]:
-    """Return the order in which the cheapest feature is always the next; of equals, the first in the graph.
-
-    Parameters
-    ----------
-    graph : dict of (int, set of int)
-        Features to eliminate, and their neighbors among these; it stays as it is.
-    n_states : list of int
-        Number of values of every feature.
-    cost : callable
-        Cost of a feature in what is left of the graph.
-    reach : {1, 2}, default=1
-        How many edges away the elimination of a feature changes costs.
-    most_values : float, optional
-        Values that the eliminations may take together.
-    most_steps : float, optional
-        Evaluations of costs, each of as many steps as the feature has neighbors.
-
-    Returns
-    -------
-    list of int
-        Empty where one of the limits is exceeded.
-
-    Examples
-    --------
-    >>> from tanlearn.network.elimination_plans import greedy_order
-    >>> greedy_order({0: {1}, 1: {0, 2}, 2: {1}}, [2, 2, 2], lambda graph, i: len(graph[i]))
-    [0, 1, 2]
-    """
+    """Return the order in which the cheapest feature is always the next; of equals, the first in the graph."""
     graph = {i: set(near) for i, near in graph.items()}
     costs = {i: cost(graph, i) for i in graph}
     order: list[int] = []
@@ -233,28 +139,7 @@ def _without(graph: Graph, features: set[int]) -> Graph:
 
 
 def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> list[Step]:
-    """Return the factors that the elimination in an order leaves.
-
-    Parameters
-    ----------
-    graph : dict of (int, set of int)
-        Features to eliminate, and their neighbors among these; it stays as it is.
-    order : list of int
-        All features of the graph.
-    n_states : list of int
-        Number of values of every feature.
-
-    Returns
-    -------
-    list of Step
-        One per feature, in the order given.
-
-    Examples
-    --------
-    >>> from tanlearn.network.elimination_plans import elimination_steps
-    >>> [step.n_rows for step in elimination_steps({0: {1}, 1: {0, 2}, 2: {1}}, [1, 0, 2], [2, 3, 5])]
-    [10, 5, 1]
-    """
+    """Return the factors that the elimination in an order leaves."""
     graph = {i: set(near) for i, near in graph.items()}
     steps = []
     for v in order:

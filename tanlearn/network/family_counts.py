@@ -17,32 +17,12 @@ class FamilyCounts:
 
     Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows and the order
     of merging, they are the same to the last bit.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        Where the tables lie.
-
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-        Weighted counts, int64, or float64 once a chunk had real weights.
-
-    Examples
-    --------
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.family_counts import FamilyCounts
-    >>> from tanlearn.network.tables import TableLayout
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
-    >>> counts = FamilyCounts(layout).update(data)
-    >>> FamilyCounts(layout).update(data).merge(counts).cells.tolist()
-    [2, 4, 2, 0, 0, 4]
     """
 
     def __init__(self, layout: TableLayout) -> None:
         layout.check_memory(None)
-        self.layout = layout
+        self.layout = layout  # Where the tables lie
+        # (n_cells,): Weighted counts, int64, or float64 once a chunk had real weights
         self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
 
     @property
@@ -61,35 +41,11 @@ class FamilyCounts:
         return self.cells[: self.layout.n_classes]
 
     def empty(self) -> FamilyCounts:
-        """Return counts of no rows of the same families.
-
-        Returns
-        -------
-        FamilyCounts
-        """
+        """Return counts of no rows of the same families."""
         return FamilyCounts(self.layout)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> FamilyCounts:
-        """Add the counts of a chunk.
-
-        Parameters
-        ----------
-        data : EncodedData
-            A chunk with the same features and classes.
-        n_jobs : int, optional
-            Accepted like by :class:`~tanlearn.CountState`, and not used.
-
-        Returns
-        -------
-        FamilyCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the chunk has other features or classes, or the sum of all integer weights would overflow; nothing is
-            changed then.
-        """
+        """Add the counts of a chunk."""
         if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
                 f"counts add up only over one and the same table: these have {self.n_classes} classes and n_states "
@@ -100,24 +56,7 @@ class FamilyCounts:
         return self
 
     def merge(self, other: FamilyCounts) -> FamilyCounts:
-        """Add the counts of other rows.
-
-        Parameters
-        ----------
-        other : FamilyCounts
-            Of the same families; left as it is.
-
-        Returns
-        -------
-        FamilyCounts
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the others are of other families, or the sum of all integer weights would overflow; nothing is changed
-            then.
-        """
+        """Add the counts of other rows."""
         differing = self._differing(other)
         if differing is not None:
             raise ValueError(f"counts add up only over the same families, but the two differ in {differing}.")

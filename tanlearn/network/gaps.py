@@ -41,37 +41,11 @@ class _Events(NamedTuple):
 
 
 class IncompleteRows:
-    """Scores of rows that miss something, with what they miss summed out, and the gradient of these scores.
-
-    Parameters
-    ----------
-    structure : Structure
-        A network. With one augmenting parent a feature, rows share what they miss; with two, every row is eliminated by
-        itself.
-    layout : TableLayout
-        Its tables, normalised: missing features without observed ones below are left out.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.gaps import IncompleteRows
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
-    >>> tables = MaximumLikelihood(alpha=1).fit(Structure([-1, 0]), data, np.random.default_rng(0))
-    >>> codes = np.array([[255, 255], [1, 1]], dtype=np.uint8)  # the first feature is missing, in two rows
-    >>> rows = IncompleteRows(Structure([-1, 0]), tables.layout, codes)
-    >>> rows.n_events, np.exp(rows.log_joint(tables.cells)).round(3).tolist()
-    (1, [[0.156, 0.3], [0.156, 0.3]])
-    """
+    """Scores of rows that miss something, with what they miss summed out, and the gradient of these scores."""
 
     def __init__(self, structure: Structure, layout: TableLayout, codes: Codes) -> None:
+        # layout: Its tables, normalised: missing features without observed ones below are left out. codes:
+        # (n_features, n_samples): Feature-major codes.
         self._layout, self._codes = layout, np.ascontiguousarray(codes)
         self._eliminator: Eliminator | None = None
         if not structure.is_acyclic or (structure.parents[:, 1] >= 0).any():
@@ -96,23 +70,7 @@ class IncompleteRows:
     def log_joint(self, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
         """Return the log joint of all rows.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities of the layout.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            As :meth:`~tanlearn.network.elimination.Eliminator.log_joint` has it, to 1e-12 of the larger of 1 and the
-            result.
-
-        Raises
-        ------
-        ValueError
-            If with two augmenting parents a row would take too many operations.
+        Shapes: cells: (n_cells,); result: (n_samples, n_classes).
         """
         if self._eliminator is not None:
             samples = np.arange(self._codes.shape[1])
@@ -138,24 +96,7 @@ class IncompleteRows:
     def log_joint_adjoint(self, cells: FloatArray, d_scores: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
         """Return the gradient for the cells, given that for the log joint.
 
-        Parameters
-        ----------
-        cells : as for :meth:`log_joint`
-        d_scores : ndarray of shape (n_samples, n_classes)
-            Gradient for :meth:`log_joint`. With the weight of the row for its class and 0 elsewhere, the result are
-            expected counts.
-        n_jobs : as for :meth:`log_joint`
-
-        Returns
-        -------
-        ndarray of shape (n_cells,)
-            As :meth:`~tanlearn.network.elimination.Eliminator.log_joint_adjoint` has it, to 1e-12 of the sum of the
-            absolute values that a cell is the sum of.
-
-        Raises
-        ------
-        ValueError
-            If with two augmenting parents a row would take too many operations.
+        Shapes: d_scores: (n_samples, n_classes); result: (n_cells,).
         """
         if self._eliminator is not None:
             samples = np.arange(self._codes.shape[1])
@@ -192,20 +133,7 @@ class IncompleteRows:
 def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArray, *, is_known: bool) -> kernels.Work:
     """Return the scratch of a thread.
 
-    Parameters
-    ----------
-    forest : Forest
-        Features, their parents and numbers of values.
-    n_classes : int
-        Number of classes.
-    probabilities : ndarray of shape (n_cells,)
-        Exponentials of the cells, or where they are to be written when they are needed.
-    is_known : bool
-        Which of the two.
-
-    Returns
-    -------
-    Work
+    Shapes: probabilities: (n_cells,).
     """
     d, n_beliefs = len(forest.parent), int(forest.belief[-1])
     most = int(forest.n_states.max()) * n_classes

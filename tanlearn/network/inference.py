@@ -46,49 +46,7 @@ def log_joint(
     each other that this would take more than 1e9 operations (``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit), the
     score is approximate, and a warning names the row. Complete rows cost no more than without missing values.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one table a feature.
-    structure : Structure
-        The parents that the tables belong to.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    is_exact : bool, default=False
-        Whether to raise an error in place of approximate scores.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-    device : {"cpu", "cuda"}, default="cpu"
-        Where to add up, block of rows by block of rows. Scores of complete rows do not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If features are missing and the structure has a cycle; with ``is_exact``, if the missing ones of a row depend on
-        each other in so many ways that marginalizing them would take too many operations; or, on a device, if a
-        feature has two augmenting parents, or more than two in complete rows.
-    ImportError, RuntimeError
-        If the device is not there.
-
-    Warns
-    -----
-    InexactMarginalizationWarning
-        If the scores of some rows are approximate.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.inference import log_joint
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> structure = Structure([-1])
-    >>> tables = MaximumLikelihood(alpha=0).fit(structure, data, np.random.default_rng(0))
-    >>> np.exp(log_joint(tables, structure, data.codes)).round(3).tolist()
-    [[0.333, 0.0], [0.0, 0.667], [0.0, 0.667]]
+    Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
     """
     check_device(device)
     missing = missing_code(codes.dtype)
@@ -112,23 +70,7 @@ def log_joint(
 def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntArray, device: str) -> None:
     """Refuse missing values that cannot be marginalized.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one CPT per feature.
-    structure : Structure
-        The parents that the CPTs belong to.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    rows : ndarray of shape (n_incomplete,), intp
-        Positions of the rows with missing values, at least one. The message names the first.
-    device : {"cpu", "cuda"}
-        Where the scores are computed.
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle; or, on a device, if a feature has two augmenting parents.
+    Shapes: codes: (n_features, n_samples); rows: (n_incomplete,).
     """
     feature = np.flatnonzero(codes[:, rows[0]] == missing_code(codes.dtype))[0]
     place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
@@ -147,19 +89,7 @@ def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntA
 
 
 def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
-    """Return blocks of rows that fit a device together with what is made of them.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows.
-    row_bytes : int
-        Bytes that a row takes.
-
-    Returns
-    -------
-    list of slice
-    """
+    """Return blocks of rows that fit a device together with what is made of them."""
     n_rows = max(1, _DEVICE_BYTES // row_bytes)
     return [slice(first, min(first + n_rows, n_samples)) for first in range(0, n_samples, n_rows)]
 
@@ -229,22 +159,7 @@ def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: C
 def log_posterior(scores: FloatArray) -> FloatArray:
     """Return log p(class | observed features) from log-joint scores.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Log joint. A row of -inf only gives the uniform posterior: it has no other without the class probabilities,
-        which the classifiers take instead.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.inference import log_posterior
-    >>> np.exp(log_posterior(np.array([[-np.inf, -3000.0], [-np.inf, -np.inf]]))).tolist()
-    [[0.0, 1.0], [0.5, 0.5]]
+    Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
     """
     top = scores.max(axis=1, keepdims=True)
     shifted = np.where(np.isneginf(top), 0.0, scores - np.where(np.isneginf(top), 0.0, top))

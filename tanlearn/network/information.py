@@ -29,23 +29,7 @@ _CELLS_A_ROW = 8
 
 
 def round_information(values: FloatArray) -> FloatArray:
-    """Return information in nats to the next multiple of 2^-40.
-
-    Parameters
-    ----------
-    values : ndarray of any shape
-        Nats.
-
-    Returns
-    -------
-    ndarray of shape ``values.shape``
-
-    Examples
-    --------
-    >>> from tanlearn.network.information import round_information
-    >>> round_information(np.array([1e-16, 0.1 + 0.2])) == round_information(np.array([0, 0.3]))
-    array([ True,  True])
-    """
+    """Return information in nats to the next multiple of 2^-40."""
     rounded = values / _QUANTUM
     np.rint(rounded, out=rounded)
     rounded *= _QUANTUM
@@ -54,48 +38,21 @@ def round_information(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Empirical information of a table, in nats, rounded.
+    """Empirical information of a table, in nats, rounded."""
 
-    Parameters
-    ----------
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-    weight : float
-        Of all rows.
-    of_class : ndarray of shape (n_features,)
-        I(X_i; C) of the rows that do not miss the feature.
-    of_pairs : callable
-        Of an order, an array of all feature numbers. Returns an iterator over I(X_i; X_j | C) of the rows that miss
-        neither, some rows of the matrix at a time, as
-        :func:`~tanlearn.network.pair_information.pair_information` does; there is no room for all of it.
-    names : sequence of str, optional
-        Names of the features, by which learners break ties.
-    """
-
-    n_states: IntArray
-    n_classes: int
-    weight: float
-    of_class: FloatArray
+    n_states: IntArray  # (n_features,): Number of values of every feature
+    n_classes: int  # Number of classes
+    weight: float  # Of all rows
+    of_class: FloatArray  # (n_features,): I(X_i; C) of the rows that do not miss the feature
+    # Of an order, an array of all feature numbers. Returns an iterator over I(X_i; X_j | C) of the rows that miss
+    # neither, some rows of the matrix at a time, as :func:`~tanlearn.network.pair_information.pair_information` does;
+    # there is no room for all of it.
     of_pairs: Callable[[IntArray], Iterator[tuple[int, FloatArray]]]
-    names: Sequence[str] | None = None
+    names: Sequence[str] | None = None  # Names of the features, by which learners break ties
 
     @classmethod
     def of_counts(cls, state: CountState, *, n_jobs: int | None = None) -> Information:
-        """Return the information of pair counts.
-
-        Parameters
-        ----------
-        state : CountState
-            Pair counts.
-        n_jobs : int, optional
-            Threads, as in joblib.
-
-        Returns
-        -------
-        Information
-        """
+        """Return the information of pair counts."""
 
         def of_pairs(order: IntArray) -> Iterator[tuple[int, FloatArray]]:
             information = state.conditional_mutual_information(n_jobs=n_jobs)
@@ -112,23 +69,6 @@ class Information:
         (On "cuda" all pairs are counted first.) Where the counts would be more than 2^24, pairs with a feature of so
         many values that ``values**2 * n_classes`` exceeds eight times the number of rows are counted sparsely, cell by
         cell that occurs.
-
-        Parameters
-        ----------
-        data : EncodedData
-            Rows.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        Information
-            That of the pair counts.
-
-        Raises
-        ------
-        TableMemoryError
-            If there is no room for the counts, on "cuda".
         """
         if data.device == "cuda":
             return cls.of_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=n_jobs), n_jobs=n_jobs)
@@ -161,10 +101,7 @@ class Information:
     def matrix(self) -> FloatArray:
         """Return I(X_i; X_j | C) of all pairs.
 
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-            Symmetric, with zeros in the diagonal.
+        Shapes: result: (n_features, n_features).
         """
         n_features = len(self.n_states)
         matrix = np.zeros((n_features, n_features))

@@ -19,25 +19,7 @@ def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
     edges to the other one may. Trees stand side by side and, where that gets too wide, in rows; features without any
     edge stand last.
 
-    Parameters
-    ----------
-    parents : ndarray of shape (n_features, width)
-        The parents of every feature, -1 for none.
-    order : ndarray of shape (n_features,)
-        The features, parents before their children.
-
-    Returns
-    -------
-    ndarray of shape (n_features, 2)
-        x to the right and y upwards; features that are neighbours in a layer are at least 1 apart, layers 1.
-
-    Examples
-    --------
-    >>> from tanlearn import Structure
-    >>> from tanlearn.network.layered import layered_positions
-    >>> structure = Structure([-1, 0, 0, 1])
-    >>> layered_positions(structure.parents, structure.order).tolist()
-    [[0.5, 0.0], [0.0, -1.0], [1.0, -1.0], [0.0, -2.0]]
+    Shapes: parents: (n_features, width); order: (n_features,); result: (n_features, 2).
     """
     above = _deepest_parents(parents, order)
     children: list[list[int]] = [[] for _ in above]
@@ -59,14 +41,7 @@ def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
 def margins(positions: FloatArray) -> tuple[float, float, float, float]:
     """Return the edges of a picture: left, right, bottom, top, half a place beyond the outermost features.
 
-    Parameters
-    ----------
-    positions : ndarray of shape (n_features, 2)
-        As :func:`layered_positions` returns them.
-
-    Returns
-    -------
-    tuple of float
+    Shapes: positions: (n_features, 2).
     """
     left, bottom = positions.min(axis=0) - 0.5
     right, top = positions.max(axis=0) + 0.5

@@ -36,35 +36,11 @@ class LeaveOneOut:
 
     Every row is left out exactly: of a row that counts w > 1 times, one time; of w < 1, all of it. Where there are very
     many rows, an evenly spaced part of them is judged; all are counted.
-
-    Parameters
-    ----------
-    data : EncodedData
-        Rows.
-    parents : ndarray of shape (n_features, width), intp
-        Parents of every feature, -1 for none, absent ones last.
-    n_alternatives : int
-        How many sets of scores there will be side by side; the more, the fewer rows are judged.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Attributes
-    ----------
-    n_levels : int
-        One more than the most parents of a feature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.leave_one_out import LeaveOneOut
-    >>> data = EncodedData.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 0, 1, 1, 0])
-    >>> m, (nats, errors) = LeaveOneOut(data, Structure([-1]).parents, 2).choose([0.1, 1.0])
-    >>> m.tolist(), round(nats, 3), round(errors, 3)  # without themselves, the last three rows are errors
-    ([1.0], 0.621, 0.5)
     """
 
     def __init__(self, data: EncodedData, parents: IntArray, n_alternatives: int, *, n_jobs: int | None = None) -> None:
+        # data: Rows. parents: (n_features, width): Parents of every feature, -1 for none, absent ones last. n_jobs:
+        # Threads, as in joblib. The result does not depend on it.
         self._data, self._parents, self._n_jobs = data, parents, n_jobs
         n_judged = min(data.n_samples, max(1, _NUMBERS // (data.n_classes * n_alternatives)))
         self._judged = np.arange(n_judged) * data.n_samples // n_judged
@@ -73,24 +49,14 @@ class LeaveOneOut:
         self._y = data.y[self._judged]
         self._weights = data.weights.astype(np.float64)
         self._depth = (parents >= 0).sum(axis=1)
-        self.n_levels = 1 + int(self._depth.max())
+        self.n_levels = 1 + int(self._depth.max())  # One more than the most parents of a feature
 
     def choose(self, grid: Sequence[float]) -> tuple[FloatArray, tuple[float, float]]:
         """Return the concentration of every level with which the classes are most probable.
 
         Level by level, from no parent: each in the network of as many parents, with those of the levels before.
 
-        Parameters
-        ----------
-        grid : sequence of float
-            What to choose from, positive; of equals the first.
-
-        Returns
-        -------
-        m : ndarray of shape (n_levels,)
-            One a level.
-        losses : tuple of (float, float)
-            Mean -log P(class | features) and share of errors with these.
+        Shapes: result m: (n_levels,).
         """
         candidates = np.array(grid, np.float64)
         m, losses = np.ones(self.n_levels), np.empty((len(candidates), 2))
@@ -109,18 +75,7 @@ class LeaveOneOut:
     def prefixes(self, order: IntArray, m: FloatArray) -> FloatArray:
         """Return the losses of networks of the first features of an order, with the first parents of each.
 
-        Parameters
-        ----------
-        order : ndarray of shape (n_features,)
-            The features as they enter.
-        m : ndarray of shape (n_levels,)
-            Concentrations.
-
-        Returns
-        -------
-        ndarray of shape (n_features + 1, n_levels, 2)
-            Mean -log P(class | features) and share of errors, by how many features there are, and how many parents
-            each may have.
+        Shapes: order: (n_features,); m: (n_levels,); result: (n_features + 1, n_levels, 2).
         """
         scores = np.repeat(self._prior()[np.newaxis], self.n_levels, axis=0)
         losses = np.empty((len(order) + 1, self.n_levels, 2))

@@ -38,24 +38,7 @@ class InexactMarginalizationWarning(UserWarning):
 
 
 def most_operations() -> float:
-    """Return the operations that marginalizing the missing values of one row may take.
-
-    Returns
-    -------
-    float
-        1e9, or the number in the environment variable ``TANLEARN_MAX_ROW_OPERATIONS``.
-
-    Raises
-    ------
-    ValueError
-        If the variable holds no number from 0.
-
-    Examples
-    --------
-    >>> from tanlearn.network.limits import most_operations
-    >>> most_operations()
-    1000000000.0
-    """
+    """Return the operations that marginalizing the missing values of one row may take."""
     given = os.environ.get(_VARIABLE)
     if given is None:
         return _MOST
@@ -69,51 +52,12 @@ def most_operations() -> float:
 
 
 def name_others(rows: Sequence[int]) -> str:
-    """Return a sentence that names all rows but the first, for a message about the first.
-
-    Parameters
-    ----------
-    rows : sequence of int
-        At least one.
-
-    Returns
-    -------
-    str
-        Empty for a single row.
-
-    Examples
-    --------
-    >>> from tanlearn.network.limits import name_others
-    >>> name_others([3]), name_others([3, 7, 9])
-    ('', ' The same holds for rows 7, 9.')
-    """
+    """Return a sentence that names all rows but the first, for a message about the first."""
     return f" The same holds for {_name_rows(rows[1:])}." if len(rows) > 1 else ""
 
 
 def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
-    """Warn of rows whose missing values are marginalized approximately.
-
-    Parameters
-    ----------
-    rows : sequence of int
-        Numbers of the rows.
-    limit : float
-        Operations that a row may take.
-
-    Warns
-    -----
-    InexactMarginalizationWarning
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from tanlearn.network.limits import warn_of_approximations
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_of_approximations([4, 5], 1e9)
-    >>> str(caught[0].message)
-    'the scores of rows 4, 5 are approximate: the missing features depend on each other through two parents ...'
-    """
+    """Warn of rows whose missing values are marginalized approximately."""
     warn(
         f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
         f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "

@@ -47,30 +47,10 @@ class LocalNetworks:
     """Marginalizes missing features of tables that back off.
 
     This is exact within the limit of :func:`~tanlearn.network.limits.most_operations`. Beyond it, rows back off.
-
-    Parameters
-    ----------
-    tables : BackOffTables
-        Log-probabilities.
-    structure : Structure
-        Their parents; without cycles.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.back_off import BackOffTables
-    >>> from tanlearn.network.contexts import ContextCounts
-    >>> from tanlearn.network.local_networks import LocalNetworks
-    >>> data, structure = EncodedData.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1]), Structure([-1, 0])
-    >>> contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data)
-    >>> tables = BackOffTables(contexts, [1.0, 1.0], np.log([0.5, 0.5]))
-    >>> codes = np.array([[255], [1]], dtype=np.uint8)  # the first feature is missing
-    >>> np.exp(LocalNetworks(tables, structure).log_joint(codes, np.array([0]))).round(3).tolist()
-    [[0.422, 0.25]]
     """
 
     def __init__(self, tables: BackOffTables, structure: Structure) -> None:
+        # tables: Log-probabilities. structure: Their parents; without cycles.
         self._tables, self._structure = tables, structure
 
     def log_joint(
@@ -78,30 +58,7 @@ class LocalNetworks:
     ) -> FloatArray:
         """Return the log joint of some samples.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        is_exact : bool, default=True
-            False backs off in the rows that would take too many operations, and warns.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-
-        Raises
-        ------
-        ValueError
-            If ``is_exact``, and a sample would take too many operations.
-
-        Warns
-        -----
-        InexactMarginalizationWarning
-            If not ``is_exact``, and some rows back off.
+        Shapes: codes: (n_features, n_all); samples: (n_samples,); result: (n_samples, n_classes).
         """
         missing, limit = missing_code(codes.dtype), most_operations()
         scores = np.empty((len(samples), self._tables.layout.n_classes))
@@ -137,17 +94,7 @@ class LocalNetworks:
     def is_exact(self, codes: Codes, samples: IntArray) -> AnyArray:
         """Return which samples have their missing features marginalized exactly.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), bool
-            False where :meth:`log_joint` backs off.
+        Shapes: codes: (n_features, n_all); samples: (n_samples,); result: (n_samples,).
         """
         is_exact, limit = np.empty(len(samples), np.bool_), most_operations()
         for hidden, places in _patterns(codes[:, samples] == missing_code(codes.dtype)):
@@ -157,26 +104,7 @@ class LocalNetworks:
     def complete(self, codes: Codes, samples: IntArray, y: IntArray, *, n_jobs: int | None = None) -> Codes:
         """Return codes in which some samples are filled in with their most probable values, all of a sample together.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_all)
-            Feature-major codes.
-        samples : ndarray of shape (n_samples,)
-            Which of them.
-        y : ndarray of shape (n_all,), intp
-            Classes; a -1 is replaced by the class that is most probable together with the completion.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_all)
-            A copy.
-
-        Raises
-        ------
-        ValueError
-            If a sample would take too many operations.
+        Shapes: codes: (n_features, n_all); samples: (n_samples,); y: (n_all,); result: (n_features, n_all).
         """
         completed, missing, limit = codes.copy(), missing_code(codes.dtype), most_operations()
         score = self._tables.scorer(missing)

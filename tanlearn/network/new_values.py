@@ -34,42 +34,7 @@ def log_joint_of_new_values(
     the network has for any value of any feature, if that is smaller. Its children have their smallest probability over
     the values of the parent. So the log joint is not larger than with a seen value.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one table per feature.
-    structure : Structure
-        The parents that the tables belong to.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    is_unseen : ndarray of shape (n_features, n_samples), bool
-        Where a value is unseen; the code there has no effect.
-    n_jobs, device : as for :func:`~tanlearn.network.inference.log_joint`
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If values are missing that :func:`~tanlearn.network.inference.log_joint` cannot marginalize.
-
-    Warns
-    -----
-    InexactMarginalizationWarning
-        If the scores of some rows are approximate. One warning names all of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.new_values import log_joint_of_new_values
-    >>> data, structure = EncodedData.from_codes([[0], [1], [1], [1]], [0, 0, 1, 1]), Structure([-1])
-    >>> tables = MaximumLikelihood(alpha=1).fit(structure, data, np.random.default_rng(0))
-    >>> codes, is_unseen = np.array([[0, 1, 255]], np.uint8), np.array([[False, False, True]])
-    >>> np.exp(log_joint_of_new_values(tables, structure, codes, is_unseen)).round(3).tolist()
-    [[0.25, 0.125], [0.25, 0.375], [0.167, 0.125]]
+    Shapes: codes: (n_features, n_samples); is_unseen: (n_features, n_samples); result: (n_samples, n_classes).
     """
     codes = np.where(is_unseen, 0, codes).astype(codes.dtype)
     is_new, is_incomplete = is_unseen.any(axis=0), (codes == missing_code(codes.dtype)).any(axis=0)
@@ -117,22 +82,7 @@ def bound_new_values(least: FloatArray) -> FloatArray:
     A feature whose values are about equally frequent has no rare value to compare a new one with. The rarest value of
     any feature shows what smoothing leaves for values that no row contains.
 
-    Parameters
-    ----------
-    least : ndarray of shape (n_features, n_classes)
-        Smallest log-probability of any value of a feature, given each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        The smallest one that is finite; at most log(1/3).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.new_values import bound_new_values
-    >>> np.exp(bound_new_values(np.log([[0.5], [0.01], [1.0]]))).round(2).tolist()
-    [0.01]
+    Shapes: least: (n_features, n_classes); result: (n_classes,).
     """
     rarest: FloatArray = least.min(axis=0, where=np.isfinite(least), initial=_MOST)
     return rarest

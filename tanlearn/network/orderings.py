@@ -16,27 +16,7 @@ PIXEL_ORDERINGS = ("A", "B", "C")
 def check_ordering(ordering: Any, n_features: int) -> IntArray:
     """Return an ordering that a user gives, after a check.
 
-    Parameters
-    ----------
-    ordering : array-like of shape (n_features,)
-        Feature numbers, first feature first.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-
-    Raises
-    ------
-    ValueError
-        If ``ordering`` is no permutation of ``0..n_features - 1``.
-
-    Examples
-    --------
-    >>> from tanlearn.network.orderings import check_ordering
-    >>> check_ordering([2, 0, 1], 3).tolist()
-    [2, 0, 1]
+    Shapes: ordering: (n_features,); result: (n_features,).
     """
     order = np.asarray(ordering)
     if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_features)):
@@ -54,28 +34,7 @@ def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
     followed by its mirror image above the diagonal. ``"C"`` starts in the centre and adds one ring after the other:
     the row above and the row below, the column to the left and the column to the right, then the corners.
 
-    Parameters
-    ----------
-    name : {"A", "B", "C"}
-        The order.
-    image_shape : tuple of (height, width)
-        Pixel ``(row, column)`` is feature ``row * width + column``. B and C need a square.
-
-    Returns
-    -------
-    ndarray of shape (height * width,)
-        Feature numbers, first feature first.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the image is not square for B and C.
-
-    Examples
-    --------
-    >>> from tanlearn.network.orderings import pixel_ordering
-    >>> pixel_ordering("C", (3, 3)).tolist()
-    [4, 1, 7, 3, 5, 0, 2, 6, 8]
+    Shapes: result: (height * width,).
     """
     if name not in PIXEL_ORDERINGS:
         raise ValueError(f"a pixel order must be one of {', '.join(PIXEL_ORDERINGS)}, got {name!r}.")

@@ -22,15 +22,7 @@ _WORTH_A_THREAD = 2**20
 def are_packed(data: EncodedData) -> AnyArray:
     """Return which features are counted in words of samples, against each other.
 
-    Parameters
-    ----------
-    data : EncodedData
-        A batch.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), bool
-        Those of few values, on the CPU, where no row has a weight.
+    Shapes: result: (n_features,).
     """
     words = data.n_states**2 * (data.n_samples // 64 + _CELL_COST * data.n_classes)
     is_packed: AnyArray = (words <= WORDS_A_SAMPLE * data.n_samples) & (data.sample_weight is None)
@@ -40,19 +32,7 @@ def are_packed(data: EncodedData) -> AnyArray:
 def number_bits(y: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
     """Return where samples stand in sets of bits: class by class, each in an even number of words of its own.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    class_word : ndarray of shape (n_classes + 1,), intp
-        Words of class ``c`` are ``class_word[c]:class_word[c + 1]``.
-    bit : ndarray of shape (n_samples,), intp
-        That of every sample.
+    Shapes: y: (n_samples,); result class_word: (n_classes + 1,); result bit: (n_samples,).
     """
     class_word = np.append(0, np.cumsum(2 * -(-np.bincount(y, minlength=n_classes) // 128)))
     bit = np.empty(len(y), np.intp)
@@ -61,17 +41,5 @@ def number_bits(y: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
 
 
 def worth_threads(cost: int, n_jobs: int | None) -> int:
-    """Return how many threads are to share some work.
-
-    Parameters
-    ----------
-    cost : int
-        Samples that are counted, or what costs as much.
-    n_jobs : int, optional
-        Threads there may be, as in joblib.
-
-    Returns
-    -------
-    int
-    """
+    """Return how many threads are to share some work."""
     return min(number_of_threads(n_jobs), 1 + cost // _WORTH_A_THREAD)

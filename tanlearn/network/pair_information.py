@@ -39,34 +39,7 @@ def pair_information(
 ) -> Iterator[tuple[int, FloatArray]]:
     """Yield I(X_i; X_j | C) of every feature and those before it in an order, in nats, unsmoothed.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Rows; one counts for a pair where it misses neither. On the CPU, whatever its ``device``.
-    order : ndarray of shape (n_features,), intp
-        Every feature once.
-    is_sparse : ndarray of shape (n_features,), bool
-        Whose tables would stay so empty that cells are visited as they occur.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Yields
-    ------
-    first : int
-        Position in the order at which a block of rows begins.
-    information : ndarray of shape (n_rows, first + n_rows)
-        Of feature ``order[first + r]``, row ``r`` holds in its first ``first + r`` numbers what it shares with those
-        before it; the others are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData
-    >>> from tanlearn.network.pair_information import pair_information
-    >>> data = EncodedData.from_codes([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]], [0, 0, 1, 1])
-    >>> for first, information in pair_information(data, np.array([2, 1, 0]), np.zeros(3, bool)):
-    ...     print(first, information[2].round(2).tolist())  # of feature 0 and features 2 and 1
-    0 [0.0, 0.69, 0.0]
+    Shapes: order: (n_features,); is_sparse: (n_features,); result information: (n_rows, first + n_rows).
     """
     pairs = _Pairs(data, order, is_sparse)
     spans = pairs.spans
@@ -185,27 +158,8 @@ def visited_information(
 ) -> FloatArray:
     """Return I(X_i; X_j | C) of one feature and each of some others, from the rows of value after value.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        The largest value of the type is missing.
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
-    y : ndarray of shape (n_samples,), intp
-        Classes.
-    weights : ndarray of shape (n_samples,), int64 or float64
-        Of the rows.
-    n_classes : int
-        Number of classes.
-    i : int
-        The feature, whose tables with others would be large.
-    others : ndarray of shape (n_others,), intp
-        The others.
-
-    Returns
-    -------
-    ndarray of shape (n_others,)
-        In nats, unsmoothed.
+    Shapes: codes: (n_features, n_samples); n_states: (n_features,); y: (n_samples,); weights: (n_samples,); others:
+        (n_others,); result: (n_others,).
     """
     information, missing = np.empty(len(others)), missing_code(codes.dtype)
     samples = np.argsort(codes[i], kind="stable")

@@ -24,22 +24,7 @@ _PREFIXES = 2**14
 def log_evidence(scores: FloatArray) -> FloatArray:
     """Return log p(observed features): how likely the model holds a sample for, whatever its class.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Log joint, as :func:`tanlearn.network.inference.log_joint` returns it.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Of samples that are impossible in every class, -inf.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.queries import log_evidence
-    >>> log_evidence(np.log([[0.25, 0.25], [0.1, 0.2]])).round(3).tolist()
-    [-0.693, -1.204]
+    Shapes: scores: (n_samples, n_classes); result: (n_samples,).
     """
     evidence: FloatArray = np.logaddexp.reduce(scores, axis=1)
     return evidence
@@ -50,42 +35,7 @@ def sample(
 ) -> tuple[Codes, IntArray]:
     """Draw samples from the model: the class first, then parents before their children.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one table a feature.
-    structure : Structure
-        The parents that the tables belong to.
-    n_samples : int
-        How many.
-    rng : numpy.random.Generator
-        Where randomness comes from; the same one gives the same samples.
-    y : array-like of shape (n_samples,), int, optional
-        Classes to draw features for; by default they are drawn from the prior.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        Feature-major codes, none of them missing.
-    y : ndarray of shape (n_samples,)
-        Class codes.
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle, or ``y`` does not hold a class for every sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.queries import sample
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 1]], [0, 1, 1])
-    >>> structure = Structure([-1, 0])
-    >>> tables = MaximumLikelihood(alpha=0).fit(structure, data, np.random.default_rng(0))
-    >>> sample(tables, structure, 4, np.random.default_rng(0), y=[0, 1, 1, 0])
-    (array([[0, 1, 1, 0],
-           [0, 1, 1, 0]], dtype=uint8), array([0, 1, 1, 0]))
+    Shapes: y: (n_samples,); result codes: (n_features, n_samples); result y: (n_samples,).
     """
     _refuse_cycle(structure, "drawn from")
     layout = tables.layout
@@ -143,54 +93,14 @@ def most_probable_completion(
     p(features | class) over the completions. The most probable values of single features may differ from it, and so
     may the most probable class, with missing features summed out.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one table a feature.
-    structure : Structure
-        The parents that the tables belong to.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    y : array-like of shape (n_samples,), int, optional
-        Class codes of the rows; by default the class, too, is found.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_features, n_samples)
-        A copy without missing codes; complete rows are as they were.
-    y : ndarray of shape (n_samples,)
-        The classes given, or found.
-
-    Raises
-    ------
-    ValueError
-        If features are missing and the structure has a cycle, or the missing ones of a row depend on each other in so
-        many ways that it would take more than 1e9 operations; or if ``y`` does not hold a class for every row.
-
-    Notes
-    -----
     Of equally probable classes the first is taken; then of equally probable values the first, feature by feature in an
     order that depends on the structure, given the values before. Rounding may prefer one of equals. Rows that are
     impossible whatever is filled in get values nevertheless.
 
-    References
-    ----------
     Dechter: Bucket elimination: a unifying framework for reasoning. Artificial Intelligence 113, 1999.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.queries import most_probable_completion
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 1]], [0, 1, 1])
-    >>> structure = Structure([-1, 0])
-    >>> tables = MaximumLikelihood(alpha=1).fit(structure, data, np.random.default_rng(0))
-    >>> codes = np.array([[0, 255, 255], [255, 255, 0]], dtype=np.uint8)  # 255 is missing
-    >>> most_probable_completion(tables, structure, codes)
-    (array([[0, 1, 0],
-           [0, 1, 0]], dtype=uint8), array([0, 1, 0]))
+    Shapes: codes: (n_features, n_samples); y: (n_samples,); result codes: (n_features, n_samples); result y:
+        (n_samples,).
     """
     incomplete = (codes == missing_code(codes.dtype)).any(axis=0)
     if y is None:
@@ -221,40 +131,7 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     With observed parents that is the entry of its table, so that in complete rows nothing depends on the order. Missing
     features contribute 0. The sum over the features and the log prior is the log joint.
 
-    Parameters
-    ----------
-    tables : Tables
-        Log-probabilities, one table a feature.
-    structure : Structure
-        The parents that the tables belong to.
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    n_jobs : int, optional
-        Threads, as in joblib, for features with missing parents. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features + 1, n_classes)
-        Entry ``[n, i]`` is of feature i, entry ``[n, -1]`` the log prior. A feature with a missing parent, after others
-        that are impossible in a class, has no probability there; it contributes 0, and the sum is -inf already.
-
-    Raises
-    ------
-    ValueError
-        As :func:`tanlearn.network.inference.log_joint`, for rows that miss features; and for any such row, if the
-        tables are not normalised: rounded to a few bits, or of a k-tree.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, MaximumLikelihood, Structure
-    >>> from tanlearn.network.queries import explain
-    >>> data = EncodedData.from_codes([[0, 0], [1, 1], [1, 0]], [0, 1, 1])
-    >>> structure = Structure([-1, 0])
-    >>> tables = MaximumLikelihood(alpha=1).fit(structure, data, np.random.default_rng(0))
-    >>> codes = np.array([[1], [255]], dtype=np.uint8)  # the second feature is missing
-    >>> np.exp(explain(tables, structure, codes)).round(2).tolist()  # one row a feature, then the prior
-    [[[0.33, 0.75], [1.0, 1.0], [0.4, 0.6]]]
+    Shapes: codes: (n_features, n_samples); result: (n_samples, n_features + 1, n_classes).
     """
     layout, missing = tables.layout, missing_code(codes.dtype)
     n_features, n_samples = codes.shape
@@ -300,27 +177,7 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
 def log_odds(contributions: FloatArray, y: int, against: int) -> FloatArray:
     """Return what every feature adds to the log-odds of one class against another.
 
-    Parameters
-    ----------
-    contributions : ndarray of shape (n_samples, n_features + 1, n_classes)
-        As :func:`explain` returns them.
-    y : int
-        Code of the class that positive numbers speak for.
-    against : int
-        Code of the class that negative numbers speak for.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features + 1)
-        They add up to log p(y | x) - log p(against | x). A value that is impossible in one of the classes gives inf or
-        -inf, in both of them 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.queries import log_odds
-    >>> log_odds(np.log([[[0.5, 0.25], [0.5, 0.5]]]), 0, 1).round(3).tolist()
-    [[0.693, 0.0]]
+    Shapes: contributions: (n_samples, n_features + 1, n_classes); result: (n_samples, n_features + 1).
     """
     one, other = contributions[..., y], contributions[..., against]
     return np.subtract(one, other, out=np.zeros_like(one), where=(one > -np.inf) | (other > -np.inf))

@@ -209,20 +209,7 @@ def _topological_order(parents: IntArray) -> IntArray | None:
 
 
 def check_structure(structure: Structure, n_features: int) -> None:
-    """Refuse a structure of another table.
-
-    Parameters
-    ----------
-    structure : Structure
-        What the user gave.
-    n_features : int
-        Number of columns of the table.
-
-    Raises
-    ------
-    ValueError
-        If it is of more or fewer features.
-    """
+    """Refuse a structure of another table."""
     if structure.n_features != n_features:
         raise ValueError(
             f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "

@@ -31,41 +31,16 @@ class TableLayout:
     The class prior comes first (``cells[:n_classes]``). Table ``t`` follows at ``offset[t]:offset[t + 1]``, laid
     out as ``[child value][parent value(s)][class]``: a gather reads one contiguous run of ``n_classes``
     numbers, and a sum over the child's values adds long contiguous rows.
-
-    Parameters
-    ----------
-    child : ndarray of shape (n_tables,), intp
-        The feature whose table it is.
-    parents : ndarray of shape (n_tables, width), intp
-        Its augmenting parents besides the class, -1 for none.
-    n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.tables import TableLayout
-    >>> layout = TableLayout(np.array([0, 1]), np.array([[-1, -1], [0, -1]]), np.array([2, 3]), 2)
-    >>> layout.offset.tolist(), layout.shape(1)
-    ([2, 6, 18], (3, 2, 2))
     """
 
-    child: IntArray
-    parents: IntArray
-    n_states: IntArray
-    n_classes: int
+    child: IntArray  # (n_tables,): The feature whose table it is
+    parents: IntArray  # (n_tables, width): Its augmenting parents besides the class, -1 for none
+    n_states: IntArray  # (n_features,): Number of values of every feature
+    n_classes: int  # Number of classes
 
     @cached_property
     def offset(self) -> IntArray:
-        """Where every table begins, and where the last one ends, shape (n_tables + 1,).
-
-        Raises
-        ------
-        TableMemoryError
-            If the cells are too many to number.
-        """
+        """Where every table begins, and where the last one ends, shape (n_tables + 1,)."""
         # (With two parents there are fewer than 2**62; looking costs a third more.)
         if self.parents.shape[1] > 2 and self.sizes().sum() > _MOST_CELLS:
             self.check_memory(None)
@@ -77,9 +52,7 @@ class TableLayout:
     def sizes(self) -> FloatArray:
         """Return the cells of every table in floating numbers, which do not overflow; exact up to 2**53.
 
-        Returns
-        -------
-        ndarray of shape (n_tables,)
+        Shapes: result: (n_tables,).
         """
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
         sizes: FloatArray = self.n_states[self.child] * widths * self.n_classes
@@ -89,19 +62,7 @@ class TableLayout:
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
         """Return the layout with one table a feature.
 
-        Parameters
-        ----------
-        parents : ndarray of shape (n_features, width), intp
-            The augmenting parents of every feature, -1 for none.
-        n_states : ndarray of shape (n_features,), intp
-            Number of values of every feature.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        TableLayout
-            Table ``i`` is that of feature ``i``.
+        Shapes: parents: (n_features, width); n_states: (n_features,).
         """
         return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
 
@@ -109,16 +70,7 @@ class TableLayout:
     def of_features(cls, n_states: IntArray, n_classes: int) -> TableLayout:
         """Return the layout with one table a feature, given the class only.
 
-        Parameters
-        ----------
-        n_states : ndarray of shape (n_features,), intp
-            Number of values of every feature.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        TableLayout
+        Shapes: n_states: (n_features,).
         """
         return cls.of_parents(np.full((len(n_states), 2), -1, np.intp), n_states, n_classes)
 
@@ -133,18 +85,7 @@ class TableLayout:
         return int(self.offset[-1])
 
     def shape(self, table: int) -> tuple[int, ...]:
-        """Return the shape of a table.
-
-        Parameters
-        ----------
-        table : int
-            Its number, from 0.
-
-        Returns
-        -------
-        tuple of int
-            Child values, parent values (as many numbers as there are parents), classes.
-        """
+        """Return the shape of a table."""
         parents = self.parents[table]
         widths = (int(self.n_states[j]) for j in parents[parents >= 0])
         return (int(self.n_states[self.child[table]]), *widths, self.n_classes)
@@ -152,32 +93,14 @@ class TableLayout:
     def select(self, tables: IntArray) -> TableLayout:
         """Return the layout of some of the tables.
 
-        Parameters
-        ----------
-        tables : ndarray of shape (n_selected,), intp
-            Their numbers, in the order that they are to have.
-
-        Returns
-        -------
-        TableLayout
-            With ``n_selected`` tables behind the class prior.
+        Shapes: tables: (n_selected,).
         """
         return TableLayout(self.child[tables], self.parents[tables], self.n_states, self.n_classes)
 
     def select_cells(self, cells: AnyArray, tables: IntArray) -> AnyArray:
         """Return the cells that :meth:`select` lays out: the prior and those tables.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            The cells of all tables, of any type.
-        tables : ndarray of shape (n_selected,), intp
-            Numbers of tables.
-
-        Returns
-        -------
-        ndarray of shape (n_selected_cells,)
-            A copy, of the type of ``cells`` and of ``select(tables).n_cells`` numbers.
+        Shapes: cells: (n_cells,); tables: (n_selected,); result: (n_selected_cells,).
         """
         pieces = [cells[self.offset[t] : self.offset[t + 1]] for t in tables]
         return np.concatenate([cells[: self.n_classes], *pieces])
@@ -185,14 +108,7 @@ class TableLayout:
     def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
         """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            The cells of all tables, changed in place.
-        tables : ndarray of shape (n_selected,), intp
-            Numbers of tables.
-        selected : ndarray of shape (n_selected_cells,)
-            What is added to the prior and to those tables.
+        Shapes: cells: (n_cells,); tables: (n_selected,); selected: (n_selected_cells,).
         """
         layout = self.select(tables)
         cells[: self.n_classes] += selected[: self.n_classes]
@@ -202,22 +118,14 @@ class TableLayout:
     def groups(self) -> tuple[IntArray, IntArray]:
         """Return where the distributions lie: those of the prior first, then those of every table.
 
-        Returns
-        -------
-        n_values : ndarray of shape (n_tables + 1,), intp
-            How many numbers of a group sum to one: the classes, then the child's values of every table.
-        offset : ndarray of shape (n_tables + 2,), intp
-            Group ``g`` is ``cells[offset[g]:offset[g + 1]]``.
+        Shapes: result n_values: (n_tables + 1,); result offset: (n_tables + 2,).
         """
         return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
 
     def distributions(self) -> IntArray:
         """Return the number of the distribution that every cell belongs to: what has one number sums to one.
 
-        Returns
-        -------
-        ndarray of shape (n_cells,), intp
-            From 0, which is the class prior.
+        Shapes: result: (n_cells,).
         """
         n_values, offset = self.groups()
         sizes = np.diff(offset) // n_values
@@ -228,16 +136,7 @@ class TableLayout:
     def log_joint(self, codes: Codes, cells: FloatArray) -> FloatArray:
         """Return the log joint of complete rows when every table is in use.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes, none of them missing.
-        cells : ndarray of shape (n_cells,)
-            Log-probabilities.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: codes: (n_features, n_samples); cells: (n_cells,); result: (n_samples, n_classes).
         """
         n_samples = codes.shape[1]
         selected, rows = np.arange(self.n_tables), np.empty(n_samples, np.intp)
@@ -248,19 +147,7 @@ class TableLayout:
     def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
         """Return the weighted counts of every cell, families with a missing member left out.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_features, n_samples)
-        y : ndarray of shape (n_samples,)
-        weights : ndarray of shape (n_samples,)
-            Integers are counted exactly.
-        device : {"cpu", "cuda"}, default="cpu"
-            Where to count. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,)
-            Of the type of ``weights``.
+        Shapes: codes: (n_features, n_samples); y: (n_samples,); weights: (n_samples,); result: (n_cells,).
         """
         self.check_device(device)
         backend = backend_of(device)
@@ -272,18 +159,7 @@ class TableLayout:
         return backend.get(counts)
 
     def check_memory(self, n_samples: int | None) -> None:
-        """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm.
-
-        Parameters
-        ----------
-        n_samples : int or None
-            Rows to fill them; None where more may come.
-
-        Raises
-        ------
-        TableMemoryError
-            If there are too many cells.
-        """
+        """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm."""
         if not self.n_tables:
             return
         sizes = self.sizes()
@@ -300,18 +176,7 @@ class TableLayout:
         )
 
     def check_device(self, device: str) -> None:
-        """Refuse more parents than the kernels of a device know of.
-
-        Parameters
-        ----------
-        device : {"cpu", "cuda"}
-            Where something is to be done with the tables.
-
-        Raises
-        ------
-        ValueError
-            If a table has more than two augmenting parents, and the device is not the CPU.
-        """
+        """Refuse more parents than the kernels of a device know of."""
         if device != "cpu" and self.parents.shape[1] > _DEVICE_PARENTS:
             n_parents = (self.parents >= 0).sum(axis=1)
             t = int(n_parents.argmax())
@@ -321,13 +186,7 @@ class TableLayout:
             )
 
     def arrays(self) -> scores.Families:
-        """Return what every kernel needs to know of the layout.
-
-        Returns
-        -------
-        Families
-            ``child``, ``parents``, ``n_states`` and ``offset``.
-        """
+        """Return what every kernel needs to know of the layout."""
         return scores.Families(self.child, self.parents, self.n_states, self.offset)
 
 

@@ -28,20 +28,7 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
     One row more is taken to be of all classes alike: without it, rows that are all classified rightly would want a
     temperature of 0, and so certainty.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (n_samples, n_classes)
-        How far joint log-probabilities are below the largest of their row.
-    y : ndarray of shape (n_samples,)
-        True classes.
-    weights : ndarray of shape (n_samples,)
-        Weights of the rows, positive; 2 is as good as two rows.
-    temperature : float
-        Where to begin.
-
-    Returns
-    -------
-    Calibration
+    Shapes: distances: (n_samples, n_classes); y: (n_samples,); weights: (n_samples,).
     """
     from scipy.optimize import minimize
 
@@ -82,23 +69,12 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A temperature of the evidence alone: log p(c | x) = (s_c - log pi_c) / temperature + log pi_c + constant.
+    """A temperature of the evidence alone: log p(c | x) = (s_c - log pi_c) / temperature + log pi_c + constant."""
 
-    Parameters
-    ----------
-    temperature : float
-        In nats, positive. A large one leaves the class frequencies pi.
-    gain : float
-        Mean log loss of held-out rows by the calibration of the joint scores, minus that by this temperature.
-    is_better : bool
-        Whether this temperature is to replace the calibration of the joint scores.
-    is_no_evidence : bool
-        Whether the calibrated joint scores predict held-out rows no better than the class frequencies do.
-    """
-
-    temperature: float
-    gain: float
-    is_better: bool
+    temperature: float  # In nats, positive. A large one leaves the class frequencies pi.
+    gain: float  # Mean log loss of held-out rows by the calibration of the joint scores, minus that by this temperature
+    is_better: bool  # Whether this temperature is to replace the calibration of the joint scores
+    # Whether the calibrated joint scores predict held-out rows no better than the class frequencies do
     is_no_evidence: bool
 
 
@@ -115,22 +91,8 @@ def temper_evidence(
     The objective contains one additional row, whose class is distributed as the frequencies. Without it, rows that are
     all classified correctly would get a temperature near 0, and so certainty.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (n_samples, n_classes)
-        How far joint log-probabilities are below the largest of their row.
-    y : ndarray of shape (n_samples,)
-        True classes.
-    weights : ndarray of shape (n_samples,)
-        Weights of the rows, positive.
-    log_frequency : ndarray of shape (n_samples, n_classes)
-        Log frequencies of the classes among the rows that each row's model was fitted to.
-    calibration : Calibration
-        That of the joint scores.
-
-    Returns
-    -------
-    Evidence
+    Shapes: distances: (n_samples, n_classes); y: (n_samples,); weights: (n_samples,); log_frequency: (n_samples,
+        n_classes).
     """
     from scipy.optimize import minimize_scalar
 

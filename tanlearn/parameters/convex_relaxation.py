@@ -179,34 +179,6 @@ def renormalize(structure: Structure, tables: Tables) -> Tables:
 
     Children come before their parents. What the values of a feature add up to, given its parents and the class, is
     taken out of its table and put into that of a parent, which depends on all of these, or into the class prior.
-
-    Parameters
-    ----------
-    structure : Structure
-        The parents that the tables belong to.
-    tables : Tables
-        Finite cells.
-
-    Returns
-    -------
-    Tables
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle, or gives a feature parents none of which depends on all others of them: no table
-        depends on all then (the moral graph has an edge more; Wettig et al. 2003).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import Structure, Tables
-    >>> from tanlearn.parameters.convex_relaxation import renormalize
-    >>> from tanlearn.network.tables import TableLayout
-    >>> layout = TableLayout.of_parents(Structure([-1]).parents, np.array([2]), 2)
-    >>> tables = renormalize(Structure([-1]), Tables(layout, np.log([0.5, 0.5, 0.1, 0.2, 0.1, 0.4])))
-    >>> tables.probabilities(0).round(2).tolist(), np.exp(tables.log_prior).round(2).tolist()
-    ([[0.5, 0.33], [0.5, 0.67]], [0.25, 0.75])
     """
     layout = tables.layout
     moved = Tables(layout, tables.cells.copy())
@@ -268,17 +240,7 @@ def _hosts(structure: Structure) -> list[int]:
 def distinct_rows(data: EncodedData) -> tuple[EncodedData, FloatArray]:
     """Return rows of positive weight of which no two are equal, and what their equals weigh together.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Rows; two are equal if their codes and classes are.
-
-    Returns
-    -------
-    rows : EncodedData
-        The first of equals, sorted by codes, with its own weight.
-    weight : ndarray of shape (n_distinct,)
-        Sums of weights.
+    Shapes: result weight: (n_distinct,).
     """
     _, first, row = np.unique(np.vstack([data.codes, data.y]), axis=1, return_index=True, return_inverse=True)
     weight: AnyArray = np.bincount(row.ravel(), data.weights)
@@ -288,19 +250,7 @@ def distinct_rows(data: EncodedData) -> tuple[EncodedData, FloatArray]:
 def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
     """Return what cells are multiplied by in the margins of true classes over all others.
 
-    Parameters
-    ----------
-    layout : TableLayout
-        One table a feature.
-    data : EncodedData
-        Complete rows.
-
-    Returns
-    -------
-    margins : sparse array of shape (n_samples * (n_classes - 1), n_cells)
-        A row for every sample and other class, classes fastest.
-    sample : ndarray of shape (n_samples * (n_classes - 1),), intp
-        Whose they are.
+    Shapes: result margins: (n_samples * (n_classes - 1); result sample: (n_samples * (n_classes - 1).
     """
     n_classes = layout.n_classes
     phi = _indicators(layout, data.codes)

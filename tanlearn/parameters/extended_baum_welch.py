@@ -95,26 +95,7 @@ def minimize_ebw(
 ) -> OptimizeOutcome:
     """Minimise a function of normalised distributions by extended Baum-Welch updates.
 
-    Parameters
-    ----------
-    fun : callable
-        Takes x of shape (n_cells,) and returns the sum of the losses (the 1 in ``D_h`` is one row) and its gradient,
-        whose sum over every distribution is zero, as of an :class:`~tanlearn.training.objectives.Objective` of the same
-        layout.
-    x0 : ndarray of shape (n_cells,)
-        Normalised log-probabilities to start from, finite; not changed.
-    layout : TableLayout
-        Which cells form a distribution.
-    max_iter : int, default=100
-        Most iterations, at least 1.
-    tol : float, default=1e-5
-        Stop when no entry of the gradient is larger, at least 0.
-    callback : callable, optional
-        Called with x after every iteration; a true result ends the search.
-
-    Returns
-    -------
-    OptimizeOutcome
+    Shapes: x0: (n_cells,).
     """
     distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)

@@ -41,64 +41,30 @@ TOLERANCE = 1.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What held-out rows have decided.
+    """What held-out rows have decided."""
 
-    Parameters
-    ----------
-    index : int
-        Number of the learner.
-    n_iter : int
-        Its iterations; of a learner that does not iterate, nothing.
-    calibration : Calibration
-        How its scores become probabilities.
-    iterations : ndarray of shape (n_looks,)
-        Numbers of iterations after which the learners were looked at.
-    errors : ndarray of shape (n_learners, n_looks)
-        Share of held-out weight that was classified wrongly then.
-    log_losses : ndarray of shape (n_learners, n_looks)
-        Mean negative log-probability of the true class then, at the best temperature.
-    split_errors : ndarray of shape (n_parts, n_learners, n_looks)
-        The errors of every part.
-    best_looks : ndarray of shape (n_learners,)
-        Which look each learner is best taken at; of the others than the chosen one, as if it were the only one.
-    """
-
-    index: int
-    n_iter: int
-    calibration: Calibration
-    iterations: IntArray
-    errors: FloatArray
+    index: int  # Number of the learner
+    n_iter: int  # Its iterations; of a learner that does not iterate, nothing
+    calibration: Calibration  # How its scores become probabilities
+    iterations: IntArray  # (n_looks,): Numbers of iterations after which the learners were looked at
+    errors: FloatArray  # (n_learners, n_looks): Share of held-out weight that was classified wrongly then
+    # (n_learners, n_looks): Mean negative log-probability of the true class then, at the best temperature
     log_losses: FloatArray
-    split_errors: FloatArray
+    split_errors: FloatArray  # (n_parts, n_learners, n_looks): The errors of every part
+    # (n_learners,): Which look each learner is best taken at; of the others than the chosen one, as if it were the
+    # only one
     best_looks: IntArray
 
 
 class Trained:
-    """A learner that has learnt already, for held-out rows that it has not seen.
-
-    Parameters
-    ----------
-    tables : Tables
-        What it has come to.
-    structure : Structure, optional
-        Their structure, if it is another than that of other learners.
-    """
+    """A learner that has learnt already, for held-out rows that it has not seen."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
+        # tables: What it has come to. structure: Their structure, if it is another than that of other learners.
         self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables.
-
-        Parameters
-        ----------
-        structure, data, rng : as for :meth:`~tanlearn.parameters.learner.ParameterLearner.fit`
-            Not used.
-
-        Returns
-        -------
-        Tables
-        """
+        """Return the tables."""
         return self.tables
 
 
@@ -106,20 +72,6 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
     """Split rows into those that learners see and those that are held out, once or in folds.
 
     The same rows are split the same way: learners that draw nothing else need no seed for it.
-
-    Parameters
-    ----------
-    data : EncodedData
-        Rows; those of weight 0 are as good as absent.
-    cv : float, optional
-        Below 1 the share that is held out once, from 2 on the number of folds. By default what there is time for: five
-        folds of a table with up to 300,000 numbers (rows times features times classes, which is what a pass reads),
-        three with up to 3,000,000, and once a fifth of larger ones.
-
-    Returns
-    -------
-    list of (EncodedData, EncodedData)
-        Nothing where there are fewer than two rows.
     """
     present = data.take(np.flatnonzero(data.weights))
     n = present.n_samples
@@ -136,23 +88,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
 
 
 def looks(max_iter: int) -> list[int]:
-    """Return the numbers of iterations after which a run of so many is looked at, each half as many again.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most iterations.
-
-    Returns
-    -------
-    list of int
-
-    Examples
-    --------
-    >>> from tanlearn.parameters.held_out import looks
-    >>> looks(30)
-    [0, 1, 2, 3, 5, 8, 11, 17, 26, 30]
-    """
+    """Return the numbers of iterations after which a run of so many is looked at, each half as many again."""
     numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
     return [0, *numbers]
 
@@ -166,29 +102,7 @@ def choose(
     patience: int | None = 20,
     n_jobs: int | None = None,
 ) -> Choice:
-    """Have held-out rows choose between learners, and between their iterations.
-
-    Parameters
-    ----------
-    learners : sequence of ParameterLearner or of lists of Trained
-        A copy of each learns each part. What is trained already has one entry a part.
-    structure : Structure or sequence of Structure
-        The augmenting parents, of all parts or of each. A structure that a learner found is learned again for each part
-        (see :func:`~tanlearn.parameters.learned_structure.structures_of_parts`).
-    parts : sequence of (EncodedData, EncodedData)
-        Rows to learn from, and rows to look at; at least one pair.
-    iterations : sequence of int, optional
-        When to look at learners that iterate, increasing; 0 is the start. Others, and by default all, are looked at
-        once, when they are done.
-    patience : int, optional
-        End a run after so many iterations in which neither held-out error nor log loss has become less.
-    n_jobs : int, optional
-        Threads, one a learner and part, as in joblib. The choice does not depend on it.
-
-    Returns
-    -------
-    Choice
-    """
+    """Have held-out rows choose between learners, and between their iterations."""
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
     structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
 
@@ -304,21 +218,7 @@ class _Path:
 def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
     """Return the sum of the rows' negative log-probabilities of their classes, at every one of ``TEMPERATURES``.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Log joint, finite.
-    y : ndarray of shape (n_samples,)
-        True classes.
-    weights : ndarray of shape (n_samples,)
-        Weights of the rows.
-    smoothing : float, default=0.0
-        Share of a row's weight that is added to all classes alike: without it, rows that are all classified rightly
-        would want a temperature of 0, and so certainty.
-
-    Returns
-    -------
-    ndarray of shape (n_temperatures,)
+    Shapes: scores: (n_samples, n_classes); y: (n_samples,); weights: (n_samples,); result: (n_temperatures,).
     """
     relative = scores - scores.max(axis=1, keepdims=True)  # a shift of a row's scores changes no probability
     target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)

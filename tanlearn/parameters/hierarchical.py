@@ -152,22 +152,7 @@ class HierarchicalSmoothing(BaseEstimator):
 def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
     """Return the weights that the user names.
 
-    Parameters
-    ----------
-    m : "auto", float or array-like of shape (n_levels,)
-        The parameter.
-    n_levels : int
-        One more than the most parents of a feature.
-
-    Returns
-    -------
-    ndarray of shape (n_levels,) or None
-        None for "auto".
-
-    Raises
-    ------
-    ValueError
-        If they are others than positive numbers, one or as many as there are levels.
+    Shapes: m: (n_levels,); result: (n_levels,).
     """
     if isinstance(m, str):
         return None
@@ -185,14 +170,7 @@ def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
 def log_class_prior(counts: AnyArray) -> FloatArray:
     """Return the log-probabilities of the classes by Laplace's rule.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Weights of the classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
+    Shapes: counts: (n_classes,); result: (n_classes,).
     """
     prior: FloatArray = counts + 1.0
     prior /= prior.sum()
@@ -201,23 +179,6 @@ def log_class_prior(counts: AnyArray) -> FloatArray:
 
 
 def dense_if_small(tables: BackOffTables, sparse: Any) -> Tables:
-    """Return tables with all their cells if these are wanted, or few.
-
-    Parameters
-    ----------
-    tables : BackOffTables
-        The tables.
-    sparse : "auto" or bool
-        Whether to leave them as they are; "auto" does so from a million cells.
-
-    Returns
-    -------
-    Tables
-
-    Raises
-    ------
-    TableMemoryError
-        If ``sparse`` is False and the cells would need more memory than tables may take.
-    """
+    """Return tables with all their cells if these are wanted, or few."""
     is_small = tables.layout.sizes().sum() <= _DENSE
     return tables.to_dense() if not sparse or (sparse == "auto" and is_small) else tables

@@ -261,17 +261,7 @@ class HybridCV(BaseEstimator):
 
 
 def default_learners(**settings: Any) -> list[Any]:
-    """Return what :class:`HybridCV` chooses from; the last learns by mini-batches.
-
-    Parameters
-    ----------
-    **settings : Any
-        Of mini-batches, as for :class:`~tanlearn.StochasticGradient`.
-
-    Returns
-    -------
-    list of LBFGS and StochasticGradient
-    """
+    """Return what :class:`HybridCV` chooses from; the last learns by mini-batches."""
     # Losses are cloned: what is chosen is the model's own.
     batch = [LBFGS(loss=clone(loss)) for loss in LOSSES]
     return [*batch, StochasticGradient(**{"loss": clone(MINI_BATCH_LOSS), **settings})]

@@ -42,71 +42,28 @@ SHARPNESS = (2.0, 8.0, 32.0, 128.0)
 
 
 class Bound(NamedTuple):
-    """What a relaxation tells of a box.
+    """What a relaxation tells of a box."""
 
-    Parameters
-    ----------
-    value : float
-        Below the objective of every point of the box.
-    gradient : ndarray of shape (n_cells,)
-        What ``value`` grows by if the side of the box that it touches moves by one.
-    magnitudes : ndarray of shape (n_cells,), float64
-        A point of the box where the relaxed objective is small.
-    """
-
-    value: float
-    gradient: FloatArray
-    magnitudes: FloatArray
+    value: float  # Below the objective of every point of the box
+    gradient: FloatArray  # (n_cells,): What ``value`` grows by if the side of the box that it touches moves by one
+    magnitudes: FloatArray  # (n_cells,): A point of the box where the relaxed objective is small
 
 
 class IntegerMargin:
-    """The weighted hinge of the margins of a fixed structure, as a function of magnitudes.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        One table a feature.
-    data : EncodedData
-        Complete rows.
-    gamma : int
-        The wanted margin in steps, above 0.
-    largest : int
-        Of magnitudes, above 0.
-
-    Attributes
-    ----------
-    is_used : ndarray of shape (n_cells,), bool
-        Whether a row has the cell's value and parents' values; nothing depends on other cells.
-    unit : float
-        Values at whole magnitudes are multiples of it; 0 if of none, because weights are no multiples of
-        the least.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, Structure
-    >>> from tanlearn.network.tables import TableLayout
-    >>> from tanlearn.parameters.integer_margin import IntegerMargin
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
-    >>> problem = IntegerMargin(layout, data, 2, 3)
-    >>> problem.value(np.array([0, 0, 0, 3, 1, 0]))  # margins 3 and, twice, 1
-    2.0
-    >>> problem.relax(np.full(6, 2), np.full(6, 3), np.full(6, 2.0)).value > 1  # cells of 2 or 3 only
-    True
-    >>> problem.value(problem.solve(None, np.inf)[0])  # the best of all
-    0.0
-    """
+    """The weighted hinge of the margins of a fixed structure, as a function of magnitudes."""
 
     def __init__(self, layout: TableLayout, data: EncodedData, gamma: int, largest: int) -> None:
         self._distinct, self.weight = distinct_rows(data)
+        # layout: One table a feature. gamma: The wanted margin in steps, above 0. largest: Of magnitudes, above 0.
         self.layout, self.gamma, self.largest = layout, float(gamma), largest
         self._codes, self._y = np.ascontiguousarray(self._distinct.codes), self._distinct.y
         self._own = np.arange(len(self._y)), self._y
         ratios = self.weight / self.weight.min()
         is_whole = np.abs(ratios - np.rint(ratios)).max() < 1e-9
+        # Values at whole magnitudes are multiples of it; 0 if of none, because weights are no multiples of the least
         self.unit = float(self.weight.min()) if is_whole else 0.0
         self._families = self._rows_of_families()
+        # (n_cells,): Whether a row has the cell's value and parents' values; nothing depends on other cells
         self.is_used = np.zeros(layout.n_cells, bool)
         self.is_used[(self._families[0][:, np.newaxis] + np.arange(layout.n_classes)).ravel()] = True
         self._programme: Any = None
@@ -130,30 +87,14 @@ class IntegerMargin:
     def costs(self, magnitudes: Any) -> FloatArray:
         """Return what the classes cost in every distinct row.
 
-        Parameters
-        ----------
-        magnitudes : array-like of shape (n_cells,)
-            Whole or not.
-
-        Returns
-        -------
-        ndarray of shape (n_distinct, n_classes), float64
-            Exact sums of whole numbers.
+        Shapes: magnitudes: (n_cells,); result: (n_distinct, n_classes).
         """
         return self.layout.log_joint(self._codes, np.asarray(magnitudes, np.float64))
 
     def value(self, magnitudes: Any) -> float:
         """Return the objective f.
 
-        Parameters
-        ----------
-        magnitudes : array-like of shape (n_cells,)
-            Whole or not.
-
-        Returns
-        -------
-        float
-            Hinge of all rows, in steps.
+        Shapes: magnitudes: (n_cells,).
         """
         costs = self.costs(magnitudes)
         own = costs[self._own]
@@ -161,35 +102,13 @@ class IntegerMargin:
         return float((self.weight * np.maximum(0, self.gamma + own - costs.min(axis=1))).sum())
 
     def next_value(self, bound: float) -> float:
-        """Return what whole magnitudes have at least, where no magnitudes have less than a bound.
-
-        Parameters
-        ----------
-        bound : float
-            In steps.
-
-        Returns
-        -------
-        float
-            The next multiple of ``unit``, if there is one.
-        """
+        """Return what whole magnitudes have at least, where no magnitudes have less than a bound."""
         return self.unit * float(np.ceil(bound / self.unit - 1e-6)) if self.unit else bound
 
     def bound(self, multipliers: FloatArray, lower: AnyArray, upper: AnyArray) -> tuple[float, FloatArray]:
         """Return a number below the objective in a box, by multipliers of the rows' margins (see the module).
 
-        Parameters
-        ----------
-        multipliers : ndarray of shape (n_distinct, n_classes)
-            At least 0, and the sum of a row at most its weight; those of true classes do not count. Overwritten.
-        lower, upper : ndarray of shape (n_cells,)
-            The box.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (n_cells,)
-            As in :class:`Bound`.
+        Shapes: multipliers: (n_distinct, n_classes); lower, upper: (n_cells,); result gradient: (n_cells,).
         """
         multipliers[self._own] = 0
         sums = multipliers.sum(axis=1)
@@ -219,13 +138,8 @@ class IntegerMargin:
     def programme(self) -> tuple[Any, Any, FloatArray]:
         """Return f as a linear programme: cells first, and the hinge of every row behind them.
 
-        Returns
-        -------
-        objective : ndarray of shape (n_cells + n_distinct,)
-        matrix : sparse array of shape (n_distinct (n_classes - 1), n_cells + n_distinct)
-            One inequality for every row and other class, classes fastest.
-        right : ndarray of shape (n_distinct (n_classes - 1),)
-            What its product with the matrix must not exceed.
+        Shapes: result objective: (n_cells + n_distinct,); result matrix: (n_distinct (n_classes - 1); result right:
+            (n_distinct (n_classes - 1).
         """
         if self._programme is None:
             from scipy.sparse import csr_array, hstack
@@ -240,21 +154,7 @@ class IntegerMargin:
     def solve(self, max_nodes: int | None, seconds: float) -> tuple[IntArray | None, float, int]:
         """Return the best magnitudes that HiGHS finds by branch and bound, and its bound.
 
-        Parameters
-        ----------
-        max_nodes : int or None
-            Nodes of its search.
-        seconds : float
-            Its time, infinite for any.
-
-        Returns
-        -------
-        magnitudes : ndarray of shape (n_cells,), int, or None
-            None if there was no time for any.
-        bound : float
-            No whole magnitudes have less.
-        n_nodes : int
-            Nodes of its search.
+        Shapes: result magnitudes: (n_cells,).
         """
         from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -289,23 +189,7 @@ class IntegerMargin:
         The hinge becomes ``log(1 + sum_k exp(eta (Gamma + c_ny - c_nk))) / eta``, above f by at most ``log(n_classes) /
         eta`` a row; its derivatives by the margins are multipliers.
 
-        Parameters
-        ----------
-        lower, upper : ndarray of shape (n_cells,)
-            The box.
-        start : ndarray of shape (n_cells,)
-            Where to start.
-        sharpness : sequence of float, default=SHARPNESS
-            Of the hinge, times the margin; each optimum is the start of the next.
-        n_iter : int, default=60
-            Iterations for each.
-        is_late : callable, optional
-            Whether it is time to end.
-
-        Returns
-        -------
-        Bound
-            The best of those that the iterations' ends give.
+        Shapes: lower, upper: (n_cells,); start: (n_cells,).
         """
         from scipy.optimize import minimize
 
@@ -348,18 +232,7 @@ class IntegerMargin:
     ) -> IntArray:
         """Return magnitudes that no change of a single cell by a power of two improves.
 
-        Parameters
-        ----------
-        magnitudes : ndarray of shape (n_cells,), int
-            Where to start; not changed.
-        lower, upper : ndarray of shape (n_cells,), int
-            The box, which the start lies in.
-        is_late : callable, optional
-            Whether it is time to end; then more changes may improve it.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,), int
+        Shapes: magnitudes: (n_cells,); lower, upper: (n_cells,); result: (n_cells,).
         """
         found, costs = magnitudes.copy(), self.costs(magnitudes)
         widest = int((upper - lower).max(initial=0)).bit_length()

@@ -21,35 +21,17 @@ MOST_RELEARNED = 300_000
 
 
 class LearnedStructure(Structure):
-    """A structure together with the learner that found it.
-
-    Parameters
-    ----------
-    structure : Structure
-        The structure of all rows.
-    learner : StructureLearner
-        Cloned whenever a structure is learned again.
-    rng : numpy.random.Generator
-        In the state in which the learner began. Learning again begins there too, so that the result does not depend on
-        threads, and a learner that draws structures without looking at rows finds the same one.
-    """
+    """A structure together with the learner that found it."""
 
     def __init__(self, structure: Structure, learner: Any, rng: np.random.Generator) -> None:
         super().__init__(structure.parents, allow_cycles=not structure.is_acyclic)
+        # learner: Cloned whenever a structure is learned again. rng: In the state in which the learner began.
+        # Learning again begins there too, so that the result does not depend on threads, and a learner that draws
+        # structures without looking at rows finds the same one.
         self._learner, self._rng = learner, rng
 
     def relearn(self, data: EncodedData) -> Structure:
-        """Learn a structure from other rows.
-
-        Parameters
-        ----------
-        data : EncodedData
-            Rows.
-
-        Returns
-        -------
-        Structure
-        """
+        """Learn a structure from other rows."""
         learner = clone(self._learner, safe=False)
         if hasattr(learner, "get_params") and "verbose" in learner.get_params(deep=False):
             learner.set_params(verbose=0)
@@ -58,17 +40,7 @@ class LearnedStructure(Structure):
 
 
 def are_relearned(parts: Sequence[tuple[EncodedData, EncodedData]]) -> bool:
-    """Return whether structures are learned again for every part, as on small data.
-
-    Parameters
-    ----------
-    parts : sequence of (EncodedData, EncodedData)
-        Rows to learn from, and held-out rows.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether structures are learned again for every part, as on small data."""
     if not parts:
         return False
     rest, held_out = parts[0]
@@ -79,27 +51,7 @@ def are_relearned(parts: Sequence[tuple[EncodedData, EncodedData]]) -> bool:
 def structures_of_parts(
     structure: Structure, parts: Sequence[tuple[EncodedData, EncodedData]], n_jobs: int | None = None
 ) -> list[Structure]:
-    """Return a structure for each part that does not depend on its held-out rows, if the data are small.
-
-    Parameters
-    ----------
-    structure : Structure
-        One with a method ``relearn`` is learned again from the rows of each part. Any other is used for all parts.
-    parts : sequence of (EncodedData, EncodedData)
-        Rows to learn from, and held-out rows.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    list of Structure
-
-    Warns
-    -----
-    UserWarning
-        If a structure cannot be learned from the rows of a part, which are fewer. The structure of all rows is then
-        used for all parts.
-    """
+    """Return a structure for each part that does not depend on its held-out rows, if the data are small."""
     relearn = getattr(structure, "relearn", None)
     if relearn is None or not are_relearned(parts):
         return [structure] * len(parts)
@@ -114,25 +66,7 @@ def structures_of_parts(
 
 
 def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator in the same state, which also spawns the same generators.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Left as it is.
-
-    Returns
-    -------
-    numpy.random.Generator
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.parameters.learned_structure import copy_generator
-    >>> rng = np.random.default_rng(0)
-    >>> copy_generator(rng).random() == rng.random()
-    True
-    """
+    """Return a generator in the same state, which also spawns the same generators."""
     own = rng.bit_generator
     seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy lose it in copies of generators
     twin = type(own)(seed)

@@ -22,27 +22,7 @@ _IRRELEVANT = {"checkpoint", "n_jobs", "verbose"}
 
 
 def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> str:
-    """Return a digest of all that decides how a search turns out: estimator, data, runs, and the library's version.
-
-    Parameters
-    ----------
-    estimator : TANClassifier
-        What the runs start from.
-    parts : sequence of Part
-        The data.
-    runs : sequence of Run
-        The trainings.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    ValueError
-        If a parameter, such as a lambda, has no content that could be written down.
-    """
+    """Return a digest of all that decides how a search turns out: estimator, data, runs, and the library's version."""
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
     # Files of searches that scored runs before calibration belong to other searches.
     return digest(
@@ -54,40 +34,11 @@ class SearchCheckpoint:
     """Finished trainings in a file, appended one by one.
 
     A file that ends in the middle of a line (the process or the machine was stopped) loses that line only.
-
-    Parameters
-    ----------
-    path : str or path
-        Where; made if it is not there.
-    digest : str
-        The :func:`fingerprint` of the search.
-
-    Attributes
-    ----------
-    finished : list of RunResult
-        What the file held.
-
-    Raises
-    ------
-    ValueError
-        If the file is of another search, or no checkpoint at all.
-    OSError
-        If the file cannot be read or written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.search.checkpoint import SearchCheckpoint
-    >>> from tanlearn.search.runs import RunResult
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     SearchCheckpoint(f"{folder}/search.jsonl", "digest").append(RunResult(0, 0, 0.9, 100, 1.5))
-    ...     SearchCheckpoint(f"{folder}/search.jsonl", "digest").finished
-    [RunResult(setting=0, part=0, score=0.9, n_parameters=100, seconds=1.5, failure='')]
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
-        self.path = Path(path)
-        self.finished: list[RunResult] = []
+        self.path = Path(path)  # Where; made if it is not there
+        self.finished: list[RunResult] = []  # What the file held
         header = {"tanlearn_search": _FORMAT, "fingerprint": digest}
         content = read_file(path, CHECKPOINT) if self.path.exists() else b""
         if _line(header).startswith(content) and not content.endswith(b"\n"):  # new, or stopped at once
@@ -125,13 +76,7 @@ class SearchCheckpoint:
                 os.truncate(self.path, len(whole) + 1)
 
     def append(self, result: RunResult) -> None:
-        """Write a finished training, and see that it reaches the disk.
-
-        Parameters
-        ----------
-        result : RunResult
-            What to write.
-        """
+        """Write a finished training, and see that it reaches the disk."""
         self._write(asdict(result))
 
     def _write(self, line: dict[str, Any]) -> None:

@@ -28,21 +28,7 @@ __all__ = ["ParetoFront", "not_dominated", "pareto_search"]
 def not_dominated(costs: Any) -> IntArray:
     """Return the points that no other is at least as good as: a Pareto front.
 
-    Parameters
-    ----------
-    costs : array-like of shape (n_points, n_costs)
-        The lower the better; points with a nan are left out.
-
-    Returns
-    -------
-    ndarray of shape (n_kept,), intp
-        Their numbers, ascending. Of equal points the first is kept.
-
-    Examples
-    --------
-    >>> from tanlearn.search.pareto import not_dominated
-    >>> not_dominated([[1, 3], [2, 2], [2, 3], [3, 1], [2, 2]]).tolist()
-    [0, 1, 3]
+    Shapes: costs: (n_points, n_costs); result: (n_kept,).
     """
     points: FloatArray = np.asarray(costs, dtype=np.float64)
     at_most = (points[:, np.newaxis] <= points).all(axis=2)

@@ -35,29 +35,6 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
 
     The ranges held the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
     best ``gamma`` grows with the number of features: 5 for 16, 30 for 36, 100 for 256.
-
-    Parameters
-    ----------
-    estimator : TANClassifier
-        What is searched over. Parameters of the hybrid loss are drawn if it has that loss, the number of candidate
-        parents if the kind of candidates has one by default.
-
-    Returns
-    -------
-    dict
-        For :class:`TANSearchCV` or scikit-learn's ``RandomizedSearchCV``.
-
-    Raises
-    ------
-    ValueError
-        If the estimator is no gradient TAN.
-
-    Examples
-    --------
-    >>> from tanlearn import JointNLL, TANClassifier
-    >>> from tanlearn.search.random_search import default_distributions
-    >>> sorted(default_distributions(TANClassifier(candidates="all", loss=JointNLL())))
-    ['init', 'learning_rate', 'structure_learning_rate', 'temperature']
     """
     if not isinstance(estimator, TANClassifier):
         raise ValueError(

@@ -36,77 +36,36 @@ __all__ = ["Part", "Run", "RunResult", "run_population"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Encoded training rows, and rows to score on.
+    """Encoded training rows, and rows to score on."""
 
-    Parameters
-    ----------
-    data : EncodedData
-        What the runs train on; shared by all of them.
-    codes : ndarray of shape (n_features, n_held_out)
-        Rows to score on, encoded by what was learnt from the training rows.
-    y : ndarray of shape (n_held_out,)
-        Their class codes; -1 for a class that the training rows do not have.
-    weight : ndarray of shape (n_held_out,) or None
-        Their weights.
-    """
-
-    data: EncodedData
-    codes: Codes
-    y: AnyArray
-    weight: AnyArray | None = None
+    data: EncodedData  # What the runs train on; shared by all of them
+    codes: Codes  # (n_features, n_held_out): Rows to score on, encoded by what was learnt from the training rows
+    y: AnyArray  # (n_held_out,): Their class codes; -1 for a class that the training rows do not have
+    weight: AnyArray | None = None  # (n_held_out,): Their weights
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training: which settings on which part.
+    """One training: which settings on which part."""
 
-    Parameters
-    ----------
-    setting : int
-        Number of the settings.
-    part : int
-        Number of the part.
-    parameters : dict
-        What to set on the estimator, ``random_state`` included.
-    """
-
-    setting: int
-    part: int
-    parameters: dict[str, Any]
+    setting: int  # Number of the settings
+    part: int  # Number of the part
+    parameters: dict[str, Any]  # What to set on the estimator, ``random_state`` included
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a training went.
+    """How a training went."""
 
-    Parameters
-    ----------
-    setting : int
-        Number of the settings.
-    part : int
-        Number of the part.
-    score : float
-        Share of held-out weight classified rightly; nan if the training failed.
-    n_parameters : int
-        Free parameters of the model.
-    seconds : float
-        Wall time of the training; of those that went side by side on CUDA, their share.
-    failure : str
-        Why it failed, or nothing.
-    size_bits : int
-        Bits of all numbers of the model's tables; 32 each, if they are not rounded.
-    n_operations : int
-        Additions for a prediction.
-    """
-
-    setting: int
-    part: int
-    score: float
-    n_parameters: int
-    seconds: float
-    failure: str = ""
+    setting: int  # Number of the settings
+    part: int  # Number of the part
+    score: float  # Share of held-out weight classified rightly; nan if the training failed
+    n_parameters: int  # Free parameters of the model
+    seconds: float  # Wall time of the training; of those that went side by side on CUDA, their share
+    failure: str = ""  # Why it failed, or nothing
+    # Bits of all numbers of the model's tables; 32 each, if they are not rounded
     size_bits: int = field(default=0, repr=False)
-    n_operations: int = field(default=0, repr=False)
+    n_operations: int = field(default=0, repr=False)  # Additions for a prediction
 
 
 def run_population(
@@ -117,50 +76,7 @@ def run_population(
     n_jobs: int | None = None,
     progress: Callable[[str], Any] | None = None,
 ) -> Generator[RunResult]:
-    """Train and score every run; yield the results as they come.
-
-    Parameters
-    ----------
-    estimator : Classifier
-        Cloned for every run.
-    parts : sequence of Part
-        Data.
-    runs : sequence of Run
-        What to train.
-    n_jobs : int, optional
-        Threads, or what :func:`joblib.parallel_config` names as a backend: there, parts are sent once. Results do not
-        depend on it, only their order does. Where the estimator's ``device`` is "cuda", gradient TANs take their steps
-        together there, as many as it has memory for.
-    progress : callable, optional
-        Told now and then how far trainings are that take their steps together, since their results come together.
-
-    Yields
-    ------
-    RunResult
-        Closing the generator stops the trainings that are under way in threads or on loky's workers; those on a
-        cluster go on, and none is begun any more. Of those that take their steps together, none is under way when the
-        first result is there.
-
-    Raises
-    ------
-    ImportError, RuntimeError
-        If the device is not there.
-    TypeError
-        If the backend is one of processes, and the estimator or a value cannot be sent there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import EncodedData, TANClassifier
-    >>> from tanlearn.search.runs import Part, Run, run_population
-    >>> y = np.arange(40) % 2
-    >>> data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
-    >>> part = Part(data, data.codes, y)
-    >>> runs = [Run(i, 0, {"learning_rate": rate, "random_state": 0}) for i, rate in enumerate([0.01, 0.1])]
-    >>> estimator = TANClassifier(n_epochs=20, batch_size=10)
-    >>> sorted((result.setting, result.score) for result in run_population(estimator, [part], runs))
-    [(0, 1.0), (1, 1.0)]
-    """
+    """Train and score every run; yield the results as they come."""
     device = getattr(estimator, "device", "cpu")
     check_device(device)
     if device == "cuda" and hasattr(estimator, "begin_encoded"):

@@ -31,27 +31,10 @@ class TrainingCheckpoint:
 
     In a ``with`` statement, what is kept is written at its end, and if an exception ends it, a failure to write becomes
     a note of that one.
-
-    Parameters
-    ----------
-    path : str or path
-        Where; need not be there.
-    fingerprint : str
-        What tells the training from others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tanlearn.training.checkpoint import TrainingCheckpoint
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with TrainingCheckpoint(f"{folder}/training", "fingerprint") as file:
-    ...         for epoch in range(1, 4):
-    ...             file.keep(lambda: {"epoch": epoch})
-    ...     TrainingCheckpoint(f"{folder}/training", "fingerprint").restore(print)
-    {'epoch': 3}
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
+        # path: Where; need not be there. fingerprint: What tells the training from others.
         self.path, self.fingerprint = path, fingerprint
         self._unwritten: Callable[[], Any] | None = None
         self._due = -math.inf
@@ -68,20 +51,7 @@ class TrainingCheckpoint:
             error.add_note(f"The epochs since the last writing are lost: {failure}")
 
     def restore(self, set_state: Callable[[Any], None]) -> None:
-        """Hand over what the file holds, if there is one.
-
-        Parameters
-        ----------
-        set_state : callable
-            Takes what was written last.
-
-        Raises
-        ------
-        ValueError
-            If the file is of another training or no checkpoint at all, damaged, or of a newer version.
-        OSError
-            If it cannot be read.
-        """
+        """Hand over what the file holds, if there is one."""
 
         def hand_over(description: Any, arrays: dict[str, AnyArray]) -> None:
             fingerprint, state = fields(description, "fingerprint", "state")
@@ -99,20 +69,7 @@ class TrainingCheckpoint:
             read_archive(self.path, hand_over, CHECKPOINT)
 
     def keep(self, get_state: Callable[[], Any]) -> None:
-        """Take the state after an epoch, and write it if the last writing is long ago; the first is at once.
-
-        Parameters
-        ----------
-        get_state : callable
-            Returns the state, whatever has happened since, as values that :class:`~tanlearn.files.values.Writer` can
-            write. It is called when they are written.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written. What stood there before is unchanged. A lack of permission is an error the
-            first time, and a RuntimeWarning later: virus scanners hold a file for moments.
-        """
+        """Take the state after an epoch, and write it if the last writing is long ago; the first is at once."""
         self._unwritten = get_state
         if time.monotonic() < self._due:
             return
@@ -126,13 +83,7 @@ class TrainingCheckpoint:
             warn(message, RuntimeWarning)
 
     def flush(self) -> None:
-        """Write what was kept last, unless it is in the file.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written. What stood there before is unchanged.
-        """
+        """Write what was kept last, unless it is in the file."""
         if self._unwritten is None:
             return
         started = time.monotonic()

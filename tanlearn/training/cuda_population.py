@@ -25,18 +25,7 @@ __all__ = ["CudaEngine", "CudaPopulation"]
 class CudaPopulation:
     """Trainings on the same rows that take their steps together.
 
-    Parameters
-    ----------
-    states : sequence of State
-        What each learns, of one type; what stands there is where it starts.
-    data : EncodedData
-        Complete rows.
-    weights : ndarray of shape (n_samples,), float32
-        Weights of mean one.
-    losses : sequence of CompiledLoss
-        A built-in loss a training.
-    batch_size : int
-        Rows a step.
+    Shapes: weights: (n_samples,).
     """
 
     def __init__(
@@ -47,7 +36,7 @@ class CudaPopulation:
         losses: Sequence[CompiledLoss],
         batch_size: int,
     ) -> None:
-        self.states = list(states)
+        self.states = list(states)  # What each learns, of one type; what stands there is where it starts
         self.adams = [Adam(np.empty(0)) for _ in states]
         self.structure_adams = [Adam(np.empty(0)) for _ in states]
         n_tables = [len(state.phi) for state in states]
@@ -70,17 +59,7 @@ class CudaPopulation:
     def start_epoch(
         self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
     ) -> None:
-        """Have one epoch trained; return before it is.
-
-        Parameters
-        ----------
-        plans : sequence of length n_runs of Plan or None
-            Batches and noise, or where the noise begins; no plan, and the training is left alone.
-        rates : sequence of length n_runs of tuple of (float, float)
-            Learning rates of tables and structure logits.
-        temperatures : sequence of length n_runs of float
-            Of the softmax that the structure gradient goes through.
-        """
+        """Have one epoch trained; return before it is."""
         steps, n_steps = self._steps, self.problem.n_steps
         sizes, structure_sizes = np.zeros((2, *steps.step_sizes.shape))
         is_streamed = np.zeros(len(plans), np.int32)
@@ -129,13 +108,7 @@ class CudaPopulation:
         self._graph.launch(self._stream)
 
     def finish_epoch(self) -> list[float]:
-        """Wait for the epoch, and take structure logits into the states.
-
-        Returns
-        -------
-        list of float
-            Mean loss of every run: nan where a parameter is no longer finite, and where there was no plan.
-        """
+        """Wait for the epoch, and take structure logits into the states."""
         self._stream.synchronize()
         phi = self.parameters.phi.get()
         for run, state in enumerate(self.states):
@@ -144,13 +117,7 @@ class CudaPopulation:
         return np.where(is_sound, self._scratch.total.get() / self.problem.n_steps, np.nan).tolist()
 
     def pull(self, run: int) -> None:
-        """Take the tables of a run into its state.
-
-        Parameters
-        ----------
-        run : int
-            Its number.
-        """
+        """Take the tables of a run into its state."""
         state = self.states[run]
         n_classes = state.layout.n_classes
         begin, end = self._offset[self._first[run]], self._offset[self._first[run + 1]]
@@ -159,33 +126,19 @@ class CudaPopulation:
 
 
 class CudaEngine(Engine):
-    """One run of a population; it draws its noise there.
-
-    Parameters
-    ----------
-    population : CudaPopulation
-        All of them. Where it is the only one, epochs can be trained through this engine.
-    run : int
-        Its number.
-    data : EncodedData
-        The rows.
-    """
+    """One run of a population; it draws its noise there."""
 
     noise_device, backend = "cuda", CUDA
 
     def __init__(self, population: CudaPopulation, run: int, data: EncodedData) -> None:
         super().__init__(population.states[run], data)
+        # population: All of them. Where it is the only one, epochs can be trained through this engine. run: Its
+        # number.
         self.population, self.run, self.parameters = population, run, population.parameters
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch, which come to the host.
-
-        Returns
-        -------
-        State
-            The one that was handed in.
-        """
+        """Return the state with the tables of the last epoch, which come to the host."""
         self.population.pull(self.run)
         return self.state
 

@@ -16,29 +16,7 @@ __all__ = ["train_together"]
 def train_together(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
 ) -> list[TrainingOutcome | Exception]:
-    """Train on CUDA what shares rows, batch size and type; each ends when it would by itself.
-
-    Parameters
-    ----------
-    trainings : sequence of Training
-        None of them begun. Those that share rows, batch size and type take their steps together. A loss of the user's
-        own is evaluated on the host, so such a training goes by itself.
-    progress : callable, optional
-        Told about ten times how far those are that go together, in a line of text.
-
-    Returns
-    -------
-    list of TrainingOutcome or Exception
-        In the same order. A training that fails ends alone.
-
-    Examples
-    --------
-    Where there is no CUDA device, nothing can be trained on it:
-
-    >>> from tanlearn.training.cuda_training import train_together
-    >>> train_together([])
-    []
-    """
+    """Train on CUDA what shares rows, batch size and type; each ends when it would by itself."""
     outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, training in enumerate(trainings):

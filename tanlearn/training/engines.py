@@ -42,108 +42,40 @@ def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
     """Return whether the fused engine can train: a built-in loss, in float32.
 
     Rows that miss something it trains only where all candidates have one augmenting parent at most.
-
-    Parameters
-    ----------
-    loss : Loss
-        Built-in or the user's own.
-    dtype : {"float32", "float64"}
-        Type of parameters and scores.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from tanlearn import Hybrid
-    >>> from tanlearn.training.engines import is_fusible
-    >>> is_fusible(Hybrid(), "float32"), is_fusible(Hybrid(), "float64")
-    (True, False)
     """
     return is_built_in(loss) and dtype == "float32"
 
 
 class Engine(ABC):
-    """What trains an epoch: one state on one table of rows.
-
-    Parameters
-    ----------
-    state : State
-        Changed in place.
-    data : EncodedData
-        Rows.
-
-    Attributes
-    ----------
-    parameters : NamedTuple of arrays of the backend
-        What an epoch leaves to the next one, beside the numbers of steps.
-    """
+    """What trains an epoch: one state on one table of rows."""
 
     #: Where the noise of its plans is drawn.
     noise_device: ClassVar[str] = "cpu"
     backend: Backend = CPU
     adam: Adam
     structure_adam: Adam
-    parameters: Any
+    parameters: Any  # What an epoch leaves to the next one, beside the numbers of steps
 
     def __init__(self, state: State, data: EncodedData) -> None:
-        self.state, self.data = state, data
+        self.state, self.data = state, data  # state: Changed in place. data: Rows.
 
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch.
-
-        Parameters
-        ----------
-        plan : Plan
-            Batches and noise.
-        rates : tuple of (float, float)
-            Learning rates of tables and structure logits.
-        temperature : float
-            Of the softmax that the structure gradient goes through.
-
-        Returns
-        -------
-        float
-            Mean loss of the drawn structures; nan if a parameter is no longer finite.
-        """
+        """Train one epoch."""
         mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch; its structure logits always are.
-
-        Returns
-        -------
-        State
-            The one that was handed in.
-        """
+        """Return the state with the tables of the last epoch; its structure logits always are."""
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
-        """Return a copy of what an epoch leaves to the next one.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
+        """Return a copy of what an epoch leaves to the next one."""
         n_steps = np.array([self.adam.t, self.structure_adam.t], np.int64)
         arrays = self.parameters._asdict()
         return {"n_steps": n_steps, **{name: self.backend.get(array).copy() for name, array in arrays.items()}}
 
     def set_state(self, state: Any) -> None:
-        """Go on where an engine of the same problem was.
-
-        Parameters
-        ----------
-        state : dict of str to ndarray
-            What its :meth:`get_state` returned.
-
-        Raises
-        ------
-        ValueError
-            If that is of another problem.
-        """
+        """Go on where an engine of the same problem was."""
         own = {"n_steps": np.zeros(2, np.int64), **self.parameters._asdict()}
         arrays = dict(zip(own, fields(state, *own), strict=True))
         for name, found in arrays.items():
@@ -178,22 +110,11 @@ class UnfusedEngine(Engine):
     Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features, several
     augmenting parents too: of these the scores, and the gradient of the drawn tables, are those with missing features
     summed out under the drawn structure. Between candidates they decide only where both families are observed.
-
-    Parameters
-    ----------
-    state : State
-        Changed in place.
-    data : EncodedData
-        Rows; what they miss is summed out.
-    weights : ndarray of shape (n_samples,), float32
-        Weights of mean one.
-    loss : Loss
-        Any loss.
     """
 
     def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
         super().__init__(state, data)
-        self.weights, self.loss = weights, loss
+        self.weights, self.loss = weights, loss  # weights: (n_samples,): Weights of mean one. loss: Any loss.
         self.backend = backend = backend_of(data.device)
         theta, rho, phi = backend.put(state.cells, state.theta.copy(), state.phi)
         self.adam, self.structure_adam = adams = Adam(rho, device=data.device), Adam(phi, device=data.device)
@@ -213,13 +134,7 @@ class UnfusedEngine(Engine):
         self._rounded, self._d_cells = (backend.empty(state.layout.n_cells, state.cells.dtype) for _ in range(2))
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch, which come to the host.
-
-        Returns
-        -------
-        State
-            The one that was handed in.
-        """
+        """Return the state with the tables of the last epoch, which come to the host."""
         self.state.cells[:] = self.backend.get(self.parameters.theta)
         return self.state
 
@@ -327,20 +242,7 @@ class _Gaps:
 class FusedEngine(Engine):
     """Compiled steps, without the GIL.
 
-    Parameters
-    ----------
-    state : State
-        Changed in place; float32.
-    data : EncodedData
-        Rows; what they miss is summed out of the trees that are drawn, so candidates have one augmenting parent then.
-    weights : ndarray of shape (n_samples,), float32
-        Weights of mean one.
-    loss : CompiledLoss
-        A built-in loss.
-    batch_size : int
-        Rows a step.
-    n_threads : int, default=1
-        Threads that share the tables of a step, if there are enough of them; the result is the same.
+    Shapes: weights: (n_samples,).
     """
 
     def __init__(
@@ -366,6 +268,7 @@ class FusedEngine(Engine):
         # What is done to the tables of a feature: their rows are read, their cells are moved.
         table_costs = size + n_cells / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
+        # n_threads: Threads that share the tables of a step, if there are enough of them; the result is the same
         self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
         shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
         self._bounds = [0, *shares[1:-1].tolist(), data.n_features]

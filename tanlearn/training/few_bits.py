@@ -29,31 +29,7 @@ INTEGER_BITS = range(1, 7)
 
 
 def read_bits(bits: Any) -> list[FixedPoint | None]:
-    """Return the formats that a user's ``bits`` leave to choose from.
-
-    Parameters
-    ----------
-    bits : None, int or (int, int)
-        No rounding; bits of a number, however split; or integer and fraction bits.
-
-    Returns
-    -------
-    list of FixedPoint or None
-        ``[None]`` for no rounding.
-
-    Raises
-    ------
-    ValueError
-        If it is something else, or too many or too few bits.
-
-    Examples
-    --------
-    >>> from tanlearn.training.few_bits import read_bits
-    >>> read_bits((3, 1))
-    [FixedPoint(integer_bits=3, fraction_bits=1)]
-    >>> len(read_bits(4))
-    6
-    """
+    """Return the formats that a user's ``bits`` leave to choose from."""
     if bits is None:
         return [None]
     if isinstance(bits, (int, np.integer)) and type(bits) is not bool and 1 <= bits <= MAX_BITS:
@@ -85,40 +61,6 @@ def train_in_bits(
 
     If the split is open, every one is trained, from the same random numbers, and the one with the fewest errors is
     kept: on the validation rows, or without any on the training rows. Of equals, the one with the lowest last loss.
-
-    Parameters
-    ----------
-    bits : None, int or (int, int)
-        As for :func:`read_bits`.
-    data, candidates, loss, settings, rng, validation : as for :func:`tanlearn.training.training.train`
-    n_jobs : int, optional
-        Threads, as in joblib: of one training, or if there are several, one each. The outcome is the same.
-    callback, checkpoint, start : as for :func:`tanlearn.training.training.train`
-        The callback hears of all trainings; a checkpoint is of one only.
-    verbose : int, default=0
-        1 prints which split was chosen, and what it was chosen by.
-
-    Returns
-    -------
-    TrainingOutcome
-        With :class:`~tanlearn.network.quantization.IntegerTables`, unless ``bits`` is None.
-
-    Raises
-    ------
-    ValueError
-        If a checkpoint is to be kept of more than one training, or :func:`tanlearn.training.training.train` raises one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import CandidateSets, EncodedData, Hybrid
-    >>> from tanlearn.training.few_bits import train_in_bits
-    >>> from tanlearn.training.settings import TrainingSettings
-    >>> y = np.arange(200) % 2
-    >>> data = EncodedData.from_codes(y[:, np.newaxis], y)
-    >>> sets, settings = CandidateSets.from_lists([[]]), TrainingSettings(n_epochs=5)
-    >>> train_in_bits((1, 0), data, sets, Hybrid(), settings, np.random.default_rng(0)).tables
-    IntegerTables(n_features=1, n_classes=2, bits=(1, 0), n_cells=6)
     """
     formats = read_bits(bits)
     options = {"validation": validation, "callback": callback, "start": start}
@@ -152,18 +94,7 @@ def trainings_in_bits(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Training]:
-    """Yield the trainings, not begun, that :func:`train_in_bits` chooses from.
-
-    Parameters
-    ----------
-    bits, data, candidates, loss, settings, rng : as for :func:`train_in_bits`
-    **options : as for :class:`~tanlearn.training.training.Training`
-
-    Yields
-    ------
-    Training
-        One a split, each with random numbers of its own.
-    """
+    """Yield the trainings, not begun, that :func:`train_in_bits` chooses from."""
     for fixed_point in read_bits(bits):
         chosen = replace(settings, fixed_point=fixed_point)
         yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
@@ -176,28 +107,7 @@ def best_split(
     *,
     verbose: int = 0,
 ) -> TrainingOutcome:
-    """Return the outcome with the fewest errors, of equals the one with the lowest last loss.
-
-    Parameters
-    ----------
-    outcomes : sequence of TrainingOutcome or Exception
-        Of all splits.
-    data : EncodedData
-        Rows to judge by,
-    validation : EncodedData, optional
-        unless there are these.
-    verbose : int, default=0
-        1 prints which one was chosen of several, and the errors and losses of all.
-
-    Returns
-    -------
-    TrainingOutcome
-
-    Raises
-    ------
-    Exception
-        The first, if a training has failed.
-    """
+    """Return the outcome with the fewest errors, of equals the one with the lowest last loss."""
     sound = []
     for outcome in outcomes:
         if isinstance(outcome, Exception):

@@ -17,24 +17,7 @@ def make_gaps(
 ) -> Gaps | None:
     """Return the memory for gaps; nothing, where there are none.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_features, n_samples)
-        Feature-major codes.
-    n_states : ndarray of shape (n_features,)
-        Number of values of every feature.
-    n_classes : int
-        Number of classes.
-    n_cells : int
-        Cells that drawn tables have at most, the prior included.
-    shape : tuple of (int, int)
-        Threads, and rows of a batch.
-    is_normalized : bool
-        Whether the tables that score sum to one: then a missing feature without observed ones below costs nothing.
-
-    Returns
-    -------
-    Gaps or None
+    Shapes: codes: (n_features, n_samples); n_states: (n_features,).
     """
     missing = missing_code(codes.dtype)
     is_incomplete = (codes == missing).any(axis=0)

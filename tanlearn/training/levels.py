@@ -27,35 +27,12 @@ class Levels:
     With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``: what rare combinations
     have in common is learnt together, and a ridge on the deeper terms backs off to the others. There are more numbers
     than cells, and no two ways to the same cells but by the ridge.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        The tables; each has so few parents that its ``2 ** n_parents`` terms are no burden.
-
-    Attributes
-    ----------
-    depth : ndarray of shape (n_numbers,), intp
-        Of every number, how many parents its term has; 0 for the class prior.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.network.tables import TableLayout
-    >>> from tanlearn.training.levels import Levels
-    >>> layout = TableLayout.of_parents(np.array([[-1, -1], [0, -1]]), np.array([2, 3]), 2)
-    >>> levels = Levels(layout)
-    >>> layout.n_cells, np.bincount(levels.depth).tolist()  # prior and features by themselves; one with its parent
-    (18, [12, 12])
-    >>> cells = np.arange(18.0)
-    >>> bool(np.allclose(levels.cells(levels.of_cells(cells)), cells))
-    True
     """
 
-    depth: IntArray
+    depth: IntArray  # (n_numbers,): Of every number, how many parents its term has; 0 for the class prior
 
     def __init__(self, layout: TableLayout) -> None:
-        self._layout = layout
+        self._layout = layout  # The tables; each has so few parents that its ``2 ** n_parents`` terms are no burden
         self._tables: list[list[_Level]] = []
         depths, n_numbers = [np.zeros(layout.n_classes, np.intp)], layout.n_classes
         for t in range(layout.n_tables):
@@ -76,14 +53,7 @@ class Levels:
     def cells(self, numbers: FloatArray) -> FloatArray:
         """Return the tables.
 
-        Parameters
-        ----------
-        numbers : ndarray of shape (n_numbers,)
-            The terms; the class prior stands first.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,)
+        Shapes: numbers: (n_numbers,); result: (n_cells,).
         """
         cells = np.zeros(self._layout.n_cells)
         cells[: self._layout.n_classes] = numbers[: self._layout.n_classes]
@@ -95,13 +65,7 @@ class Levels:
     def pull_back(self, d_cells: FloatArray) -> FloatArray:
         """Return the gradient for the terms, given that for the tables: the transpose of :meth:`cells`.
 
-        Parameters
-        ----------
-        d_cells : ndarray of shape (n_cells,)
-
-        Returns
-        -------
-        ndarray of shape (n_numbers,)
+        Shapes: d_cells: (n_cells,); result: (n_numbers,).
         """
         d_numbers = np.empty(len(self.depth))
         d_numbers[: self._layout.n_classes] = d_cells[: self._layout.n_classes]
@@ -113,14 +77,7 @@ class Levels:
     def of_cells(self, cells: FloatArray) -> FloatArray:
         """Return terms whose sums are some tables, and whose deeper ones have the mean zero over every parent.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_cells,)
-            Finite.
-
-        Returns
-        -------
-        ndarray of shape (n_numbers,)
+        Shapes: cells: (n_cells,); result: (n_numbers,).
         """
         numbers = np.empty(len(self.depth))
         numbers[: self._layout.n_classes] = cells[: self._layout.n_classes]

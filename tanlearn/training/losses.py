@@ -101,35 +101,7 @@ _Loss = TypeVar("_Loss", bound=Loss)
 
 
 def check_loss(loss: _Loss) -> _Loss:
-    """Return a loss after checking that it is one, and the parameters of a built-in one.
-
-    Parameters
-    ----------
-    loss : Loss
-        Built-in or the user's own.
-
-    Returns
-    -------
-    Loss
-        The same object.
-
-    Raises
-    ------
-    TypeError
-        If it does not implement ``value_and_gradient``, or is a class where an object of it is needed.
-    ValueError
-        If a parameter of a built-in loss is out of range.
-
-    Examples
-    --------
-    >>> from tanlearn.training.losses import Hybrid, check_loss
-    >>> check_loss(Hybrid(trade_off=10))
-    Hybrid(trade_off=10)
-    >>> check_loss("hybrid")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    TypeError: 'hybrid' is not compatible with gradient training: it must implement ...
-    """
+    """Return a loss after checking that it is one, and the parameters of a built-in one."""
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, got the class {loss.__name__}. Pass {loss.__name__}() instead.")
     if not callable(getattr(loss, "value_and_gradient", None)):
@@ -143,42 +115,15 @@ def check_loss(loss: _Loss) -> _Loss:
 
 
 def is_built_in(loss: Loss) -> TypeGuard[CompiledLoss]:
-    """Return whether a loss is computed by the library's kernels, and not by code of the user's own.
-
-    Parameters
-    ----------
-    loss : Loss
-        Any loss; a subclass of a built-in one that overrides ``value_and_gradient`` is the user's own.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a loss is computed by the library's kernels, and not by code of the user's own."""
     return isinstance(loss, CompiledLoss) and type(loss).value_and_gradient is CompiledLoss.value_and_gradient
 
 
 def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return a loss and its gradient, in the shapes and types that kernels rely on.
 
-    Parameters
-    ----------
-    loss : Loss
-        Built-in or the user's own, whose answer is checked.
-    scores : ndarray of shape (n_samples, n_classes), float32 or float64
-        Log joint.
-    y : ndarray of shape (n_samples,), intp
-        True classes.
-
-    Returns
-    -------
-    loss : ndarray of shape (n_samples,)
-    d_scores : ndarray of shape (n_samples, n_classes)
-        C-contiguous, of the type of the scores.
-
-    Raises
-    ------
-    ValueError
-        If the user's loss returns other shapes.
+    Shapes: scores: (n_samples, n_classes); y: (n_samples,); result loss: (n_samples,); result d_scores: (n_samples,
+        n_classes).
     """
     values, d_scores = loss.value_and_gradient(scores, y)
     if is_built_in(loss):

@@ -12,50 +12,19 @@ _WORD = 2**64
 
 
 class NoiseStream(NamedTuple):
-    """A place in the stream of a PCG64: uniform float32 numbers are drawn from there on.
+    """A place in the stream of a PCG64: uniform float32 numbers are drawn from there on."""
 
-    Parameters
-    ----------
-    state_high, state_low, increment_high, increment_low : int
-        State and increment of the generator, in halves of 64 bits.
-    is_held : int
-        1 if half a word is held from before, else 0.
-    held : int
-        That half.
-    """
-
+    # state_high, state_low, increment_high, increment_low: State and increment of the generator, in halves of 64 bits
     state_high: int
     state_low: int
     increment_high: int
     increment_low: int
-    is_held: int
-    held: int
+    is_held: int  # 1 if half a word is held from before, else 0
+    held: int  # That half
 
 
 def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
-    """Skip what ``rng.random(n, dtype=numpy.float32)`` would draw, and return where that begins.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Left as it would be after drawing.
-    n : int
-        How many numbers, at least 1.
-
-    Returns
-    -------
-    NoiseStream or None
-        None, and nothing is skipped, unless the generator is a PCG64, as that of ``numpy.random.default_rng`` is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.training.noise_streams import skip_uniform
-    >>> rng, other = np.random.default_rng(0), np.random.default_rng(0)
-    >>> start, _ = skip_uniform(rng, 5), other.random(5, dtype=np.float32)
-    >>> rng.bit_generator.state == other.bit_generator.state
-    True
-    """
+    """Skip what ``rng.random(n, dtype=numpy.float32)`` would draw, and return where that begins."""
     source = rng.bit_generator
     if not isinstance(source, np.random.PCG64):
         return None

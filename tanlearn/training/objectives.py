@@ -25,41 +25,13 @@ class Objective:
 
         rho --Normalized--> theta --log joint--> scores --loss--> value
         d_rho <--pull-back-- d_theta <--transpose-- d_scores <-----'
-
-    Parameters
-    ----------
-    layout : TableLayout
-        One table a feature.
-    data : EncodedData
-        Rows; what they miss is summed out, for which the parents must form no cycle. Where their device is "cuda", they
-        are sent there once, and only parameters and gradients travel.
-    loss : Loss
-        Built-in or the user's own.
-
-    Raises
-    ------
-    ValueError
-        If a parameter of the loss is out of range, or there is one class only. For "cuda", if the loss is the user's
-        own, a value is missing, or a table has more than two augmenting parents: all are for ``device="cpu"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import ConditionalNLL, EncodedData, Structure
-    >>> from tanlearn.training.objectives import Objective
-    >>> from tanlearn.network.tables import TableLayout
-    >>> data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 1])
-    >>> layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
-    >>> value, gradient = Objective(layout, data, ConditionalNLL())(np.zeros(layout.n_cells))
-    >>> round(value, 4), gradient.shape  # log 2: nothing is known yet
-    (0.6931, (6,))
     """
 
     def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
         if data.device == "cuda":
             _refuse_what_only_the_cpu_does(data, loss)
             layout.check_device(data.device)
-        self._layout, self._loss = layout, loss
+        self._layout, self._loss = layout, loss  # layout: One table a feature. loss: Built-in or the user's own.
         self._backend = backend = backend_of(data.device)
         self._parametrization = Normalized(layout, backend=backend)
         is_incomplete = data.is_incomplete
@@ -108,15 +80,7 @@ class Objective:
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities at ``rho`` (resource-efficient, eq. 9).
 
-        Parameters
-        ----------
-        rho : ndarray of shape (n_cells,), float64
-            Unnormalised log-parameters, finite.
-
-        Returns
-        -------
-        ndarray of shape (n_cells,), float64
-            ``rho - logsumexp(rho)``, the sum over the values of every distribution.
+        Shapes: rho: (n_cells,); result: (n_cells,).
         """
         return self._backend.get(self._parametrization.forward(*self._backend.put(rho)))
 

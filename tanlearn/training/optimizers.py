@@ -22,41 +22,7 @@ class Adam:
     epsilon joins the root of the biased moment: it is the "epsilon hat" of Kingma and Ba (2015, end of
     section 2), and not the epsilon of their algorithm 1.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,), float32 or float64
-        A vector like the one to be moved: the moments take its length and type.
-    learning_rate : float, default=3e-3
-        Largest length of an early step in every cell, at least 0; :meth:`step` may override it.
-    beta1, beta2 : float, default=0.9 and 0.999
-        Decay of the first and of the second moment, from 0 to below 1.
-    epsilon : float, default=1e-7
-        Added to the root of the second moment, above 0.
-    device : {"cpu", "cuda"}, default="cpu"
-        Where x, the gradients and the moments are.
-
-    Attributes
-    ----------
-    m, v : ndarray of shape (n,)
-        Moving averages of the gradient and of its square. Values below 1.2e-38 are kept as 0.
-    t : int
-        Number of steps taken.
-
-    Raises
-    ------
-    ValueError
-        If x is no vector of floats, or a number is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.training.optimizers import Adam
-    >>> x = np.array([1.0, -2.0])
-    >>> adam = Adam(x, learning_rate=0.1)
-    >>> for _ in range(200):
-    ...     adam.step(x, 2 * x)  # the gradient of x @ x
-    >>> adam.t, bool(np.abs(x).max() < 1e-3)
-    (200, True)
+    Shapes: x: (n,).
     """
 
     def __init__(
@@ -79,32 +45,23 @@ class Adam:
         ):
             if not legal:
                 raise ValueError(f"{name} must be {rule}, got {value}.")
+        # Largest length of an early step in every cell, at least 0; :meth:`step` may override it
         self.learning_rate = learning_rate
-        self.beta1 = beta1
+        self.beta1 = beta1  # beta1, beta2: Decay of the first and of the second moment, from 0 to below 1
         self.beta2 = beta2
-        self.epsilon = epsilon
+        self.epsilon = epsilon  # Added to the root of the second moment, above 0
+        # m, v: (n,): Moving averages of the gradient and of its square. Values below 1.2e-38 are kept as 0.
         self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
         self.m.fill(0)
         self.v.fill(0)
+        # Where x, the gradients and the moments are
         self._device = device  # and no backend: an optimiser can be pickled
-        self.t = 0
+        self.t = 0  # Number of steps taken
 
     def step(self, x: FloatArray, gradient: FloatArray, learning_rate: float | None = None) -> None:
         """Move x in place, against the gradient.
 
-        Parameters
-        ----------
-        x : ndarray of shape (n,)
-            The vector, in the type of the moments.
-        gradient : ndarray of shape (n,)
-            The gradient at x, in the same type.
-        learning_rate : float, optional
-            The rate of this step; by default the one of the constructor.
-
-        Raises
-        ------
-        ValueError
-            If shape or type differ from those of the moments.
+        Shapes: x: (n,); gradient: (n,).
         """
         for name, array in (("x", x), ("gradient", gradient)):
             if array.shape != self.m.shape or array.dtype != self.m.dtype:
@@ -120,17 +77,7 @@ class Adam:
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
         """Count steps that a fused kernel takes by itself, and return their corrected sizes.
 
-        Parameters
-        ----------
-        n_steps : int
-            Number of steps, at least 1.
-        learning_rate : float
-            Their rate.
-
-        Returns
-        -------
-        ndarray of shape (n_steps,), float64
-            ``rate * sqrt(1 - beta2^t) / (1 - beta1^t)``.
+        Shapes: result: (n_steps,).
         """
         t = np.arange(self.t + 1, self.t + n_steps + 1)
         self.t += n_steps
@@ -138,33 +85,15 @@ class Adam:
 
 
 class OptimizeOutcome(NamedTuple):
-    """What a minimiser found.
+    """What a minimiser found."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,), float64
-        The best point.
-    fun : float
-        The value there.
-    grad_norm : float
-        The largest absolute entry of the gradient there.
-    n_iter : int
-        Iterations done.
-    converged : bool
-        Whether the minimiser ended by itself with ``grad_norm`` at most ``tol``.
-    message : str
-        Why it ended.
-    history : list of float
-        The value at the start and after every iteration.
-    """
-
-    x: FloatArray
-    fun: float
-    grad_norm: float
-    n_iter: int
-    converged: bool
-    message: str
-    history: list[float]
+    x: FloatArray  # (n,): The best point
+    fun: float  # The value there
+    grad_norm: float  # The largest absolute entry of the gradient there
+    n_iter: int  # Iterations done
+    converged: bool  # Whether the minimiser ended by itself with ``grad_norm`` at most ``tol``
+    message: str  # Why it ended
+    history: list[float]  # The value at the start and after every iteration
 
 
 def minimize_cg(
@@ -179,35 +108,7 @@ def minimize_cg(
 
     The method of maximum margin, section 3.2, as SciPy computes it.
 
-    Parameters
-    ----------
-    fun : callable
-        Takes x of shape (n,), float64, and returns the value and the gradient of shape (n,).
-    x0 : array-like of shape (n,)
-        Where to start; not changed.
-    max_iter : int, default=100
-        Most iterations, at least 1.
-    tol : float, default=1e-5
-        Stop when no entry of the gradient is larger, at least 0.
-    callback : callable, optional
-        Called with x after every iteration; a true result ends the search.
-
-    Returns
-    -------
-    OptimizeOutcome
-
-    Raises
-    ------
-    ValueError
-        If the value or the gradient at x0 is not finite, or an argument is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.training.optimizers import minimize_cg
-    >>> outcome = minimize_cg(lambda x: (float(np.sum((x - 3) ** 2)), 2 * (x - 3)), np.zeros(2))
-    >>> outcome.x.round(6), outcome.converged
-    (array([3., 3.]), True)
+    Shapes: x0: (n,).
     """
     return _minimize("CG", {}, fun, x0, max_iter, tol, callback)
 
@@ -220,29 +121,7 @@ def minimize_lbfgs(
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimise by L-BFGS, a quasi-Newton method that remembers the last ten steps.
-
-    Parameters
-    ----------
-    fun, x0, max_iter, tol, callback : as for :func:`minimize_cg`
-
-    Returns
-    -------
-    OptimizeOutcome
-
-    Raises
-    ------
-    ValueError
-        If the value or the gradient at x0 is not finite, or an argument is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn.training.optimizers import minimize_lbfgs
-    >>> outcome = minimize_lbfgs(lambda x: (float(np.sum((x - 3) ** 2)), 2 * (x - 3)), np.zeros(2))
-    >>> outcome.x.round(6), outcome.converged
-    (array([3., 3.]), True)
-    """
+    """Minimise by L-BFGS, a quasi-Newton method that remembers the last ten steps."""
     # By default a small relative gain, or 15,000 evaluations, would end the search before tol or max_iter.
     options = {"ftol": 0.0, "maxfun": np.iinfo(np.int32).max}
     return _minimize("L-BFGS-B", options, fun, x0, max_iter, tol, callback)

@@ -31,34 +31,7 @@ def with_alternatives(
 ) -> tuple[CandidateSets, FloatArray]:
     """Return what every feature may have for a step, its own family first, and the logits that these are drawn by.
 
-    Parameters
-    ----------
-    structure : Structure
-        The families to learn; acyclic.
-    parent_dropout : float
-        Probability of another one, above 0 and at most 0.5.
-    rng : numpy.random.Generator
-        Draws other parents.
-
-    Returns
-    -------
-    candidates : CandidateSets
-        Nothing that is drawn has a cycle: alternatives come before a feature in ``structure.order``.
-    phi : ndarray of shape (n_tables,)
-
-    Raises
-    ------
-    ValueError
-        If the structure has a cycle.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tanlearn import Structure
-    >>> from tanlearn.training.parent_dropout import with_alternatives
-    >>> sets, phi = with_alternatives(Structure([-1, 0, 1]), 0.25, np.random.default_rng(0))
-    >>> sets.parents[sets.group[2] :, 0].tolist(), (np.exp(phi[3:]) / np.exp(phi[3:]).sum()).round(3).tolist()
-    ([1, -1, 0], [0.75, 0.125, 0.125])
+    Shapes: result phi: (n_tables,).
     """
     if not structure.is_acyclic:
         raise ValueError(
@@ -83,22 +56,5 @@ def with_alternatives(
 
 
 def cold(settings: TrainingSettings) -> TrainingSettings:
-    """Return settings under which logits stay as they are.
-
-    Parameters
-    ----------
-    settings : TrainingSettings
-        Of the tables.
-
-    Returns
-    -------
-    TrainingSettings
-
-    Examples
-    --------
-    >>> from tanlearn.training.parent_dropout import cold
-    >>> from tanlearn.training.settings import TrainingSettings
-    >>> cold(TrainingSettings()).structure_learning_rate
-    0.0
-    """
+    """Return settings under which logits stay as they are."""
     return replace(settings, structure_learning_rate=0.0, temperature=(_COLD, _COLD))

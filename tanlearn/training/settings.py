@@ -16,67 +16,30 @@ __all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings"]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train; the defaults are the protocol of differentiable TAN, section 4.2.
+    """How to train; the defaults are the protocol of differentiable TAN, section 4.2."""
 
-    Parameters
-    ----------
-    learning_rate : float
-        Adam's rate for the tables at the start; it falls exponentially to a thousandth.
-    structure_learning_rate : float
-        Adam's rate for the structure logits, not decayed.
-    n_epochs : int
-        Passes over the data.
-    batch_size : int
-        Rows a step; the last partial batch of an epoch is dropped.
-    temperature : tuple of (float, float)
-        Softmax temperature of the first and last epoch, exponential in between.
-    init : {"uniform", "maximum-likelihood"}
-        Start of ``rho``: from U(-0.1, 0.1), or at the smoothed (alpha = 1) log-frequencies.
-    dtype : {"float32", "float64"}
-        Type of parameters and scores while training.
-    patience : int or None
-        With validation data: stop after that many epochs without a better validation error.
-    fixed_point : FixedPoint or None
-        The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
-    size_weight : float
-        Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
-        row: losses are means over rows, those of the paper sums, whose lambda is ``n_samples size_weight``.
-    terms : bool
-        Learn terms that add up to tables of up to two parents (gradient k-trees) in place of tables. They have a start
-        of their own, so ``init`` is of no account, nor is ``size_weight``.
-
-    Examples
-    --------
-    >>> from tanlearn.training.settings import TrainingSettings
-    >>> settings = TrainingSettings(n_epochs=3, temperature=(10, 0.1))
-    >>> settings.schedule(*settings.temperature).round(6).tolist()
-    [10.0, 1.0, 0.1]
-    """
-
-    learning_rate: float = 3e-2
-    structure_learning_rate: float = 1e-3
-    n_epochs: int = 500
-    batch_size: int = 100
+    learning_rate: float = 3e-2  # Adam's rate for the tables at the start; it falls exponentially to a thousandth
+    structure_learning_rate: float = 1e-3  # Adam's rate for the structure logits, not decayed
+    n_epochs: int = 500  # Passes over the data
+    batch_size: int = 100  # Rows a step; the last partial batch of an epoch is dropped
+    # Softmax temperature of the first and last epoch, exponential in between
     temperature: tuple[float, float] = (10.0, 0.1)
-    init: str = "uniform"
-    dtype: str = "float32"
-    patience: int | None = None
+    init: str = "uniform"  # Start of ``rho``: from U(-0.1, 0.1), or at the smoothed (alpha = 1) log-frequencies
+    dtype: str = "float32"  # Type of parameters and scores while training
+    patience: int | None = None  # With validation data: stop after that many epochs without a better validation error
+    # The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
     fixed_point: FixedPoint | None = None
+    # Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
+    # row: losses are means over rows, those of the paper sums, whose lambda is ``n_samples size_weight``.
     size_weight: float = 0.0
+    # Learn terms that add up to tables of up to two parents (gradient k-trees) in place of tables. They have a start
+    # of their own, so ``init`` is of no account, nor is ``size_weight``.
     terms: bool = False
 
     def schedule(self, start: float, stop: float) -> FloatArray:
         """Return one value an epoch, exponentially from ``start`` to ``stop`` (differentiable TAN, section 4.2).
 
-        Parameters
-        ----------
-        start, stop : float
-            Values of the first and of the last epoch, above 0; of a single epoch, the first.
-
-        Returns
-        -------
-        ndarray of shape (n_epochs,), float64
-            ``start (stop / start)^(e / (n_epochs - 1))`` for e = 0, 1, ...
+        Shapes: result: (n_epochs,).
         """
         return np.geomspace(start, stop, self.n_epochs) if self.n_epochs > 1 else np.array([start])
 
@@ -122,25 +85,13 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """What training leaves behind.
+    """What training leaves behind."""
 
-    Parameters
-    ----------
-    structure : Structure
-        The most probable structure.
-    tables : Tables
-        Its tables, float64.
-    probabilities : list of dict
-        For every feature the softmax of its candidates' logits, by parent (-1 for none).
-    history : list of EpochReport
-        One report an epoch.
-    parameters : tuple of ndarrays
-        Log-probabilities of all candidates' tables, shape (n_cells,), and structure logits, shape (n_tables,), as the
-        last epoch left them: where another training of the same candidates may start.
-    """
-
-    structure: Structure
-    tables: Tables
+    structure: Structure  # The most probable structure
+    tables: Tables  # Its tables, float64
+    # For every feature the softmax of its candidates' logits, by parent (-1 for none)
     probabilities: list[dict[int, float]]
-    history: list[EpochReport] = field(repr=False)
+    history: list[EpochReport] = field(repr=False)  # One report an epoch
+    # Log-probabilities of all candidates' tables, shape (n_cells,), and structure logits, shape (n_tables,), as the
+    # last epoch left them: where another training of the same candidates may start
     parameters: tuple[FloatArray, FloatArray] = field(repr=False)

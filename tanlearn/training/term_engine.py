@@ -24,20 +24,10 @@ DECAY = 0.99
 class TermEngine(Engine):
     """Compiled steps over terms, without the GIL.
 
-    Parameters
-    ----------
-    state : TermState
-        Changed in place.
-    data : EncodedData
-        Rows; what they miss leaves out the terms that know it.
-    weights : ndarray of shape (n_samples,), float32
-        Weights of mean one.
-    loss : CompiledLoss
-        A built-in loss.
-    batch_size : int
-        Rows a step.
+    Shapes: weights: (n_samples,).
     """
 
+    # Changed in place
     state: TermState  # type: ignore[assignment]
 
     def __init__(

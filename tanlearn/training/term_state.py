@@ -32,50 +32,16 @@ FREQUENCY = 5.0
 class TermState(StructureState):
     """Terms and structure logits while they are learnt.
 
-    Parameters
-    ----------
-    data : EncodedData
-        Rows; families that miss something are not counted.
-    candidates : CandidateSets
-        None, single parents, and pairs of these, as :meth:`~tanlearn.CandidateSets.from_lists` makes them.
-    fixed_point : FixedPoint, optional
-        The format that sums of terms are rounded to.
-
-    Attributes
-    ----------
-    layout : TableLayout
-        Of the terms: one a candidate, as large as its table.
-    members : ndarray of shape (n_tables, 2)
-        Of every pair, the terms of its parents alone; -1 for none.
-    cells : ndarray of shape (n_cells + slack,), float32
-        The class prior, all terms, and zeros behind them.
-
-    Raises
-    ------
-    ValueError
-        If the candidates are no such sets.
-    TableMemoryError
-        If there is no room for the terms.
-
-    Examples
-    --------
-    >>> from tanlearn import CandidateSets, EncodedData
-    >>> from tanlearn.training.term_state import TermState
-    >>> data = EncodedData.from_codes([[0, 0, 1], [1, 1, 1], [1, 0, 0]], [0, 1, 1])
-    >>> state = TermState(data, CandidateSets.from_lists([[], [0], [0, 1]], n_parents=2))
-    >>> state.candidates.parents[state.candidates.group[2] :].tolist(), state.members[-1].tolist()
-    ([[-1, -1], [0, -1], [1, -1], [0, 1]], [4, 5])
-    >>> state.most_probable()[1].is_normalized
-    False
+    Shapes: cells: (n_cells + slack,).
     """
 
     has_pairs: ClassVar[bool] = True
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, fixed_point: FixedPoint | None = None) -> None:
         super().__init__(data, candidates, padded(data.n_classes) + LANES)
-        self.members = candidates.members
-        self.fixed_point = fixed_point
-        self._data = data
+        self.members = candidates.members  # (n_tables, 2): Of every pair, the terms of its parents alone; -1 for none
+        self.fixed_point = fixed_point  # The format that sums of terms are rounded to
+        self._data = data  # Rows; families that miss something are not counted
         self._start(data)
 
     def most_probable(self) -> tuple[Structure, Tables]:
@@ -85,13 +51,6 @@ class TermState(StructureState):
         that all classes together take a value as often as the rows do, where the parents have given values. That is
         what sums over missing values need; without it, 16.6 in place of 16.2 % of rows of letter that missed a fifth of
         their values were wrong.
-
-        Returns
-        -------
-        structure : Structure
-        tables : Tables
-            Not normalised, float64; of ``fixed_point``, if there is one,
-            :class:`~tanlearn.network.quantization.IntegerTables`.
         """
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         structure = self.candidates.structure(selected)
