@@ -50,7 +50,7 @@ def banned(texts: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize("name", module_names())
 def test_docstrings_and_messages_use_the_terms_of_the_field(name):
-    assert banned(docstrings(name)) + banned(messages(name)) == []
+    assert "\n".join(banned(docstrings(name)) + banned(messages(name))) == ""
 
 
 def test_banned_words_are_found_in_prose_and_not_in_code():
