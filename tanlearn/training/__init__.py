@@ -1,5 +1,5 @@
-"""Learning by gradient: losses, their objective, gradient TAN on the CPU and on CUDA devices, and k-trees.
+"""Gradient training: losses, their objective, gradient TAN on CPU and CUDA, and gradient k-trees.
 
-In: encoded rows, candidates, a loss, settings, random numbers. Out: the outcome of a training, a structure and tables
-with their history, the same after an interruption.
+Input: encoded rows, candidate parent sets, a loss, settings and a random generator. Output: a structure, its CPTs and
+the training history. A training that is resumed from its checkpoint gives the same output as an uninterrupted one.
 """

@@ -1,4 +1,4 @@
-"""The file from which a training by gradient goes on after an interruption, to the model of an uninterrupted one."""
+"""Checkpoint files: an interrupted gradient training resumes and gives the model of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from tanlearn.files.values import Reader, Writer
 
 __all__ = ["TrainingCheckpoint"]
 
-#: Seconds between two writings at least: what a power cut may cost, beside an epoch.
+#: Minimum time between two writes in seconds. A power failure loses at most this time plus one epoch.
 INTERVAL = 10.0
-#: And so many times what the last writing took, which keeps it below 2% of the time where disks are slow.
+#: The pause is also at least this multiple of the last write's duration: slow disks take less than 2% of the time.
 PAUSE = 50
 
 
 class TrainingCheckpoint:
-    """The last finished epoch of one training, in memory after every epoch and in a file from time to time.
+    """Latest finished epoch of one training, kept in memory and written to a file from time to time.
 
-    The file is an archive like that of a model (see :mod:`tanlearn.files.models`), replaced in whole at each writing.
-    Nothing is locked: of two trainings that write to one path, the file is that of the later writer.
+    The file is an archive in the format of a model file (see :mod:`tanlearn.files.models`). Each write replaces the
+    whole file. The file is not locked: if two trainings write to one path, the file holds the state of the later
+    writer.
 
-    In a ``with`` statement, what is kept is written at its end, and if an exception ends it, a failure to write becomes
-    a note of that one.
+    Used as a context manager, it writes the pending state on exit. If an exception is already propagating, a failed
+    write is attached to it as a note.
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
-        # path: Where; need not be there. fingerprint: What tells the training from others.
+        # The file need not exist. The fingerprint identifies data, settings, seed and version of the training.
         self.path, self.fingerprint = path, fingerprint
         self._unwritten: Callable[[], Any] | None = None
         self._due = -math.inf
@@ -48,10 +49,13 @@ class TrainingCheckpoint:
         except OSError as failure:
             if error is None:
                 raise
-            error.add_note(f"The epochs since the last writing are lost: {failure}")
+            error.add_note(f"The epochs since the last write are lost: {failure}")
 
     def restore(self, set_state: Callable[[Any], None]) -> None:
-        """Hand over what the file holds, if there is one."""
+        """Pass the stored state to ``set_state``, if the file exists.
+
+        Raises ValueError if the file belongs to another training, is damaged, or is from a newer version.
+        """
 
         def hand_over(description: Any, arrays: dict[str, AnyArray]) -> None:
             fingerprint, state = fields(description, "fingerprint", "state")
@@ -69,7 +73,13 @@ class TrainingCheckpoint:
             read_archive(self.path, hand_over, CHECKPOINT)
 
     def keep(self, get_state: Callable[[], Any]) -> None:
-        """Take the state after an epoch, and write it if the last writing is long ago; the first is at once."""
+        """Keep the state after an epoch, and write it to the file when a write is due; the first call always writes.
+
+        ``get_state`` is called when the state is written. It must return the state at the time of this call, as values
+        that :class:`~tanlearn.files.values.Writer` can encode. A failed write leaves the previous file unchanged. A
+        PermissionError is raised on the first write only and is a RuntimeWarning later, because virus scanners lock
+        files for moments.
+        """
         self._unwritten = get_state
         if time.monotonic() < self._due:
             return
@@ -79,11 +89,14 @@ class TrainingCheckpoint:
             if self._due == -math.inf:
                 raise
             self._unwritten, self._due = get_state, time.monotonic() + INTERVAL
-            message = f"{error} The training goes on; it is tried again in {INTERVAL:g} seconds, and at the end."
+            message = f"{error} Training continues; the write is retried in {INTERVAL:g} seconds, and at the end."
             warn(message, RuntimeWarning)
 
     def flush(self) -> None:
-        """Write what was kept last, unless it is in the file."""
+        """Write the state kept last, if it is not yet in the file.
+
+        A failed write raises OSError and leaves the previous file unchanged.
+        """
         if self._unwritten is None:
             return
         started = time.monotonic()
@@ -93,7 +106,7 @@ class TrainingCheckpoint:
         try:
             write_file(self.path, content, CHECKPOINT)
         except OSError:
-            self._unwritten = None  # who flushes on the way out does not fail twice
+            self._unwritten = None  # __exit__ flushes again and must not fail a second time
             raise
         self._unwritten = None
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A population of trainings on CUDA: arrays of all runs there, and what comes back after an epoch."""
+"""CUDA population: several trainings on the same rows, whose arrays stay on the device between epochs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ __all__ = ["CudaEngine", "CudaPopulation"]
 
 
 class CudaPopulation:
-    """Trainings on the same rows that take their steps together.
+    """Trainings on the same complete rows that run in lockstep on CUDA.
 
-    Shapes: weights: (n_samples,).
+    There is one state, one built-in loss and one run index per training. All states have one type. ``weights`` has
+    shape (n_samples,), float32, with mean 1.
     """
 
     def __init__(
@@ -36,22 +37,23 @@ class CudaPopulation:
         losses: Sequence[CompiledLoss],
         batch_size: int,
     ) -> None:
-        self.states = list(states)  # What each learns, of one type; what stands there is where it starts
+        self.states = list(states)  # initial values; updated by finish_epoch and pull
         self.adams = [Adam(np.empty(0)) for _ in states]
         self.structure_adams = [Adam(np.empty(0)) for _ in states]
         n_tables = [len(state.phi) for state in states]
-        #: The tables of run r are numbers first[r] to first[r + 1] - 1.
+        #: The tables of run r have the indices first[r] to first[r + 1] - 1.
         self._first = np.append(0, np.cumsum(n_tables)).tolist()
         self.problem = _make_problem(self.states, data, weights, losses, batch_size)
         self._offset = self.problem.offset.get()
         self.parameters = _make_parameters(self.states)
         self._steps = _make_steps(self.problem, self.states[0].cells.dtype, self.adams[0])
         self._scratch = _make_scratch(self.problem, self.states)
-        # What the host writes every epoch.
+        # Host arrays that are sent to the device every epoch.
         self._order = np.zeros(self._steps.order.shape, np.int32)
         self._uniform = np.zeros(self._steps.uniform.shape, np.float32)
         self._streams = np.zeros(self._steps.streams.shape, np.uint64)
-        # Not the default stream, which cannot be recorded, nor one that waits for it: other threads may use that.
+        # The default stream cannot be captured in a graph. A blocking stream would wait for it and for the other
+        # threads that use it.
         self._stream = cupy().cuda.Stream(non_blocking=True)
         self._n_epochs = 0
         self._graph: Any = None
@@ -59,7 +61,11 @@ class CudaPopulation:
     def start_epoch(
         self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
     ) -> None:
-        """Have one epoch trained; return before it is."""
+        """Launch one epoch of all runs and return without waiting for it.
+
+        All arguments hold one entry per run. A plan of None leaves its run unchanged. ``rates`` are the learning rates
+        of the tables and of the structure logits. ``temperatures`` are those of the softmax in the structure gradient.
+        """
         steps, n_steps = self._steps, self.problem.n_steps
         sizes, structure_sizes = np.zeros((2, *steps.step_sizes.shape))
         is_streamed = np.zeros(len(plans), np.int32)
@@ -73,7 +79,7 @@ class CudaPopulation:
                     self._uniform[:, self._first[run] : self._first[run + 1]] = plan.noise
                 sizes[run] = self.adams[run].advance(n_steps, rates[run][0])
                 structure_sizes[run] = self.structure_adams[run].advance(n_steps, rates[run][1])
-        cupy().cuda.get_current_stream().synchronize()  # what was sent before is there
+        cupy().cuda.get_current_stream().synchronize()  # earlier transfers are complete
         self._is_active = np.array([plan is not None for plan in plans], np.int32)
         with self._stream:
             try:
@@ -89,12 +95,12 @@ class CudaPopulation:
                 self._scratch.total.fill(0)
                 self._scratch.is_finite.fill(1)
                 self._launch()
-            except BaseException:  # an interrupt, too: memory that CUDA writes to must not go to others
+            except BaseException:  # also interrupts: memory that CUDA still writes to must not be reused
                 self._stream.synchronize()
                 raise
 
     def _launch(self) -> None:
-        """Launch an epoch: from the second one on as a graph, since what a launch costs is that of a whole step."""
+        """Launch an epoch, from the second on as a CUDA graph: a single launch costs as much as a whole step."""
         self._n_epochs += 1
         if self._n_epochs == 1:
             cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
@@ -108,7 +114,10 @@ class CudaPopulation:
         self._graph.launch(self._stream)
 
     def finish_epoch(self) -> list[float]:
-        """Wait for the epoch, and take structure logits into the states."""
+        """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
+
+        The loss is nan if a parameter is no longer finite, and for runs without a plan.
+        """
         self._stream.synchronize()
         phi = self.parameters.phi.get()
         for run, state in enumerate(self.states):
@@ -117,7 +126,7 @@ class CudaPopulation:
         return np.where(is_sound, self._scratch.total.get() / self.problem.n_steps, np.nan).tolist()
 
     def pull(self, run: int) -> None:
-        """Take the tables of a run into its state."""
+        """Copy the tables of run number ``run`` from the device to its state."""
         state = self.states[run]
         n_classes = state.layout.n_classes
         begin, end = self._offset[self._first[run]], self._offset[self._first[run + 1]]
@@ -126,19 +135,20 @@ class CudaPopulation:
 
 
 class CudaEngine(Engine):
-    """One run of a population; it draws its noise there."""
+    """Engine of one run of a CUDA population, which draws its noise on the device.
+
+    If the population has a single run, :meth:`epoch` trains it.
+    """
 
     noise_device, backend = "cuda", CUDA
 
     def __init__(self, population: CudaPopulation, run: int, data: EncodedData) -> None:
         super().__init__(population.states[run], data)
-        # population: All of them. Where it is the only one, epochs can be trained through this engine. run: Its
-        # number.
         self.population, self.run, self.parameters = population, run, population.parameters
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch, which come to the host."""
+        """Copy the tables of the last epoch from the device to the state, and return it."""
         self.population.pull(self.run)
         return self.state
 
@@ -154,7 +164,7 @@ def _make_problem(
     losses: Sequence[CompiledLoss],
     batch_size: int,
 ) -> cuda_train.Problem:
-    """Return what training does not change, the tables of all runs numbered through."""
+    """Return the constants of the training on the device; the tables of all runs are numbered consecutively."""
     real, d, n_runs = states[0].cells.dtype, data.n_features, len(states)
     sizes = [np.diff(state.layout.offset) for state in states]
     groups = [state.candidates.group for state in states]
@@ -178,7 +188,7 @@ def _make_problem(
         group=_there(np.append(0, np.concatenate(ends)), np.int32),
         tables=_there(np.concatenate([_tables(run, state) for run, state in enumerate(states)]), np.int32),
         parents=_there(np.concatenate([state.layout.parents for state in states]), np.int32),
-        # The priors of all runs come first, so that tables follow each other without gaps.
+        # The priors of all runs come first, so that the tables are contiguous.
         offset=_there(n_runs * data.n_classes + np.append(0, np.cumsum(np.concatenate(sizes))), np.int64),
         prior=_there(np.arange(n_runs) * data.n_classes, np.int64),
         arborescence=_there([state.candidates.arborescence for state in states], np.int32),
@@ -192,14 +202,14 @@ def _make_problem(
 
 
 def _tables(run: int, state: State) -> AnyArray:
-    """Return what the tables of a run are: feature of all runs, run, feature, and numbers of a row."""
+    """Return (feature over all runs, run, feature, row length) of each table of a run, shape (n_tables, 4)."""
     child, _, n_states, offset = state.layout.arrays()
     group = run * state.candidates.n_features + child
     return np.stack([group, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)
 
 
 def _make_parameters(states: Sequence[State]) -> Parameters:
-    """Return what the states hold, and Adam's beginnings."""
+    """Return the parameters of all states on the device, with zero Adam moments."""
     n_classes = states[0].layout.n_classes
     priors = [state.theta[:n_classes] for state in states]
     theta = np.concatenate([*priors, *(state.theta[n_classes:] for state in states)])
@@ -238,7 +248,7 @@ def _make_steps(problem: cuda_train.Problem, real: Any, adam: Adam) -> cuda_trai
 
 
 def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_train.Scratch:
-    """Return the memory that steps work in."""
+    """Allocate the working memory of the steps on the device."""
     n_runs, d, size, n_tables = len(states), problem.n_features, problem.batch_size, problem.n_tables
     n_classes, real = states[0].layout.n_classes, states[0].cells.dtype
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
@@ -264,5 +274,5 @@ def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_
 
 
 def _there(array: Any, dtype: Any = None) -> Any:
-    """Return a copy on CUDA."""
+    """Return a copy on the CUDA device."""
     return to_device(np.asarray(array, dtype))[0]

@@ -1,4 +1,4 @@
-"""Many trainings by gradient on CUDA, in step with each other."""
+"""Gradient training of many models on CUDA in lockstep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ __all__ = ["train_together"]
 def train_together(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
 ) -> list[TrainingOutcome | Exception]:
-    """Train on CUDA what shares rows, batch size and type; each ends when it would by itself."""
+    """Run all trainings on CUDA, together where they share rows, batch size and type, and return outcomes in order.
+
+    The trainings must not have begun. Each outcome equals that of a separate run. A training that fails returns its
+    exception and does not affect the others. Custom losses are evaluated on the host, so their trainings run
+    separately. ``progress`` receives a line of text about ten times per group.
+    """
     outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, training in enumerate(trainings):
@@ -40,7 +45,7 @@ def train_together(
 def _train_group(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None
 ) -> list[TrainingOutcome | Exception]:
-    """Train one population, or where there is no room for it, its halves one after the other."""
+    """Train one population; if memory does not suffice, train its halves one after the other."""
     first = trainings[0]
     problem: Exception
     try:
@@ -52,7 +57,7 @@ def _train_group(
             first.settings.batch_size,
         )
     except Exception as error:
-        problem = error.with_traceback(None)  # whose frames would keep what there was room for
+        problem = error.with_traceback(None)  # its frames would keep the allocated device memory alive
     else:
         return _train_population(population, trainings, progress)
     if len(trainings) == 1:
@@ -64,7 +69,7 @@ def _train_group(
 def _train_population(
     population: CudaPopulation, trainings: Sequence[Training], progress: Callable[[str], Any] | None
 ) -> list[TrainingOutcome | Exception]:
-    """Train all members to their ends."""
+    """Train all runs of the population until each has ended."""
     for run, training in enumerate(trainings):
         training.engine = CudaEngine(population, run, training.data)
     failures: dict[int, Exception] = {}
@@ -78,18 +83,18 @@ def _train_population(
         schedules = [training.schedule() for training in trainings]
         population.start_epoch(chosen, [rates for rates, _ in schedules], [heat for _, heat in schedules])
         try:
-            # Drawn while CUDA is at work. Who stops early has drawn one plan too many, which nobody sees.
+            # Plans are drawn while the device computes. A run that stops early has drawn one unused plan.
             for run in active:
                 if not trainings[run].is_last:
                     plans[run] = trainings[run].plan()
-        finally:  # whatever interrupts: memory that CUDA writes to must not go to others
+        finally:  # also after an interrupt: memory that CUDA still writes to must not be reused
             losses = population.finish_epoch()
         for run in list(active):
             training = trainings[run]
             try:
                 training.tell(training.end_epoch(losses[run]))
-            except Exception as error:  # of a callback, anything
-                # Without its traceback, whose frames are this one's: they would keep the population.
+            except Exception as error:  # a callback may raise anything
+                # The frames of the traceback would keep the population alive.
                 failures[run] = error.with_traceback(None)
             if run in failures or training.is_over or training.is_stopped:
                 active.remove(run)
@@ -101,6 +106,6 @@ def _train_population(
 
 
 def _release(trainings: Sequence[Training]) -> None:
-    """Let go of engines, and so of what they keep on CUDA: what follows needs the room."""
+    """Delete the engines of the trainings, to free their device memory."""
     for training in trainings:
         vars(training).pop("engine", None)

@@ -1,9 +1,9 @@
-"""Two engines that train an epoch of gradient TAN: the fused one, and its unfused twin, which is the oracle of it.
+"""Engines that train one epoch of gradient TAN: a fused one, and an unfused reference implementation.
 
-The unfused one trains on CUDA too; what is fused there, for many runs at once, is in ``cuda_population.py``.
+The unfused engine also trains on CUDA; the fused engine for many runs on CUDA is in ``cuda_population.py``.
 
-One step (differentiable TAN, section 3): draw a structure, score the batch with its tables only, and send the gradient
-back to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
+One step (differentiable TAN, section 3) draws a structure and scores the batch with the tables of that structure only.
+The gradient goes to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
 """
 
 from __future__ import annotations
@@ -31,57 +31,61 @@ from tanlearn.training.state import Plan, State
 
 __all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
 
-#: Two threads share a step if the batch reads so many table rows, three from half as many more on, and so on; below,
-#: handing over costs more than it saves (letter reads 11,000 rows a step, satimage 14,000, usps 230,000).
+#: Table rows read per step that justify a second thread; each further thread needs half as many more. With fewer rows
+#: the synchronization costs more than it saves (letter reads 11,000 rows per step, satimage 14,000, usps 230,000).
 SHARED_ROWS = 100_000
-#: After so many steps without a draw nothing is left of a direction: 0.9^400 = 5e-19.
+#: Steps without a draw after which an Adam direction has decayed to zero: 0.9^400 = 5e-19.
 DECAY_STEPS = 400
 
 
 def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
-    """Return whether the fused engine can train: a built-in loss, in float32.
+    """Return whether the fused engine supports a loss and dtype: built-in losses in float32 only.
 
-    Rows that miss something it trains only where all candidates have one augmenting parent at most.
+    Rows with missing values also require candidates with at most one augmenting parent each.
     """
     return is_built_in(loss) and dtype == "float32"
 
 
 class Engine(ABC):
-    """What trains an epoch: one state on one table of rows."""
+    """Base of the engines, which train one state on one data set, epoch by epoch."""
 
-    #: Where the noise of its plans is drawn.
+    #: Device on which the noise of the plans is drawn.
     noise_device: ClassVar[str] = "cpu"
     backend: Backend = CPU
     adam: Adam
     structure_adam: Adam
-    parameters: Any  # What an epoch leaves to the next one, beside the numbers of steps
+    parameters: Any  # NamedTuple of arrays that the next epoch starts from, besides the step counts
 
     def __init__(self, state: State, data: EncodedData) -> None:
-        self.state, self.data = state, data  # state: Changed in place. data: Rows.
+        self.state, self.data = state, data  # the state is updated in place
 
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch."""
+        """Train one epoch and return the mean loss of the drawn structures, or nan if a parameter is no longer finite.
+
+        ``rates`` are the learning rates of the tables and of the structure logits. ``temperature`` is that of the
+        softmax in the structure gradient.
+        """
         mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch; its structure logits always are."""
+        """Return the state with the tables of the last epoch; its structure logits are always current."""
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
-        """Return a copy of what an epoch leaves to the next one."""
+        """Return a copy of the parameters, Adam moments and step counts, by name."""
         n_steps = np.array([self.adam.t, self.structure_adam.t], np.int64)
         arrays = self.parameters._asdict()
         return {"n_steps": n_steps, **{name: self.backend.get(array).copy() for name, array in arrays.items()}}
 
     def set_state(self, state: Any) -> None:
-        """Go on where an engine of the same problem was."""
+        """Restore a state from :meth:`get_state`; raise ValueError if it belongs to another problem."""
         own = {"n_steps": np.zeros(2, np.int64), **self.parameters._asdict()}
         arrays = dict(zip(own, fields(state, *own), strict=True))
         for name, found in arrays.items():
             check_array(name, found, own[name].dtype, own[name].shape)
             if found.dtype.kind == "i" and (found < 0).any():
-                raise ValueError(f"{name} counts steps, and cannot be negative.")
+                raise ValueError(f"{name} holds step counts, which must be at least 0.")
         self.adam.t, self.structure_adam.t = arrays.pop("n_steps").tolist()
         for name, found in arrays.items():
             self.backend.assign(own[name], found)
@@ -89,11 +93,11 @@ class Engine(ABC):
 
     @abstractmethod
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch, and return the sum of the batches' mean losses."""
+        """Train one epoch and return the sum of the batches' mean losses."""
 
 
 class _Parameters(NamedTuple):
-    """What steps that are not fused change, with Adam's moments of the tables and of the logits."""
+    """Parameters and Adam moments of the unfused engine."""
 
     theta: Any
     rho: Any
@@ -105,16 +109,17 @@ class _Parameters(NamedTuple):
 
 
 class UnfusedEngine(Engine):
-    """One kernel an equation, on the CPU or on CUDA, as the data say: of the fused engines of both, the oracle.
+    """Reference implementation with one kernel per equation, on the CPU or CUDA, whichever holds the data.
 
-    Any loss, which the host evaluates at every step, any type, and on the CPU rows with missing features, several
-    augmenting parents too: of these the scores, and the gradient of the drawn tables, are those with missing features
-    summed out under the drawn structure. Between candidates they decide only where both families are observed.
+    It supports any loss (evaluated on the host at each step) and any float type, and on the CPU missing values and
+    several augmenting parents. Missing features are marginalized under the drawn structure, both in the scores and in
+    the gradient of the drawn tables. An incomplete row contributes to the choice between two candidates only if both
+    families are observed.
     """
 
     def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
         super().__init__(state, data)
-        self.weights, self.loss = weights, loss  # weights: (n_samples,): Weights of mean one. loss: Any loss.
+        self.weights, self.loss = weights, loss  # weights: (n_samples,), mean 1
         self.backend = backend = backend_of(data.device)
         theta, rho, phi = backend.put(state.cells, state.theta.copy(), state.phi)
         self.adam, self.structure_adam = adams = Adam(rho, device=data.device), Adam(phi, device=data.device)
@@ -134,7 +139,7 @@ class UnfusedEngine(Engine):
         self._rounded, self._d_cells = (backend.empty(state.layout.n_cells, state.cells.dtype) for _ in range(2))
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch, which come to the host."""
+        """Copy the tables of the last epoch to the state, from CUDA if needed, and return it."""
         self.state.cells[:] = self.backend.get(self.parameters.theta)
         return self.state
 
@@ -172,11 +177,11 @@ class UnfusedEngine(Engine):
                 self._step_structure(rates[1], temperature)
             self._parametrization.forward(parameters.rho, out=parameters.theta)
         state.phi[:] = get(parameters.phi)
-        self.pull()  # for who looks whether all is finite
+        self.pull()  # epoch() checks that the tables are finite
         return total
 
     def _draw(self, uniform: Any) -> None:
-        """Draw a structure."""
+        """Draw a structure with Gumbel noise made of the uniform numbers."""
         kernels = self.backend.kernels
         kernels.gumbel(uniform, self._noise)
         kernels.perturb(self.parameters.phi, self._noise, self._group, self._perturbed)
@@ -187,17 +192,17 @@ class UnfusedEngine(Engine):
         self.state.selected[:] = self.backend.get(self._selected)
 
     def _scoring_cells(self) -> Any:
-        """Return what rows are scored with: theta, or theta rounded."""
+        """Return the log-probabilities that score rows: theta, rounded if there is a fixed-point format."""
         form, theta = self.state.fixed_point, self.parameters.theta
         if form is None:
             return theta
-        if self.backend is CPU:  # whose kernel knows float32 only
+        if self.backend is CPU:  # the CPU kernel supports float32 only
             return self.state.scoring_cells()
         self.backend.kernels.round_cells(theta, self._rounded.size, form.step, 2**form.n_bits - 1, self._rounded)
         return self._rounded
 
     def _step_structure(self, rate: float, temperature: float) -> None:
-        """Step the structure logits."""
+        """Take one Adam step of the structure logits."""
         kernels, parameters, d_phi = self.backend.kernels, self.parameters, self._d_phi
         kernels.structure_gradient(self._perturbed, self._group, temperature, self._d_choice, d_phi)
         if self.state.price.size:
@@ -206,14 +211,14 @@ class UnfusedEngine(Engine):
 
 
 class _Gaps:
-    """What incomplete rows add to a step: scores and gradients under the drawn structure."""
+    """Scores and gradients of incomplete rows under the drawn structure."""
 
     def __init__(self, state: State, codes: Codes) -> None:
         self._state, self._codes = state, codes
         self._selected = np.full(state.candidates.n_features, -1)
 
     def log_joint(self, samples: IntArray, cells: FloatArray) -> FloatArray:
-        """Return the scores of some rows; the other methods are of the structure and cells of this call."""
+        """Return the scores of the given rows; the other methods reuse the structure and cells of this call."""
         state = self._state
         if not np.array_equal(self._selected, state.selected):  # planning the elimination costs a fraction of a step
             self._selected = state.selected.copy()
@@ -224,7 +229,7 @@ class _Gaps:
         return self._eliminator.log_joint(self._codes, samples, self._cells)
 
     def add_gradient(self, samples: IntArray, d_scores: FloatArray, d_cells: FloatArray) -> None:
-        """Add the gradient for the cells of the drawn tables."""
+        """Add the gradient with respect to the cells of the drawn tables, in place."""
         d_scores = d_scores.astype(np.float64)
         gradient = self._eliminator.log_joint_adjoint(self._codes, samples, self._cells, d_scores)
         self._state.layout.add_cells(d_cells, self._selected, gradient)
@@ -232,7 +237,7 @@ class _Gaps:
     def add_choice_gradient(
         self, samples: IntArray, d_scores: FloatArray, cells: FloatArray, d_choice: FloatArray
     ) -> None:
-        """Add the gradient for the choice of tables."""
+        """Add the gradient with respect to the choice of tables, in place."""
         codes = np.take(self._codes, samples, axis=1)
         rows, drawn_rows = np.empty((2, len(samples)), np.intp)
         families, missing = self._state.layout.arrays(), missing_code(codes.dtype)
@@ -240,9 +245,10 @@ class _Gaps:
 
 
 class FusedEngine(Engine):
-    """Compiled steps, without the GIL.
+    """Compiled steps that release the GIL.
 
-    Shapes: weights: (n_samples,).
+    The result does not depend on ``n_threads``. A step uses several threads only if it is large enough. With missing
+    values, each candidate has at most one augmenting parent. ``weights`` has shape (n_samples,), float32, with mean 1.
     """
 
     def __init__(
@@ -265,10 +271,9 @@ class FusedEngine(Engine):
         ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
         self._decay = (ratio ** np.arange(DECAY_STEPS)).astype(real)
         n_cells = np.diff(state.layout.offset)
-        # What is done to the tables of a feature: their rows are read, their cells are moved.
+        # Cost of a feature's tables: the rows of the batch are read, and the cells are updated.
         table_costs = size + n_cells / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
-        # n_threads: Threads that share the tables of a step, if there are enough of them; the result is the same
         self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
         shares = np.searchsorted(costs, costs[-1] * np.arange(n_threads + 1) / n_threads)
         self._bounds = [0, *shares[1:-1].tolist(), data.n_features]
@@ -338,7 +343,7 @@ class FusedEngine(Engine):
             return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
-        """Do as ``train_epoch`` does, and share every step's tables between threads."""
+        """Train one epoch like the kernel ``train_epoch``, with the tables of each step divided between threads."""
         arrays = (self.problem, self.parameters, steps, self._scratch)
         gaps = self._gaps
         bounds = self._bounds

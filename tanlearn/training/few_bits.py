@@ -1,4 +1,4 @@
-"""Training for tables of a few bits, whose split into integer and fraction bits is searched ([RE]).
+"""Training of fixed-point parameters with few bits; the split into integer and fraction bits is searched ([RE]).
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -24,12 +24,16 @@ from tanlearn.training.training import Training, error_rate, train
 
 __all__ = ["best_split", "read_bits", "train_in_bits", "trainings_in_bits"]
 
-#: Integer bits to choose from where only the total is given ([RE] V-B).
+#: Candidate numbers of integer bits when only the total number of bits is given ([RE] V-B).
 INTEGER_BITS = range(1, 7)
 
 
 def read_bits(bits: Any) -> list[FixedPoint | None]:
-    """Return the formats that a user's ``bits`` leave to choose from."""
+    """Return the fixed-point formats that ``bits`` allows.
+
+    ``None`` gives ``[None]``, no rounding. An integer is the total number of bits and gives one format per split. A
+    tuple of integer and fraction bits gives that format. Anything else raises ValueError.
+    """
     if bits is None:
         return [None]
     if isinstance(bits, (int, np.integer)) and type(bits) is not bool and 1 <= bits <= MAX_BITS:
@@ -57,10 +61,13 @@ def train_in_bits(
     start: Any = None,
     verbose: int = 0,
 ) -> TrainingOutcome:
-    """Train as :func:`tanlearn.training.training.train` does, for numbers of so many bits.
+    """Train like :func:`tanlearn.training.training.train`, with parameters rounded to ``bits``.
 
-    If the split is open, every one is trained, from the same random numbers, and the one with the fewest errors is
-    kept: on the validation rows, or without any on the training rows. Of equals, the one with the lowest last loss.
+    If ``bits`` gives only the total, every split is trained from the same random numbers. The outcome with the lowest
+    error on the validation rows, or on the training rows if there are none, is returned. Ties are broken by the lowest
+    final loss. ``n_jobs`` threads serve one training, or several splits with one thread each; the outcome does not
+    depend on it. The callback is called by every training. A checkpoint requires a single split and otherwise raises
+    ValueError. ``verbose=1`` prints the splits with their errors and losses.
     """
     formats = read_bits(bits)
     options = {"validation": validation, "callback": callback, "start": start}
@@ -69,8 +76,8 @@ def train_in_bits(
         return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
     if checkpoint is not None:
         raise ValueError(
-            f"bits={bits} trains {len(formats)} splits, and a checkpoint is of one training: name integer and fraction "
-            f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or leave the checkpoint out."
+            f"bits={bits} trains {len(formats)} splits, but a checkpoint holds one training. Set integer and fraction "
+            f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit the checkpoint."
         )
 
     def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:
@@ -80,7 +87,7 @@ def train_in_bits(
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
         outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
-    else:  # each is made in its thread, since it takes memory for all candidates' tables
+    else:  # created inside the threads, because each training allocates the tables of all candidates
         outcomes = in_threads(train_split, formats, n_jobs)
     return best_split(outcomes, data, validation, verbose=verbose)
 
@@ -94,7 +101,7 @@ def trainings_in_bits(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Training]:
-    """Yield the trainings, not begun, that :func:`train_in_bits` chooses from."""
+    """Yield one training per split of :func:`train_in_bits`, not yet begun and with its own copy of ``rng``."""
     for fixed_point in read_bits(bits):
         chosen = replace(settings, fixed_point=fixed_point)
         yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
@@ -107,7 +114,11 @@ def best_split(
     *,
     verbose: int = 0,
 ) -> TrainingOutcome:
-    """Return the outcome with the fewest errors, of equals the one with the lowest last loss."""
+    """Return the outcome with the lowest error, ties broken by the lowest final loss.
+
+    The error is that on the validation rows, or on ``data`` if there are none. If a training failed, its exception is
+    raised.
+    """
     sound = []
     for outcome in outcomes:
         if isinstance(outcome, Exception):

@@ -1,4 +1,4 @@
-"""What the fused steps need where rows miss something."""
+"""Working memory of the fused steps for rows with missing values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ __all__ = ["make_gaps"]
 def make_gaps(
     codes: AnyArray, n_states: IntArray, n_classes: int, n_cells: int, shape: tuple[int, int], *, is_normalized: bool
 ) -> Gaps | None:
-    """Return the memory for gaps; nothing, where there are none.
+    """Allocate the working memory for missing values, or return None if all rows are complete.
 
-    Shapes: codes: (n_features, n_samples); n_states: (n_features,).
+    ``codes`` is (n_features, n_samples). ``n_cells`` is the maximum number of cells of the drawn tables, prior
+    included. ``shape`` is (n_threads, batch_size). ``is_normalized`` means that the scoring tables sum to one: a
+    missing feature without observed descendants then needs no computation.
     """
     missing = missing_code(codes.dtype)
     is_incomplete = (codes == missing).any(axis=0)

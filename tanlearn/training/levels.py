@@ -1,4 +1,4 @@
-"""Tables as sums of levels: what a value says by itself, with every parent, with every two of them, and so on."""
+"""CPTs as sums of terms, one term per subset of the parents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Levels"]
 
 
 class _Level(NamedTuple):
-    """A term of a table: where its numbers are, which axes of the table it has not, its shape with ones for these."""
+    """One term of a table: its slice of the parameters, the parent axes it lacks, and its shape with ones there."""
 
     place: slice
     absent: tuple[int, ...]
@@ -22,17 +22,17 @@ class _Level(NamedTuple):
 
 
 class Levels:
-    """Unnormalised tables as sums over the subsets of their parents.
+    """Unnormalized tables as sums of terms over the subsets of their parents.
 
-    With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``: what rare combinations
-    have in common is learnt together, and a ridge on the deeper terms backs off to the others. There are more numbers
-    than cells, and no two ways to the same cells but by the ridge.
+    With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Rare combinations share
+    the lower-order terms, and a ridge penalty on the higher-order terms shrinks the table toward them. There are more
+    parameters than cells, and only the ridge penalty makes them unique.
     """
 
-    depth: IntArray  # (n_numbers,): Of every number, how many parents its term has; 0 for the class prior
+    depth: IntArray  # (n_numbers,) number of parents in each parameter's term; 0 for the class prior
 
     def __init__(self, layout: TableLayout) -> None:
-        self._layout = layout  # The tables; each has so few parents that its ``2 ** n_parents`` terms are no burden
+        self._layout = layout  # a table has ``2 ** n_parents`` terms, so parents must be few
         self._tables: list[list[_Level]] = []
         depths, n_numbers = [np.zeros(layout.n_classes, np.intp)], layout.n_classes
         for t in range(layout.n_tables):
@@ -51,10 +51,7 @@ class Levels:
         self.depth = np.concatenate(depths)
 
     def cells(self, numbers: FloatArray) -> FloatArray:
-        """Return the tables.
-
-        Shapes: numbers: (n_numbers,); result: (n_cells,).
-        """
+        """Return the tables (n_cells,) for term parameters (n_numbers,), whose first entries are the class prior."""
         cells = np.zeros(self._layout.n_cells)
         cells[: self._layout.n_classes] = numbers[: self._layout.n_classes]
         for table, levels in zip(self._views(cells), self._tables, strict=True):
@@ -63,9 +60,9 @@ class Levels:
         return cells
 
     def pull_back(self, d_cells: FloatArray) -> FloatArray:
-        """Return the gradient for the terms, given that for the tables: the transpose of :meth:`cells`.
+        """Return the gradient (n_numbers,) with respect to the terms from the gradient (n_cells,) of the tables.
 
-        Shapes: d_cells: (n_cells,); result: (n_numbers,).
+        This is the transpose of :meth:`cells`.
         """
         d_numbers = np.empty(len(self.depth))
         d_numbers[: self._layout.n_classes] = d_cells[: self._layout.n_classes]
@@ -75,20 +72,20 @@ class Levels:
         return d_numbers
 
     def of_cells(self, cells: FloatArray) -> FloatArray:
-        """Return terms whose sums are some tables, and whose deeper ones have the mean zero over every parent.
+        """Return terms (n_numbers,) whose sums equal finite tables (n_cells,).
 
-        Shapes: cells: (n_cells,); result: (n_numbers,).
+        Higher-order terms have mean zero over each of their parents.
         """
         numbers = np.empty(len(self.depth))
         numbers[: self._layout.n_classes] = cells[: self._layout.n_classes]
         for table, levels in zip(self._views(cells.copy()), self._tables, strict=True):
-            for level in levels:  # those of fewer parents come first
+            for level in levels:  # terms with fewer parents come first
                 mean = table.mean(axis=level.absent, keepdims=True)
                 numbers[level.place] = mean.ravel()
                 table -= mean
         return numbers
 
     def _views(self, cells: FloatArray) -> list[FloatArray]:
-        """Return every table as an array of its own shape, in the memory of the cells."""
+        """Return each table as a view of the cells, in the table's own shape."""
         offset = self._layout.offset.tolist()
         return [cells[offset[t] : offset[t + 1]].reshape(self._layout.shape(t)) for t in range(self._layout.n_tables)]

@@ -1,29 +1,28 @@
-"""Losses: functions of the scores and the classes, and of nothing else.
+"""Losses as functions of scores and classes.
 
-Notation: ``s_c`` is the log joint of class c, y the true class, and the margin with the softened maximum of
-the other classes is
+Notation: ``s_c`` is the log joint of class c and y is the true class. The margin with the softened maximum of the other
+classes is
 
     d = s_y - (1/eta) log sum_{c != y} exp(eta s_c)
 
-(differentiable TAN, eq. 7; maximum margin, eq. 4). A loss is that of one row. The papers add up those of a data set
-(differentiable TAN, eq. 5, 6 and 8), and so do batch learners here; gradient TAN takes the weighted mean of a batch, so
-that what it adds to the loss, the price of size, is per row.
+(differentiable TAN, eq. 7; maximum margin, eq. 4). Each loss is defined per row. The papers sum it over the data set
+(differentiable TAN, eq. 5, 6 and 8), and so do batch learners here. Gradient TAN uses the weighted mean over a batch,
+so its penalty on the model size is also per row.
 
-Zero probabilities are everyday, so scores may be -inf.
-Every loss then has a stated outcome, and never nan:
+Zero probabilities are common, so scores may be -inf. Each loss has a defined value in these cases and is never nan:
 
 =========================== =============================== ============================================
-a row whose                 negative log-likelihoods        margin losses
+scores of a row             negative log-likelihoods        margin losses
 =========================== =============================== ============================================
-true class is -inf, and     inf, finite gradient            d = -inf: loss inf, finite gradient
-another is finite
-true class is finite, and   joint -s_y, conditional 0       d = inf: hinge 0, smooth hinge -1,
-all others are -inf                                         gradient 0
-scores are all -inf         joint inf, conditional          d = -log(n_classes - 1) / eta: a tie
+true class -inf,            inf, finite gradient            d = -inf: loss inf, finite gradient
+another class finite
+true class finite,          joint -s_y, conditional 0       d = inf: hinge 0, smooth hinge -1,
+all other classes -inf                                      gradient 0
+all classes -inf            joint inf, conditional          d = -log(n_classes - 1) / eta: a tie
                             log(n_classes): a tie           like any other equal scores
 =========================== =============================== ============================================
 
-A nan in the scores comes out as a nan loss. Softmax weights below 2e-19 count as 0.
+If a score is nan, the loss is nan. Softmax weights below 2e-19 count as 0.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ __all__ = [
 
 
 class Loss(Protocol):
-    """What a loss must offer; any object with this method is one, and needs no compiler.
+    """Protocol of a loss: any object with this method is a loss and needs no compiler.
 
-    Rows are independent: the caller applies sample weights and takes the mean. A training is repeated bit for bit if
-    its loss is, wherever its arrays lie in memory. Functions of NumPy and SciPy are; products of vectors by BLAS, of
-    more than 10,000 numbers, only on the same number of threads.
+    Rows are independent: the caller applies sample weights and takes the mean. A training is reproducible bit for bit
+    only if its loss is, regardless of the memory addresses of its arrays. Functions of NumPy and SciPy are. BLAS
+    products of vectors with more than 10,000 elements are reproducible only with the same number of threads.
 
     Examples
     --------
@@ -78,21 +77,21 @@ class Loss(Protocol):
     """
 
     def value_and_gradient(self, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the loss of every row and its gradient.
+        """Return the loss of each row and its gradient.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes), float32 or float64
-            Log joint; may hold -inf.
+            Log joint; may contain -inf.
         y : ndarray of shape (n_samples,), intp
             True classes ``0..n_classes - 1``.
 
         Returns
         -------
         loss : ndarray of shape (n_samples,)
-            Loss of every row, in the type of the scores.
+            Loss of each row, with the dtype of the scores.
         d_scores : ndarray of shape (n_samples, n_classes)
-            Gradient of every row's loss with respect to its scores, in the type of the scores.
+            Gradient of each row's loss with respect to its scores, with the dtype of the scores.
         """
         ...
 
@@ -101,7 +100,11 @@ _Loss = TypeVar("_Loss", bound=Loss)
 
 
 def check_loss(loss: _Loss) -> _Loss:
-    """Return a loss after checking that it is one, and the parameters of a built-in one."""
+    """Return the loss after checking its interface and, for a built-in loss, its parameters.
+
+    Raises TypeError for a class or an object without ``value_and_gradient``, and ValueError for a parameter out of
+    range.
+    """
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, got the class {loss.__name__}. Pass {loss.__name__}() instead.")
     if not callable(getattr(loss, "value_and_gradient", None)):
@@ -115,15 +118,17 @@ def check_loss(loss: _Loss) -> _Loss:
 
 
 def is_built_in(loss: Loss) -> TypeGuard[CompiledLoss]:
-    """Return whether a loss is computed by the library's kernels, and not by code of the user's own."""
+    """Return whether the library's kernels compute the loss.
+
+    A subclass of a built-in loss that overrides ``value_and_gradient`` is a custom loss.
+    """
     return isinstance(loss, CompiledLoss) and type(loss).value_and_gradient is CompiledLoss.value_and_gradient
 
 
 def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return a loss and its gradient, in the shapes and types that kernels rely on.
+    """Return the loss (n_samples,) and its gradient (n_samples, n_classes), C-contiguous, with the dtype of the scores.
 
-    Shapes: scores: (n_samples, n_classes); y: (n_samples,); result loss: (n_samples,); result d_scores: (n_samples,
-        n_classes).
+    Raises ValueError if a custom loss returns other shapes.
     """
     values, d_scores = loss.value_and_gradient(scores, y)
     if is_built_in(loss):
@@ -131,25 +136,25 @@ def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, F
     values, d_scores = np.asarray(values), np.asarray(d_scores)
     if values.shape != y.shape or d_scores.shape != scores.shape:
         raise ValueError(
-            f"{type(loss).__name__}.value_and_gradient must return one loss a row, shape {y.shape}, and one "
-            f"derivative a score, shape {scores.shape}; it returned shapes {values.shape} and {d_scores.shape}."
+            f"{type(loss).__name__}.value_and_gradient must return one loss per row, shape {y.shape}, and one "
+            f"derivative per score, shape {scores.shape}; it returned shapes {values.shape} and {d_scores.shape}."
         )
     return values.astype(scores.dtype, copy=False), np.ascontiguousarray(d_scores, dtype=scores.dtype)
 
 
-#: Built-in losses and parameters that have passed the check; not kept on the loss, which is the user's object.
+#: Types and parameters of built-in losses that passed validation; kept here because the loss is the user's object.
 _VALID: set[tuple[type, tuple[float, float, float]]] = set()
 
 
 class CompiledLoss(BaseEstimator):
-    """Base of the built-in losses: a number that selects the kernel, and up to three parameters for it."""
+    """Base class of the built-in losses: a number that selects the kernel, and up to three kernel parameters."""
 
-    #: One of the numbers in :mod:`tanlearn.kernels.losses`.
+    #: One of the constants in :mod:`tanlearn.kernels.losses`.
     kind: ClassVar[int]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def _kernel_parameters(self) -> tuple[float, float, float]:
-        """Return the parameters in the places where the kernel expects them, 0 in the others."""
+        """Return the parameters in the order that the kernel expects, with 0 for unused ones."""
         return 0.0, 0.0, 0.0
 
     def kernel_parameters(self) -> tuple[float, float, float]:
@@ -158,7 +163,7 @@ class CompiledLoss(BaseEstimator):
         Returns
         -------
         tuple of 3 floats
-            To be passed on in the type of the scores; 0 where the kernel uses none.
+            Values for the kernel, which expects them in the dtype of the scores; 0 for unused parameters.
 
         Raises
         ------
@@ -166,34 +171,34 @@ class CompiledLoss(BaseEstimator):
             If a parameter is out of range.
         """
         parameters = self._kernel_parameters()
-        if (type(self), parameters) not in _VALID:  # scikit-learn's check takes 15 us, a batch of 100 rows the same
+        if (type(self), parameters) not in _VALID:  # scikit-learn's check takes 15 us, as long as a batch of 100 rows
             self._validate_params()
             _VALID.add((type(self), parameters))
         return parameters
 
     def value_and_gradient(self, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the loss of every row and its gradient.
+        """Return the loss of each row and its gradient.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes), float32 or float64
-            Log joint of at least two classes; may hold -inf.
+            Log joint of at least two classes; may contain -inf.
         y : ndarray of shape (n_samples,), intp
             True classes ``0..n_classes - 1``.
 
         Returns
         -------
         loss : ndarray of shape (n_samples,)
-            Loss of every row, in the type of the scores.
+            Loss of each row, with the dtype of the scores.
         d_scores : ndarray of shape (n_samples, n_classes)
-            Gradient of every row's loss with respect to its scores, in the type of the scores.
+            Gradient of each row's loss with respect to its scores, with the dtype of the scores.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, the arrays do not fit together, or a class does not exist.
+            If a parameter is out of range, the shapes of the arrays do not match, or a class does not exist.
         TypeError
-            If the scores are not float32 or float64, or the classes not integers.
+            If the scores are not float32 or float64, or the classes are not integers.
         """
         scores, y = _contiguous(scores, y)
         loss = np.empty(scores.shape[0], scores.dtype)
@@ -213,7 +218,7 @@ class JointNLL(CompiledLoss):
 
     See Also
     --------
-    tanlearn.MaximumLikelihood : Its minimum for a fixed structure in closed form.
+    tanlearn.MaximumLikelihood : The closed-form minimum for a fixed structure.
 
     Examples
     --------
@@ -245,12 +250,12 @@ class ConditionalNLL(CompiledLoss):
 
 
 class HingeMargin(CompiledLoss):
-    """Hinge of the margin, ``max(0, gamma - d)`` (differentiable TAN, eq. 6 and 7).
+    """Hinge loss of the margin, ``max(0, gamma - d)`` (differentiable TAN, eq. 6 and 7).
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100; the more features, the more is right.
+        Desired margin in nats, at least 0. The paper searches 0.1 to 100. More features need a larger margin.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -281,23 +286,24 @@ class HingeMargin(CompiledLoss):
 class Margin(CompiledLoss):
     """Smooth hinge of the margin, ``-h(scale d)`` (maximum margin, eq. 4 to 6, derivative eq. 8).
 
-    ``h`` is ``min(1, z)`` with the kink rounded off between ``1 - 2 kappa`` and 1::
+    ``h`` is ``min(1, z)`` with its kink smoothed between ``1 - 2 kappa`` and 1::
 
         h(z) = z + kappa                    z <= 1 - 2 kappa
                1 - (z - 1)^2 / (4 kappa)    1 - 2 kappa < z < 1
                1                            z >= 1
 
-    The loss is at least -1, and -1 for every row whose margin is ``1 / scale`` nats or more.
+    The loss is at least -1, and it is -1 for each row with a margin of ``1 / scale`` nats or more.
 
     Parameters
     ----------
     scale : float, default=0.02
-        The paper's lambda, above 0: one over the desired margin in nats. The paper searches 0.001 to 0.5 and
-        shows 0.02.
+        Inverse of the desired margin in nats, above 0; the paper's lambda. The paper searches 0.001 to 0.5 and
+        reports 0.02.
     kappa : float, default=0.5
-        Roundness, above 0. The paper searches 0.01 to 0.5 and finds little influence, 0.5 slightly better.
+        Width of the smoothing, above 0. The paper searches 0.01 to 0.5 and finds little influence, with 0.5 slightly
+        better.
     eta : float, default=10.0
-        Sharpness of the softened maximum in ``d``, above 0. The paper finds no influence from 5 on.
+        Sharpness of the softened maximum in ``d``, above 0. The paper finds no influence for values of 5 or more.
 
     Examples
     --------
@@ -329,14 +335,14 @@ class Margin(CompiledLoss):
 
 
 class Hybrid(CompiledLoss):
-    """Generative plus discriminative, ``-s_y + trade_off max(0, gamma - d)`` (differentiable TAN, eq. 8).
+    """Generative plus discriminative loss, ``-s_y + trade_off max(0, gamma - d)`` (differentiable TAN, eq. 8).
 
     Parameters
     ----------
     trade_off : float, default=10.0
-        Weight of the hinge, the paper's lambda, at least 0. The paper searches 10 to 1,000.
+        Weight of the hinge loss, at least 0; the paper's lambda. The paper searches 10 to 1,000.
     gamma : float, default=10.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100; the more features, the more is right.
+        Desired margin in nats, at least 0. The paper searches 0.1 to 100. More features need a larger margin.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -367,28 +373,29 @@ class Hybrid(CompiledLoss):
 
 
 class SoftHybrid(CompiledLoss):
-    """Generative plus discriminative, without a kink: ``-s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))``.
+    """Smooth hybrid loss, ``-s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))``.
 
-    The hinge of :class:`Hybrid` is what comes of it for large ``eta``. With ``eta=1`` and ``gamma=0`` the second part
-    is the negative log conditional likelihood; with another ``eta``, ``1/eta`` times that of scores ``eta s``, as if
-    every feature were said to count ``eta`` times; and ``gamma`` asks of the true class to lead by so much. So one
-    family goes from frequencies over conditional likelihood to margin, and batch learners can follow it.
+    With ``eta=1`` and ``gamma=0`` the second term is the negative log conditional likelihood. With another ``eta``, it
+    is ``1/eta`` times the negative log conditional likelihood of the scores ``eta s``. For large ``eta`` it approaches
+    the hinge loss of :class:`Hybrid`. ``gamma`` is the margin by which the true class should lead. The family
+    therefore connects maximum likelihood, conditional likelihood and maximum margin. It is differentiable, so batch
+    learners can minimize it.
 
     Parameters
     ----------
     trade_off : float, default=10.0
-        Weight of the second part, at least 0.
+        Weight of the second term, at least 0.
     gamma : float, default=0.0
         Desired margin in nats, at least 0.
     eta : float, default=1.0
-        Sharpness, above 0: of the softened maximum in ``d``, and of the bend at ``gamma``.
+        Sharpness of the softened maximum in ``d`` and of the bend at ``gamma``, above 0.
 
     References
     ----------
     Bouchard, Triggs: The tradeoff between generative and discriminative classifiers. COMPSTAT 2004.
 
     Povey, Kanevsky, Kingsbury, Ramabhadran, Saon, Visweswariah: Boosted MMI for model and feature-space discriminative
-    training. ICASSP 2008 (conditional likelihood that asks for a margin).
+    training. ICASSP 2008 (conditional likelihood with a margin).
 
     Examples
     --------
@@ -412,7 +419,7 @@ class SoftHybrid(CompiledLoss):
 
 
 def _contiguous(scores: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return both arrays in the layout that the kernels are compiled for, after checking that they fit."""
+    """Return both arrays C-contiguous, with validated shapes and dtypes."""
     scores, y = np.ascontiguousarray(scores), np.ascontiguousarray(y)
     if scores.ndim != 2 or scores.shape[1] < 2 or y.shape != scores.shape[:1]:
         raise ValueError(
@@ -422,5 +429,5 @@ def _contiguous(scores: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
     if scores.dtype not in (np.float32, np.float64):
         raise TypeError(f"scores must be float32 or float64, got {scores.dtype}. Cast them with astype.")
     if y.dtype.kind not in "iu":
-        raise TypeError(f"y must hold integer class codes from 0, got dtype {y.dtype}. Encode the classes first.")
+        raise TypeError(f"y must contain integer class codes from 0, got dtype {y.dtype}. Encode the classes first.")
     return scores, y.astype(np.intp, copy=False)

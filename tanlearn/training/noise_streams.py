@@ -1,4 +1,4 @@
-"""Where the noise of an epoch comes from, so that CUDA can draw it: a position in the stream of NumPy's generator."""
+"""Positions in the stream of NumPy's generator, from which CUDA draws the noise of an epoch."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _WORD = 2**64
 
 
 class NoiseStream(NamedTuple):
-    """A place in the stream of a PCG64: uniform float32 numbers are drawn from there on."""
+    """Position in the stream of a PCG64 generator from which uniform float32 numbers are drawn."""
 
-    # state_high, state_low, increment_high, increment_low: State and increment of the generator, in halves of 64 bits
+    # 128-bit state and increment of the generator, in halves of 64 bits
     state_high: int
     state_low: int
     increment_high: int
     increment_low: int
-    is_held: int  # 1 if half a word is held from before, else 0
-    held: int  # That half
+    is_held: int  # 1 if the generator has buffered half a 64-bit word, else 0
+    held: int  # the buffered half
 
 
 def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
-    """Skip what ``rng.random(n, dtype=numpy.float32)`` would draw, and return where that begins."""
+    """Advance ``rng`` as ``rng.random(n, dtype=numpy.float32)`` would, and return the position before.
+
+    Returns None, without advancing, unless the generator is a PCG64 like that of ``numpy.random.default_rng``.
+    """
     source = rng.bit_generator
     if not isinstance(source, np.random.PCG64):
         return None

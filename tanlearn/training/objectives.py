@@ -1,4 +1,4 @@
-"""What an optimiser sees of a classifier: free parameters in, value and gradient out."""
+"""Objective function for optimizers: value and gradient of a classifier's loss at given parameters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ __all__ = ["Objective"]
 
 
 class Objective:
-    """The weighted mean loss of a fixed structure over a data set, as a function of ``rho``.
+    """Weighted mean loss of a fixed structure over a data set, as a function of ``rho``.
 
-    Composition of a parametrisation, the log joint and a loss; the gradient runs back the same way::
+    Missing values are marginalized, which requires an acyclic structure. On CUDA the rows are transferred once, then
+    only parameters and gradients. CUDA does not support custom losses, missing values, or tables with more than two
+    augmenting parents.
+
+    The objective composes a parametrization, the log joint and a loss; the gradient passes through them in reverse::
 
         rho --Normalized--> theta --log joint--> scores --loss--> value
         d_rho <--pull-back-- d_theta <--transpose-- d_scores <-----'
@@ -31,7 +35,7 @@ class Objective:
         if data.device == "cuda":
             _refuse_what_only_the_cpu_does(data, loss)
             layout.check_device(data.device)
-        self._layout, self._loss = layout, loss  # layout: One table a feature. loss: Built-in or the user's own.
+        self._layout, self._loss = layout, loss  # one table per feature
         self._backend = backend = backend_of(data.device)
         self._parametrization = Normalized(layout, backend=backend)
         is_incomplete = data.is_incomplete
@@ -51,7 +55,7 @@ class Objective:
         self._losses = backend.empty(data.n_samples, np.float64)
         self._loss_arguments: tuple[Any, ...] | None = None
         if is_built_in(loss):
-            evaluate(loss, np.zeros((1, data.n_classes)), np.zeros(1, np.intp))  # refuses a single class
+            evaluate(loss, np.zeros((1, data.n_classes)), np.zeros(1, np.intp))  # raises if there is a single class
             (parameters,) = backend.put(np.array(loss.kernel_parameters()))
             self._loss_arguments = loss.kind, parameters, self._scores, y, self._losses, self._d_scores
 
@@ -74,19 +78,16 @@ class Objective:
         if self._incomplete is not None:
             d_theta += self._incomplete.log_joint_adjoint(theta, d_scores[n_complete:])
         self._parametrization.pull_back(theta, d_theta, out=d_theta)
-        # Not a product of BLAS: from 10,001 rows on, the order of that depends on the number of threads it may use.
+        # Not a BLAS product: for more than 10,000 rows its summation order depends on the number of threads.
         return float((self._backend.get(self._losses) * self._share).sum()), self._backend.get(d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:
-        """Return the log-probabilities at ``rho`` (resource-efficient, eq. 9).
-
-        Shapes: rho: (n_cells,); result: (n_cells,).
-        """
+        """Return the log-probabilities (n_cells,) at ``rho`` (resource-efficient, eq. 9)."""
         return self._backend.get(self._parametrization.forward(*self._backend.put(rho)))
 
 
 def _refuse_what_only_the_cpu_does(data: EncodedData, loss: Loss) -> None:
-    """Refuse losses of the user's own, and rows with gaps."""
+    """Raise ValueError for custom losses and missing values, which CUDA does not support."""
     if not is_built_in(loss):
         raise ValueError(
             f"device='cuda' computes built-in losses only, got {loss!r}. Use one of those, or device='cpu'."

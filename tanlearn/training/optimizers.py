@@ -1,4 +1,4 @@
-"""Optimisers: they see a vector and its gradient, and nothing of what it stands for."""
+"""Optimizers of a vector, given its gradient."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs"]
 
 
 class Adam:
-    """Adam as TensorFlow computes it, with which the figures of differentiable TAN (section 4.2) were made.
+    """Adam as in TensorFlow, which produced the results of differentiable TAN (section 4.2).
 
-    Step t moves x by ``-learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)``. Here
-    epsilon joins the root of the biased moment: it is the "epsilon hat" of Kingma and Ba (2015, end of
-    section 2), and not the epsilon of their algorithm 1.
+    Step t changes x by ``-learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)``. Here epsilon is
+    added to the root of the biased moment: it is "epsilon hat" of Kingma and Ba (2015, end of section 2), not the
+    epsilon of their algorithm 1.
 
-    Shapes: x: (n,).
+    The moments take shape and dtype of ``x``, a float32 or float64 vector of shape (n,).
     """
 
     def __init__(
@@ -45,29 +45,29 @@ class Adam:
         ):
             if not legal:
                 raise ValueError(f"{name} must be {rule}, got {value}.")
-        # Largest length of an early step in every cell, at least 0; :meth:`step` may override it
+        # Bound on the change of each entry in early steps, at least 0; :meth:`step` may override it.
         self.learning_rate = learning_rate
-        self.beta1 = beta1  # beta1, beta2: Decay of the first and of the second moment, from 0 to below 1
+        self.beta1 = beta1  # beta1, beta2: decay of the first and second moment, in [0, 1)
         self.beta2 = beta2
-        self.epsilon = epsilon  # Added to the root of the second moment, above 0
-        # m, v: (n,): Moving averages of the gradient and of its square. Values below 1.2e-38 are kept as 0.
+        self.epsilon = epsilon  # added to the root of the second moment, above 0
+        # (n,) moving averages of the gradient and of its square; values below 1.2e-38 are stored as 0
         self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
         self.m.fill(0)
         self.v.fill(0)
-        # Where x, the gradients and the moments are
-        self._device = device  # and no backend: an optimiser can be pickled
-        self.t = 0  # Number of steps taken
+        # Device of x, gradients and moments; a name, not a backend, so that the optimizer can be pickled.
+        self._device = device
+        self.t = 0  # steps taken
 
     def step(self, x: FloatArray, gradient: FloatArray, learning_rate: float | None = None) -> None:
-        """Move x in place, against the gradient.
+        """Update x in place with its gradient, both of shape (n,) and the dtype of the moments.
 
-        Shapes: x: (n,); gradient: (n,).
+        ``learning_rate`` replaces the default rate in this step. Raises ValueError if a shape or dtype differs.
         """
         for name, array in (("x", x), ("gradient", gradient)):
             if array.shape != self.m.shape or array.dtype != self.m.dtype:
                 raise ValueError(
                     f"{name} must have shape {self.m.shape} and type {self.m.dtype} like the moments, got "
-                    f"{array.shape} and {array.dtype}. Make a new Adam for another vector."
+                    f"{array.shape} and {array.dtype}. Create a new Adam for another vector."
                 )
         rate = self.learning_rate if learning_rate is None else learning_rate
         step_size = float(self.advance(1, rate)[0])
@@ -75,25 +75,22 @@ class Adam:
         move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
 
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
-        """Count steps that a fused kernel takes by itself, and return their corrected sizes.
-
-        Shapes: result: (n_steps,).
-        """
+        """Count steps taken by a fused kernel and return their bias-corrected step sizes, shape (n_steps,)."""
         t = np.arange(self.t + 1, self.t + n_steps + 1)
         self.t += n_steps
         return learning_rate * np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
 
 
 class OptimizeOutcome(NamedTuple):
-    """What a minimiser found."""
+    """Result of a minimization."""
 
-    x: FloatArray  # (n,): The best point
-    fun: float  # The value there
-    grad_norm: float  # The largest absolute entry of the gradient there
-    n_iter: int  # Iterations done
-    converged: bool  # Whether the minimiser ended by itself with ``grad_norm`` at most ``tol``
-    message: str  # Why it ended
-    history: list[float]  # The value at the start and after every iteration
+    x: FloatArray  # (n,) best point
+    fun: float  # value at x
+    grad_norm: float  # largest absolute entry of the gradient at x
+    n_iter: int
+    converged: bool  # grad_norm <= tol, and the callback did not stop the search
+    message: str  # reason of the end
+    history: list[float]  # values at the start and after each iteration
 
 
 def minimize_cg(
@@ -104,11 +101,11 @@ def minimize_cg(
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimise by non-linear conjugate gradients: Polak-Ribiere+ with a Wolfe line search.
+    """Minimize by nonlinear conjugate gradients: Polak-Ribiere+ with a Wolfe line search, as in SciPy.
 
-    The method of maximum margin, section 3.2, as SciPy computes it.
-
-    Shapes: x0: (n,).
+    This is the method of maximum margin, section 3.2. ``x0`` (n,) is not changed. The search ends when no gradient
+    entry exceeds ``tol`` or ``callback(x)``, called after each iteration, returns true. Raises ValueError if the value
+    or gradient at x0 is not finite.
     """
     return _minimize("CG", {}, fun, x0, max_iter, tol, callback)
 
@@ -121,8 +118,8 @@ def minimize_lbfgs(
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimise by L-BFGS, a quasi-Newton method that remembers the last ten steps."""
-    # By default a small relative gain, or 15,000 evaluations, would end the search before tol or max_iter.
+    """Minimize by L-BFGS, a quasi-Newton method based on the last ten steps; arguments as for :func:`minimize_cg`."""
+    # SciPy's defaults would end the search before tol or max_iter, at a small relative gain or 15,000 evaluations.
     options = {"ftol": 0.0, "maxfun": np.iinfo(np.int32).max}
     return _minimize("L-BFGS-B", options, fun, x0, max_iter, tol, callback)
 
@@ -136,7 +133,7 @@ def _minimize(
     tol: float,
     callback: Callable[[FloatArray], Any] | None,
 ) -> OptimizeOutcome:
-    """Run one of SciPy's minimisers and translate its result."""
+    """Run one of SciPy's minimizers and convert its result."""
     from scipy.optimize import minimize
 
     start = np.array(x0, dtype=np.float64)
@@ -152,10 +149,10 @@ def _minimize(
         if not history:
             _require_finite(value, gradient)
             history.append(float(value))
-        # A copy, because SciPy keeps the last gradient while fun may reuse its array.
+        # Copy the gradient: SciPy keeps a reference to it, while fun may reuse its array.
         return float(value), np.array(gradient, dtype=np.float64)
 
-    def halt(intermediate_result: Any) -> None:  # SciPy tells the value, too, to a parameter of this name
+    def halt(intermediate_result: Any) -> None:  # SciPy passes the value only to a parameter of this name
         nonlocal stopped
         history.append(float(intermediate_result.fun))
         stopped = callback is not None and bool(callback(intermediate_result.x.copy()))
@@ -172,7 +169,7 @@ def _minimize(
 
 
 def _require_finite(value: float, gradient: FloatArray) -> None:
-    """Raise unless the search can start here."""
+    """Raise ValueError unless the value and the gradient at the start are finite."""
     n_wrong = np.count_nonzero(~np.isfinite(gradient))
     if n_wrong or not math.isfinite(value):
         raise ValueError(

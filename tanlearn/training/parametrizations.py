@@ -1,4 +1,4 @@
-"""From free parameters to the numbers in the tables, and back for gradients."""
+"""Parametrization of CPTs by unconstrained parameters, with its gradient."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ __all__ = ["Normalized"]
 
 
 class Normalized:
-    """Log-probabilities that stay normalised: theta = rho - logsumexp(rho), resource-efficient eq. 9.
+    """Normalized log-probabilities: theta = rho - logsumexp(rho), resource-efficient eq. 9.
 
-    The sum runs over the child's own values, for every parent value and class; for the prior over the classes.
+    The sum runs over the child's values, for each combination of parent values and class, and for the prior over the
+    classes.
     """
 
     def __init__(self, layout: TableLayout, dtype: Any = np.float64, backend: Backend = CPU) -> None:
-        # A group is what sums to one: the prior over its classes, then each table over its child's values.
+        # A group of distributions: the prior over the classes, then each table over its child's values.
         n_values, offset = layout.groups()
-        self._backend = backend  # Where vectors lie, those that are returned too
+        self._backend = backend  # holds arguments and results
         self._n_values, self._offset, self._groups = backend.put(n_values, offset, np.arange(len(n_values)))
         self._scratch = backend.empty(int((np.diff(offset) // n_values).max()), dtype)
 
     def forward(self, rho: Any, out: Any = None) -> Any:
-        """Return theta of finite unnormalised log-parameters.
-
-        Shapes: rho: (n_cells,); out: (n_cells,); result: (n_cells,).
-        """
+        """Return theta (n_cells,) of finite unnormalized log-parameters rho (n_cells,), in ``out`` if given."""
         theta = self._backend.empty(rho.shape, rho.dtype) if out is None else out
         self._backend.kernels.normalize(rho, self._n_values, self._offset, self._scratch, theta)
         return theta
@@ -44,7 +42,8 @@ class Normalized:
     ) -> Any:
         """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values).
 
-        Shapes: theta: (n_cells,); d_theta: (n_cells,); out: (n_cells,); tables: (n_selected,); result: (n_cells,).
+        All are (n_cells,); ``out`` may be ``d_theta`` itself. ``tables`` (n_selected,), on the host, restricts the
+        computation to the prior and those tables and leaves the rest of ``out`` unchanged.
         """
         put, kernels = self._backend.put, self._backend.kernels
         d_rho = self._backend.empty(theta.shape, theta.dtype) if out is None else out

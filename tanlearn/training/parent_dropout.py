@@ -1,9 +1,11 @@
-"""Parent dropout: the families of a structure come and go in every step, while its parameters are learnt.
+"""Parent dropout: random replacement of each feature's parents in each training step of a fixed structure.
 
-Each feature keeps its family with some probability and else has, for one step, another one: no parent, or one of a few
-features before it. What a table says of the class so depends less on what the others say, and they overfit less, as
-with dropout in neural networks. Gradient TAN that learns its structure has this for nothing as long as nothing is
-decided. In no paper; what it is worth: table 1 of benchmarks/paper/differentiable_tan, and
+In each step a feature keeps its parents with some probability. Otherwise it has no parent, or one of a few features
+that precede it in the order of the structure. As with dropout in neural networks, features adapt less to each other,
+which reduces overfitting. Gradient TAN with a learned structure has the same effect until its structure logits have
+converged.
+
+The method is from no paper. Its benefit is measured in table 1 of benchmarks/paper/differentiable_tan and in
 benchmarks/quality/parent_dropout.md.
 """
 
@@ -20,22 +22,23 @@ from tanlearn.training.settings import TrainingSettings
 
 __all__ = ["cold", "with_alternatives"]
 
-#: Single parents, drawn among the features before, that a feature may have for a step.
+#: Maximum number of alternative single parents per feature, drawn from the features that precede it.
 N_ALTERNATIVES = 8
-#: So cold, no choice but the one drawn has a gradient to compute: the logits stay where they are.
+#: At this temperature only the drawn candidate has a gradient, so the logits need no update.
 _COLD = 1e-3
 
 
 def with_alternatives(
     structure: Structure, parent_dropout: float, rng: np.random.Generator
 ) -> tuple[CandidateSets, FloatArray]:
-    """Return what every feature may have for a step, its own family first, and the logits that these are drawn by.
+    """Return candidates, each feature's own parents first, then its alternatives, and structure logits (n_tables,).
 
-    Shapes: result phi: (n_tables,).
+    ``parent_dropout`` is the probability of an alternative, above 0 and at most 0.5. No drawn structure has a cycle.
+    Raises ValueError if ``structure`` has one.
     """
     if not structure.is_acyclic:
         raise ValueError(
-            "parent_dropout draws other parents before a feature in an order, and this structure has a cycle. Set "
+            "parent_dropout draws parents that precede a feature in an order, but this structure has a cycle. Set "
             "parent_dropout=0, or learn a structure without cycles."
         )
     width = structure.parents.shape[1]
@@ -56,5 +59,5 @@ def with_alternatives(
 
 
 def cold(settings: TrainingSettings) -> TrainingSettings:
-    """Return settings under which logits stay as they are."""
+    """Return settings that keep the structure logits fixed."""
     return replace(settings, structure_learning_rate=0.0, temperature=(_COLD, _COLD))

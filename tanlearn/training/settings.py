@@ -1,4 +1,4 @@
-"""What a training by gradient is told, and what it tells: settings, a report an epoch, and the outcome."""
+"""Settings, per-epoch reports and results of gradient training."""
 
 from __future__ import annotations
 
@@ -16,37 +16,34 @@ __all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings"]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train; the defaults are the protocol of differentiable TAN, section 4.2."""
+    """Settings of gradient training; the defaults are the protocol of differentiable TAN, section 4.2."""
 
-    learning_rate: float = 3e-2  # Adam's rate for the tables at the start; it falls exponentially to a thousandth
-    structure_learning_rate: float = 1e-3  # Adam's rate for the structure logits, not decayed
-    n_epochs: int = 500  # Passes over the data
-    batch_size: int = 100  # Rows a step; the last partial batch of an epoch is dropped
-    # Softmax temperature of the first and last epoch, exponential in between
+    learning_rate: float = 3e-2  # initial Adam rate of the tables; decays exponentially to a thousandth
+    structure_learning_rate: float = 1e-3  # Adam rate of the structure logits; constant
+    n_epochs: int = 500  # passes over the data
+    batch_size: int = 100  # rows per step; the last partial batch of an epoch is dropped
+    # softmax temperature of the first and last epoch, exponential in between
     temperature: tuple[float, float] = (10.0, 0.1)
-    init: str = "uniform"  # Start of ``rho``: from U(-0.1, 0.1), or at the smoothed (alpha = 1) log-frequencies
-    dtype: str = "float32"  # Type of parameters and scores while training
-    patience: int | None = None  # With validation data: stop after that many epochs without a better validation error
-    # The format of the outcome's log-probabilities. Scores in training are those of rounded ones ([RE] eq. 11).
+    init: str = "uniform"  # rho from U(-0.1, 0.1), or "maximum-likelihood": log frequencies with alpha = 1
+    dtype: str = "float32"  # of parameters and scores during training
+    patience: int | None = None  # epochs without a lower validation error before training stops
+    # format of the resulting log-probabilities; training scores use rounded log-probabilities ([RE] eq. 11)
     fixed_point: FixedPoint | None = None
-    # Price of a cell of the tables, in the loss that the structure is learnt by ([RE] eq. 17), in nats a cell and
-    # row: losses are means over rows, those of the paper sums, whose lambda is ``n_samples size_weight``.
+    # Penalty per cell of the drawn tables in the structure loss ([RE] eq. 17), in nats per cell and row. Losses are
+    # means over rows here and sums in the paper, whose lambda is ``n_samples size_weight``.
     size_weight: float = 0.0
-    # Learn terms that add up to tables of up to two parents (gradient k-trees) in place of tables. They have a start
-    # of their own, so ``init`` is of no account, nor is ``size_weight``.
+    # Train terms whose sums are tables with up to two parents (gradient k-trees). ``init`` and ``size_weight`` are
+    # then ignored.
     terms: bool = False
 
     def schedule(self, start: float, stop: float) -> FloatArray:
-        """Return one value an epoch, exponentially from ``start`` to ``stop`` (differentiable TAN, section 4.2).
-
-        Shapes: result: (n_epochs,).
-        """
+        """Return one value per epoch (n_epochs,), exponential from start to stop (differentiable TAN, section 4.2)."""
         return np.geomspace(start, stop, self.n_epochs) if self.n_epochs > 1 else np.array([start])
 
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What a callback is told after every epoch.
+    """Report passed to the callback after each epoch.
 
     Parameters
     ----------
@@ -55,15 +52,15 @@ class EpochReport:
     n_epochs : int
         Number of epochs planned.
     loss : float
-        Mean training loss of the drawn structures over the epoch.
+        Mean training loss over the epoch, under the drawn structures.
     learning_rate : float
-        Rate of the tables in the epoch.
+        Learning rate of the CPTs in the epoch.
     temperature : float
         Softmax temperature in the epoch.
     structure_entropy : float
-        Mean entropy of the features' candidate distributions, in nats; 0 means that all is decided.
+        Mean entropy of the features' candidate distributions, in nats; 0 means that every choice is certain.
     validation_error : float or None
-        Share of validation rows that the most probable structure gets wrong.
+        Fraction of validation rows that the most probable structure misclassifies.
 
     Examples
     --------
@@ -85,13 +82,13 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """What training leaves behind."""
+    """Result of a gradient training."""
 
-    structure: Structure  # The most probable structure
-    tables: Tables  # Its tables, float64
-    # For every feature the softmax of its candidates' logits, by parent (-1 for none)
+    structure: Structure  # most probable structure
+    tables: Tables  # its CPTs, float64
+    # per feature, probability of each candidate by its parent (-1 for none)
     probabilities: list[dict[int, float]]
-    history: list[EpochReport] = field(repr=False)  # One report an epoch
-    # Log-probabilities of all candidates' tables, shape (n_cells,), and structure logits, shape (n_tables,), as the
-    # last epoch left them: where another training of the same candidates may start
+    history: list[EpochReport] = field(repr=False)  # one report per epoch
+    # Log-probabilities (n_cells,) of all candidate tables and structure logits (n_tables,) after the last epoch, from
+    # which another training of the same candidates can start.
     parameters: tuple[FloatArray, FloatArray] = field(repr=False)

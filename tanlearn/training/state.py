@@ -1,4 +1,4 @@
-"""What gradient TAN learns, tables and structure logits of all candidates, and what an epoch is made of."""
+"""Parameters of gradient TAN for all candidates, and the random numbers of an epoch."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ __all__ = ["Plan", "State", "plan_epoch"]
 
 
 class Plan(NamedTuple):
-    """All that is random in an epoch."""
+    """Random numbers of an epoch."""
 
-    # (n_steps, batch_size): Numbers of the rows of every batch; each occurs once, and those of a last partial batch
-    # do not
+    # (n_steps, batch_size) row indices of each batch; each row at most once, without a last partial batch
     order: IntArray
-    # (n_steps, n_tables): Uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`; or where these numbers
-    # begin, for who draws them by itself
+    # (n_steps, n_tables) uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`; or the position in the
+    # generator's stream, for engines that draw the numbers themselves
     noise: FloatArray | NoiseStream
 
 
 def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
-    """Draw all that is random in an epoch, so that all engines can be handed the same; noise is drawn on its device."""
-    size = int(min(batch_size, n_samples))  # a NumPy integer is no step of a generator's stream
+    """Draw the random numbers of an epoch, which are the same for all engines.
+
+    For device "cuda" and a PCG64 generator, the noise is a :class:`~tanlearn.training.noise_streams.NoiseStream`, from
+    which the device draws. ``rng`` always advances as if the noise had been drawn. ``n_samples`` and ``batch_size`` are
+    at least 1.
+    """
+    size = int(min(batch_size, n_samples))  # advance() of the generator needs a Python integer
     n_steps = n_samples // size
     order = rng.permutation(n_samples)[: n_steps * size].reshape(n_steps, size)
     start = skip_uniform(rng, n_steps * n_tables) if device == "cuda" else None
@@ -41,12 +45,12 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 
 
 class State(StructureState):
-    """Tables and structure logits while they are learnt.
+    """Tables and structure logits of all candidates during training.
 
-    With ``fixed_point`` the scores are those of rounded tables, and so are the tables of the outcome; gradients go
-    straight through the rounding ([RE] eq. 8).
-
-    Shapes: cells: (n_cells + LANES,); phi: (n_tables,); selected: (n_features,).
+    With ``fixed_point``, scores and the resulting tables use rounded log-probabilities; gradients pass straight through
+    the rounding ([RE] eq. 8). ``cells`` has shape (n_cells + LANES,), normalized log-probabilities with padding,
+    because kernels read whole vector registers. ``init`` is "uniform" or "maximum-likelihood"; ``size_weight`` is the
+    penalty in nats per cell and row ([RE] eq. 17).
     """
 
     def __init__(
@@ -60,25 +64,22 @@ class State(StructureState):
         size_weight: float = 0.0,
     ) -> None:
         super().__init__(data, candidates, LANES, dtype)
-        self.fixed_point = fixed_point  # The format that log-probabilities are rounded to
+        self.fixed_point = fixed_point  # format of rounded log-probabilities
         self.layout.check_device(data.device)
         if init == "maximum-likelihood":
             rho = np.log(self.count(self.layout, data) + 1.0)
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
-        # (n_tables,): Of every table, in nats a row; empty where nothing has one
+        # (n_tables,) penalty of each table in nats per row; empty without penalties
         self.price: FloatArray = float(size_weight) * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
 
     def scoring_cells(self) -> FloatArray:
-        """Return what rows are scored with: theta, or theta rounded ([RE] eq. 11).
-
-        Shapes: result: (n_cells,).
-        """
+        """Return the log-probabilities (n_cells,) that score rows: theta itself, or a rounded copy ([RE] eq. 11)."""
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure that is drawn without noise, and its tables."""
+        """Return the structure drawn without noise and its tables: normalized float64, or rounded to ``fixed_point``."""
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         layout = self.layout.select(selected)
         rho = self.layout.select_cells(self.theta, selected).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The learnt distribution over candidate tables of every feature, structures drawn from it, and what tables hold."""
+"""Distribution over the candidate tables of each feature, structures drawn from it, and the tables' parameters."""
 
 from __future__ import annotations
 
@@ -17,53 +17,57 @@ __all__ = ["StructureState"]
 
 
 class StructureState:
-    """Structure logits and numbers of all candidate tables while they are learnt."""
+    """Structure logits and parameters of all candidate tables during training.
 
-    #: Whether features may have two parents, which are told as tuples then.
+    ``slack`` is the number of zeros after the cells, which kernels may read. Raises TableMemoryError if the tables do
+    not fit in memory.
+    """
+
+    #: Whether features may have two parents; :meth:`probabilities` then uses tuples of parents as keys.
     has_pairs: ClassVar[bool] = False
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, slack: int = 0, dtype: Any = np.float32) -> None:
-        self.candidates = candidates  # What every feature may choose from
-        self.layout = candidates.layout(data.n_states, data.n_classes)  # Of all candidates' tables
+        self.candidates = candidates  # candidate parents of each feature
+        self.layout = candidates.layout(data.n_states, data.n_classes)  # layout of all candidate tables
         self.layout.check_memory(data.n_samples)
-        # (n_cells + slack,): The class prior, the tables, and zeros behind them
+        # (n_cells + slack,) class prior, tables, then zeros
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
-        self.phi: FloatArray = np.zeros(candidates.n_tables)  # (n_tables,): Structure logits
-        # (n_tables,): The first parent of every table, -1 for none
+        self.phi: FloatArray = np.zeros(candidates.n_tables)  # (n_tables,) structure logits
+        # (n_tables,) first parent of each table, -1 for none
         self.table_parent = np.ascontiguousarray(candidates.parents[:, 0])
-        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,): The tables last drawn
+        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) tables of the last draw
         nodes = 2 * n_features + 1 if candidates.arborescence else 0
         source, target = np.empty((2, nodes, nodes), np.int32)
         work = np.empty((6, nodes), np.int32)
-        # graph, turns: What draws of whole trees, and of acyclic pairs, work in
+        # graph, turns: working memory of the draws of trees and of acyclic pairs
         self.graph = trees.Graph(weight=np.empty((nodes, nodes)), source=source, target=target, work=work)
         n_turns = n_features if candidates.draws == "acyclic" else 0
         self.turns = np.empty(n_turns), np.empty((n_turns, -(-n_features // 64)), np.uint64)
 
     @property
     def theta(self) -> FloatArray:
-        """The class prior and all tables, shape (n_cells,): a view of ``cells``."""
+        """The class prior and all tables, shape (n_cells,), as a view of ``cells``."""
         return self.cells[: self.layout.n_cells]
 
     def move_to(self, theta: FloatArray | None, phi: FloatArray) -> None:
-        """Take numbers and logits that a training of the same candidates has left.
+        """Copy parameters (n_cells,) and structure logits (n_tables,) of another training with the same candidates.
 
-        Shapes: theta: (n_cells,); phi: (n_tables,).
+        If ``theta`` is None, the parameters are kept. Raises ValueError if a shape differs.
         """
         theta = self.theta if theta is None else theta
         if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
             raise ValueError(
-                f"a training of {len(self.phi)} candidate tables with {len(self.theta)} cells cannot start from one of "
+                f"a training of {len(self.phi)} candidate CPTs with {len(self.theta)} entries cannot start from one of "
                 f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
             )
         self.theta[:], self.phi[:] = theta, phi
 
     @staticmethod
     def count(layout: TableLayout, data: EncodedData) -> AnyArray:
-        """Return how often rows take what tables tell apart; weights are relative to their mean, as in the loss.
+        """Return the weighted counts (n_cells,) of all tables, integers if the rows have no weights.
 
-        Shapes: result: (n_cells,).
+        Families with a missing value are not counted. Weights are relative to their mean, as in the loss.
         """
         weights = data.weights
         if data.sample_weight is not None:
@@ -71,21 +75,20 @@ class StructureState:
         return layout.count(data.codes, data.y, weights, data.device)
 
     def perturb(self, noise: FloatArray) -> FloatArray:
-        """Return log softmax(phi) + noise, whose largest entry of every feature is drawn (differentiable TAN, eq. 11).
+        """Return log softmax(phi) + noise (n_tables,); the largest entry per feature is drawn.
 
-        Shapes: noise: (n_tables,); result: (n_tables,).
+        This is eq. 11 of differentiable TAN. The softmax runs over the candidates of each feature. The noise
+        (n_tables,) is Gumbel(0, 1), or zero for the most probable structure.
         """
         perturbed = np.empty_like(self.phi)
         trees.perturb(self.phi, noise, self.candidates.group, perturbed)
         return perturbed
 
     def draw(self, perturbed: FloatArray) -> IntArray:
-        """Choose a table for every feature, in the way that the candidates are drawn.
+        """Choose a table for each feature from the perturbed logits (n_tables,); update and return ``selected``.
 
-        The best by itself, or the best tree (Chu and Liu; Edmonds 1967); and where pairs of parents could form a cycle,
-        feature after feature: see :attr:`~tanlearn.CandidateSets.draws`.
-
-        Shapes: perturbed: (n_tables,); result: (n_features,).
+        The choice is the best table per feature, or the best tree (Chu and Liu; Edmonds 1967). Where pairs of parents
+        could form a cycle, features choose one after another: see :attr:`~tanlearn.CandidateSets.draws`.
         """
         group = self.candidates.group
         if self.candidates.arborescence:
@@ -97,16 +100,16 @@ class StructureState:
         return self.selected
 
     def probabilities(self) -> list[dict[int, float]]:
-        """Return softmax(phi), feature by feature."""
+        """Return softmax(phi) per feature, by parent (-1 for none), or by tuple of parents if features may have two."""
         values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
         candidates = self.candidates
         parents: list[Any] = candidates.parents[:, 0].tolist()
-        if self.has_pairs:  # also where no candidate has two parents, as of two features
+        if self.has_pairs:  # tuples also if no candidate has two parents, as with two features
             parents = [tuple(j for j in row if j >= 0) for row in candidates.parents.tolist()]
         edges = candidates.group.tolist()
         return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
 
     def structure_entropy(self) -> float:
-        """Return the mean entropy of the features' candidate distributions."""
+        """Return the mean entropy of the features' candidate distributions, in nats; 0 if all choices are certain."""
         log_p = self.perturb(np.zeros_like(self.phi))
         return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)

@@ -1,4 +1,4 @@
-"""The engine of gradient k-trees: compiled epochs over terms."""
+"""Engine of gradient k-trees: compiled epochs over terms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from tanlearn.training.term_state import TermState
 
 __all__ = ["TermEngine"]
 
-#: Decay of the means of squared gradients. Rows of a term are touched now and then: with 0.999 their steps would follow
-#: squares of long ago; on letter it erred half a point more.
+#: Decay of the mean squared gradients. A row of a term is updated rarely, so with 0.999 its step size would depend on
+#: outdated gradients; on letter the error rate was half a percentage point higher than with 0.99.
 DECAY = 0.99
 
 
 class TermEngine(Engine):
-    """Compiled steps over terms, without the GIL.
+    """Compiled steps over terms that release the GIL.
 
-    Shapes: weights: (n_samples,).
+    Terms whose families have a missing value in a row are omitted from its score. ``weights`` has shape (n_samples,),
+    float32, with mean 1.
     """
 
-    # Changed in place
+    # updated in place
     state: TermState  # type: ignore[assignment]
 
     def __init__(

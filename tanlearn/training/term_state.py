@@ -1,8 +1,9 @@
-"""What gradient k-trees learn: structure logits, and terms of all candidates, which add up to unnormalised tables.
+"""Parameters of gradient k-trees: structure logits, and terms whose sums are unnormalized CPTs.
 
-Terms start where every structure that may be drawn is a network: their sums are the logarithms of frequencies that back
-off, those with two parents to the product of those with one, and these to those without. So the common case is known
-before training, and pairs of values that hardly any row has start where their members are.
+The terms are initialized so that every structure that can be drawn is a proper network. Their sums are smoothed log
+frequencies: tables with two parents back off to the product of those with one parent, and these to the table without
+parents. Training therefore starts at a good model, and rare combinations of parent values start at the estimate from
+single parents.
 """
 
 from __future__ import annotations
@@ -22,35 +23,37 @@ from tanlearn.training.structure_state import StructureState
 
 __all__ = ["TermState"]
 
-#: Rows that what a table backs off to counts as, at the start. On held-out rows of letter 5, 20, 100 and 500 erred in
-#: 9.4, 9.0, 8.5 and 8.7 %, on those of usps in 3.2, 3.2, 3.3 and 4.1 %, and on those of satimage alike.
+#: Pseudo-count, in rows, of the back-off distribution at initialization. For 5, 20, 100 and 500 the held-out error was
+#: 9.4, 9.0, 8.5 and 8.7 % on letter, 3.2, 3.2, 3.3 and 4.1 % on usps, and equal on satimage.
 BACK_OFF = 100.0
-#: Rows that the frequency of a value counts as, among those with given parents, in the weights of finished tables.
+#: Pseudo-count, in rows, of a value's marginal frequency when the final tables are rescaled (``_weights``).
 FREQUENCY = 5.0
 
 
 class TermState(StructureState):
-    """Terms and structure logits while they are learnt.
+    """Terms and structure logits of all candidates during training.
 
-    Shapes: cells: (n_cells + slack,).
+    ``cells`` has shape (n_cells + slack,), float32: class prior, all terms, then zeros. There is one term per
+    candidate, as large as its table. Raises ValueError if the candidates are not nothing, single parents and pairs of
+    these, and TableMemoryError if the terms do not fit in memory.
     """
 
     has_pairs: ClassVar[bool] = True
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, fixed_point: FixedPoint | None = None) -> None:
         super().__init__(data, candidates, padded(data.n_classes) + LANES)
-        self.members = candidates.members  # (n_tables, 2): Of every pair, the terms of its parents alone; -1 for none
-        self.fixed_point = fixed_point  # The format that sums of terms are rounded to
-        self._data = data  # Rows; families that miss something are not counted
+        self.members = candidates.members  # (n_tables, 2) for each pair, the terms of its single parents; -1 for none
+        self.fixed_point = fixed_point  # format of rounded sums of terms
+        self._data = data  # families with a missing value are not counted
         self._start(data)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure that is drawn without noise, and its terms added up to tables.
+        """Return the structure drawn without noise and its unnormalized tables, the sums of its terms, in float64.
 
-        A table's rows may be moved, in all classes alike: no posterior of a complete row sees that. They are moved so
-        that all classes together take a value as often as the rows do, where the parents have given values. That is
-        what sums over missing values need; without it, 16.6 in place of 16.2 % of rows of letter that missed a fifth of
-        their values were wrong.
+        A constant may be added to a row of a table for all classes without changing the posterior of a complete row.
+        The constants are chosen so that, given the parents, the frequency of each value over all classes matches the
+        data. Marginalization of missing values needs this: without it, the error on letter with a fifth of the values
+        missing was 16.6 instead of 16.2 %.
         """
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         structure = self.candidates.structure(selected)
@@ -65,7 +68,7 @@ class TermState(StructureState):
         return structure, tables if self.fixed_point is None else round_tables(tables, self.fixed_point)
 
     def _total(self, t: int, shape: tuple[int, ...]) -> FloatArray:
-        """Return the sum of a choice's terms: its own, its members', and that without parents."""
+        """Return the sum of a candidate's terms: its own, those of its single parents, and the term without parents."""
         first = int(self.candidates.group[self.layout.child[t]])
         total: FloatArray = np.zeros(shape)
         total += _spread(self._term(first), shape, ())
@@ -77,14 +80,14 @@ class TermState(StructureState):
         return total
 
     def _term(self, t: int) -> FloatArray:
-        """Return a term, shape (values, parent values ..., classes)."""
+        """Return a view of a term, shape (values, parent values ..., classes)."""
         return _table(self.layout, self.theta, t)
 
     def _start(self, data: EncodedData) -> None:
-        """Write the terms of frequencies that back off."""
+        """Initialize the terms with smoothed log frequencies."""
         layout, counts = self.layout, self.count(self.layout, data)
         self.theta[: data.n_classes] = np.log((counts[: data.n_classes] + 1) / (counts[: data.n_classes] + 1).sum())
-        logs: dict[int, FloatArray] = {}  # of single parents, the logarithms that they alone come to
+        logs: dict[int, FloatArray] = {}  # log probabilities of the tables with a single parent
         for i, first in enumerate(self.candidates.group[:-1].tolist()):
             alone = _table(layout, counts, first) + 1.0
             log_alone = np.log(alone / alone.sum(axis=0))
@@ -105,18 +108,18 @@ class TermState(StructureState):
 
 
 def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
-    """Return a table of the layout as an array of its shape, in the memory of the cells."""
+    """Return a table of the layout as a view of the cells, in the table's own shape."""
     return cells[layout.offset[t] : layout.offset[t + 1]].reshape(layout.shape(t))
 
 
 def _spread(term: FloatArray, shape: tuple[int, ...], axes: tuple[int, ...]) -> FloatArray:
-    """Return a view of a term in a shape with more parents; its own are those axes."""
+    """Return a view of a term broadcast to a shape with more parents; ``axes`` are those of its own parents."""
     absent = tuple(axis for axis in range(1, len(shape) - 1) if axis not in axes)
     return np.broadcast_to(np.expand_dims(term, absent), shape)
 
 
 def _weights(total: FloatArray, counts: AnyArray, log_prior: FloatArray) -> FloatArray:
-    """Return what makes the classes together take a value as often as rows do, shape (values, parents ..., 1)."""
+    """Return log factors (values, parents ..., 1) that match each value's frequency over all classes to the data."""
     of_values = counts.sum(axis=tuple(range(1, counts.ndim)), dtype=np.float64) + 1.0
     back_off = (of_values / of_values.sum()).reshape([-1] + [1] * (counts.ndim - 2))
     of_parents = counts.sum(axis=0, dtype=np.float64) + np.exp(log_prior)

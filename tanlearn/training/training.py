@@ -1,4 +1,4 @@
-"""Gradient TAN: structure and parameters learnt together (differentiable TAN, section 3)."""
+"""Gradient TAN: joint training of structure and parameters (differentiable TAN, section 3)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tanlearn.training.term_state import TermState
 
 __all__ = ["Training", "error_rate", "train"]
 
-#: The learning rate of the tables and the temperature fall exponentially, epoch by epoch ([DT] 4.2).
+#: Ratio of the last to the first learning rate of the tables; the decay is exponential ([DT] 4.2).
 DECAY = 1e-3
 
 
@@ -49,7 +49,26 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     start: tuple[FloatArray | None, FloatArray] | None = None,
 ) -> TrainingOutcome:
-    """Train structure and parameters together by gradient."""
+    """Train structure and parameters together by gradient descent.
+
+    Missing values are marginalized under the drawn structures, which must then be acyclic and on the CPU. Weights
+    multiply the loss, relative to their mean. If every feature has one candidate, the structure is fixed.
+
+    With ``validation`` rows the parameters of the epoch with the lowest error on them are returned (the latest of
+    equals), and ``settings.patience`` may end the training early. ``callback`` receives an :class:`EpochReport` after
+    each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step is long enough; the
+    outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its first entry is None,
+    the tables are initialized as usual.
+
+    ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
+    first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
+    whichever is longer, and when the training ends, also by an exception such as KeyboardInterrupt. After SIGTERM or
+    SIGKILL the file holds the last write. Only one process at a time may use a path. All arguments except ``callback``
+    and ``n_jobs`` must be those of the interrupted training, including the state of ``rng``.
+
+    Raises ValueError for unsupported data or a checkpoint or start of another training, OSError if the checkpoint
+    cannot be read or written, and FloatingPointError if the loss or a gradient is not finite.
+    """
     file = None
     if checkpoint is not None:
         arguments = [data, candidates, loss, settings, rng.bit_generator.state, validation]
@@ -60,10 +79,10 @@ def train(
 
 
 class _Best(NamedTuple):
-    """The best epoch so far on validation rows."""
+    """Model of the best epoch so far, measured on the validation rows."""
 
     error: float
-    #: The first epoch with this error; the model is that of the last.
+    #: First epoch with this error; the model is from the last one.
     since: int
     structure: Structure
     tables: Tables
@@ -71,9 +90,9 @@ class _Best(NamedTuple):
 
 
 class Training:
-    """A training under way, between two epochs."""
+    """Gradient training between two epochs; arguments as for :func:`train`."""
 
-    engine: Engine  # What trains epochs; :meth:`run` makes it
+    engine: Engine  # trains the epochs; created by :meth:`run`
 
     def __init__(
         self,
@@ -91,24 +110,22 @@ class Training:
             data.require_complete("A pseudo-TAN, whose structure may have cycles,")
         if candidates.draws == "acyclic" and not (candidates.has_one_parent or settings.terms):
             raise ValueError(
-                "these candidates may form a cycle, and hold pairs of parents, which are no trees to draw. Use "
-                "KTreeClassifier, or restrict every feature to parents before it in some order."
+                "these candidates can form a cycle and contain pairs of parents, so they cannot be drawn as trees. Use "
+                "KTreeClassifier, or restrict each feature to parents that precede it in some order."
             )
         if data.has_missing and not (candidates.is_acyclic or settings.terms):
             raise ValueError(
-                "values are missing, and cannot be summed out of the cycles that these candidates may form. Draw whole "
-                "trees, by arborescence=True, or restrict every feature to parents before it in some order."
+                "values are missing and cannot be marginalized in the cycles that these candidates can form. Draw "
+                "trees with arborescence=True, or restrict each feature to parents that precede it in some order."
             )
         if data.n_classes < 2:
             raise ValueError(
                 f"training by gradient needs at least 2 classes, the data have {data.n_classes}. Add rows of another "
                 f"class, or use MaximumLikelihood()."
             )
-        # data, candidates, loss, settings, rng, validation, callback, start:
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.callback = callback
-        # What is learnt
-        self.state: Any  # of one kind or the other
+        self.state: Any  # State or TermState
         if settings.terms:
             self.state = TermState(data, candidates, settings.fixed_point)
         else:
@@ -120,18 +137,18 @@ class Training:
         self.weights: FloatArray = (data.weights / data.weights.mean()).astype(np.float32)
         self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
         self.temperatures = settings.schedule(*settings.temperature).tolist()
-        self.history: list[EpochReport] = []  # One report a finished epoch
+        self.history: list[EpochReport] = []  # one report per finished epoch
         self.best: _Best | None = None
-        #: Whether the callback has said that it is enough.
+        #: Whether the callback has stopped the training.
         self.is_stopped = False
 
     def run(self, n_jobs: int | None = None, file: TrainingCheckpoint | None = None) -> TrainingOutcome:
-        """Train all epochs."""
+        """Train all remaining epochs, resuming from ``file`` if it exists, and return the outcome."""
         self.engine = self._make_engine(n_jobs)
         if file is not None:
             file.restore(self.set_state)
             if not self.is_over:
-                file.keep(self.freeze())  # a path that cannot be written to is an error now, and not in ten minutes
+                file.keep(self.freeze())  # fail at once if the path is not writable
         with contextlib.nullcontext() if file is None else file:
             while not (self.is_over or self.is_stopped):
                 report = self.end_epoch(self.engine.epoch(self.plan(), *self.schedule()))
@@ -141,17 +158,17 @@ class Training:
         return self.outcome()
 
     def _make_engine(self, n_jobs: int | None) -> Engine:
-        """Return what trains this one on its device."""
+        """Create the engine for the loss, dtype and device of this training."""
         data, settings, loss, state = self.data, self.settings, self.loss, self.state
         if isinstance(state, TermState):
             if data.device != "cpu" or not is_fusible(loss, settings.dtype):
                 raise ValueError(
-                    f"k-trees are trained by the library's own losses, in float32 and on device='cpu'; got {loss!r}, "
+                    f"k-trees support only built-in losses, dtype float32 and device='cpu'; got {loss!r}, "
                     f"{settings.dtype} and device={data.device!r}."
                 )
             return TermEngine(state, data, self.weights, loss, settings.batch_size)
         if data.device == "cuda":
-            data.require_complete("Gradient TAN on device='cuda' (not so on 'cpu', which sums them out)")
+            data.require_complete("Gradient TAN on device='cuda' (unlike 'cpu', which marginalizes missing values)")
             if is_built_in(loss):
                 population = CudaPopulation([state], data, self.weights, [loss], settings.batch_size)
                 return CudaEngine(population, 0, data)
@@ -161,7 +178,7 @@ class Training:
         return UnfusedEngine(state, data, self.weights, loss)
 
     def cuda_bytes(self) -> int:
-        """Return about how much memory this takes on CUDA, the rows aside: tables, and an epoch's batches."""
+        """Estimate the CUDA memory of this training in bytes, without the rows: tables and batches of an epoch."""
         size = min(self.settings.batch_size, self.data.n_samples)
         n_steps = self.data.n_samples // size
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
@@ -171,32 +188,38 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """Whether all epochs are done, or patience is at its end."""
+        """True once all epochs are done or the patience is exhausted."""
         n_done, patience = len(self.history), self.settings.patience
         impatient = patience is not None and self.best is not None and n_done - self.best.since >= patience
         return impatient or n_done >= self.settings.n_epochs
 
     @property
     def is_last(self) -> bool:
-        """Whether the next epoch is the last that is planned."""
+        """True if the next epoch is the last planned one."""
         return len(self.history) + 1 >= self.settings.n_epochs
 
     def plan(self) -> Plan:
-        """Return what is random in an epoch; every epoch has a plan of its own, drawn in order."""
+        """Draw the random numbers of the next epoch for the device of the engine; call once per epoch, in order."""
         data, n_tables = self.data, self.state.candidates.n_tables
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
     def schedule(self) -> tuple[tuple[float, float], float]:
-        """Return what the next epoch is trained with; after the last one, what that was."""
+        """Return the learning rates (tables, structure logits) and the temperature of the next epoch.
+
+        After the last epoch, return those of the last one.
+        """
         n_done = min(len(self.history), self.settings.n_epochs - 1)
         return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
 
     def tell(self, report: EpochReport) -> None:
-        """Have the callback look at an epoch, and say whether it is enough."""
+        """Call the callback with the report of an epoch, and stop the training if it returns true."""
         self.is_stopped = self.callback is not None and bool(self.callback(report))
 
     def end_epoch(self, mean_loss: float) -> EpochReport:
-        """Look at an epoch that the engine has trained, and remember its model if it is the best on validation rows."""
+        """Record a trained epoch, keep its model if it is the best on the validation rows, and return its report.
+
+        Raises FloatingPointError if ``mean_loss`` is not finite.
+        """
         settings, state = self.settings, self.state
         (rate, _), temperature = self.schedule()
         epoch = len(self.history) + 1
@@ -217,7 +240,7 @@ class Training:
         return report
 
     def outcome(self) -> TrainingOutcome:
-        """Return the model of the best epoch, or without validation rows, of the last."""
+        """Return the outcome with the model of the best epoch, or of the last one if there are no validation rows."""
         state = self.engine.pull()
         parameters = state.theta, state.phi
         if self.best is not None:
@@ -225,9 +248,9 @@ class Training:
         return TrainingOutcome(*state.most_probable(), state.probabilities(), self.history, parameters)
 
     def freeze(self) -> Callable[[], dict[str, Any]]:
-        """Return what returns all that the rest of the training depends on now, as values that a file can hold.
+        """Return a function that returns the present state of the training, as values that a file can hold.
 
-        The history is read when that is called: read after every epoch, it would make the time quadratic.
+        The history is copied when the function is called: copied after each epoch, it would take quadratic time.
         """
         engine, rng, n_done, best = self.engine.get_state(), self.rng.bit_generator.state, len(self.history), self.best
         return lambda: {
@@ -238,7 +261,7 @@ class Training:
         }
 
     def set_state(self, state: Any) -> None:
-        """Go on where a training with the same arguments was."""
+        """Resume from a state of a training with the same arguments; raise ValueError if it is of another training."""
         engine, rng, history, best = fields(state, "engine", "rng", "history", "best")
         self.engine.set_state(engine)
         self.rng.bit_generator.state = rng
@@ -253,6 +276,6 @@ class Training:
 
 
 def error_rate(structure: Structure, tables: Tables, data: EncodedData) -> float:
-    """Return the weighted share of rows that a model gets wrong."""
+    """Return the weighted fraction of rows that the model misclassifies; missing values are marginalized."""
     wrong = log_joint(tables, structure, data.codes, device=data.device).argmax(axis=1) != data.y
     return float(np.average(wrong, weights=data.sample_weight))

@@ -66,7 +66,7 @@ def test_what_ends_a_training_leaves_it_where_the_disk_is_full_too(error, tmp_pa
         fit(checkpoint=tmp_path / "training", callback=callback)
     assert caught.value is error
     (note,) = error.__notes__
-    assert "The epochs since the last writing are lost" in note
+    assert "The epochs since the last write are lost" in note
     assert "No space left" in note
     assert str(tmp_path / "training") in note
 
@@ -86,7 +86,7 @@ def test_file_that_is_held_for_a_moment_ends_no_training(number, tmp_path, monke
     path = tmp_path / "training"
     count_writings(monkeypatch, 0.0)
     patch_system(monkeypatch, replace=on_call(number, os.replace, error=HELD))
-    with pytest.warns(RuntimeWarning, match=r"cannot be written.*The training goes on; it is tried again") as caught:
+    with pytest.warns(RuntimeWarning, match=r"cannot be written.*Training continues; the write is retried") as caught:
         found = fit(checkpoint=path)
     assert [repr(str(path)) in str(warning.message) for warning in caught] == [True]
     before = files(tmp_path)

@@ -145,7 +145,7 @@ def test_missing_values_and_other_mistakes_are_errors(backend):
     X, y = table()
     gaps = X.astype(float)
     gaps[3, 1] = np.nan
-    with pytest.raises(ValueError, match=r"device='cuda' \(not so on 'cpu'.*complete rows only.*first of X column 1"):
+    with pytest.raises(ValueError, match=r"device='cuda' \(unlike 'cpu'.*complete rows only.*first of X column 1"):
         TANClassifier(**SMALL, device="cuda").fit(gaps, y)
     with pytest.raises(FloatingPointError, match="diverged in epoch 1"):
         TANClassifier(**(SMALL | {"learning_rate": 1e9}), device="cuda").fit(X, y)

@@ -334,7 +334,7 @@ def test_a_users_loss_of_wrong_shape_is_refused_before_it_reaches_a_kernel(answe
         def value_and_gradient(self, scores, y):
             return answer(scores, y)
 
-    with pytest.raises(ValueError, match=r"Wrong.value_and_gradient must return one loss a row, shape \(50,\)"):
+    with pytest.raises(ValueError, match=r"Wrong.value_and_gradient must return one loss per row, shape \(50,\)"):
         fit(xor_data(), candidates("all"), Wrong())
 
 
