@@ -1,4 +1,4 @@
-"""How scores of classes become probabilities that are as frequent as they say."""
+"""Calibration of posterior probabilities by rescaling the log joint."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["Calibration", "EvidenceCalibration", "decision_tables"]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A scale of scores: a class is as probable as ``exp(-d / temperature * (d / pivot) ** (power - 1))``, normalised.
+    """Rescaling of class scores: P(class) is proportional to ``exp(-d / temperature * (d / pivot) ** (power - 1))``.
 
-    Its distance d is that of its joint log-probability from the largest in the row, so the order of the classes stays,
-    up to rounding (unlike with an ``EvidenceCalibration``). Of power 1, a temperature divides joint log-probabilities.
-    A power below 1 is for networks that are surer than they may be of what they think rare: distances beyond the pivot
-    count less than by the temperature alone, those before it more.
+    The distance d of a class is the largest log joint of the row minus its own. The order of the classes is unchanged,
+    up to rounding (unlike with an ``EvidenceCalibration``). With power 1, the log joint is divided by the temperature.
+    A power below 1 is for networks that are overconfident about large distances: it shrinks distances beyond the pivot
+    more than the temperature alone, and those below it less.
 
     Parameters
     ----------
     temperature : float, default=1.0
         In nats, positive.
     power : float, default=1.0
-        Positive.
+        Exponent of the distances, positive.
     pivot : float, default=1.0
-        In nats, positive: where a power changes nothing.
+        Distance in nats that a power leaves unchanged, positive.
 
     Raises
     ------
     ValueError
-        If one of them is no positive number.
+        If a parameter is not a positive number.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class Calibration:
 
     @staticmethod
     def of_state(state: dict[str, Any]) -> Calibration:
-        """Return the calibration that a file describes.
+        """Create the calibration that a file describes.
 
         Parameters
         ----------
         state : dict
-            What ``dataclasses.asdict`` returned of it.
+            Fields of the calibration, as ``dataclasses.asdict`` returns them.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class Calibration:
         return EvidenceCalibration(**state) if "prior_shift" in state else Calibration(**state)
 
     def unshifted(self) -> Calibration:
-        """Return the scale alone, for scores that are shifted already.
+        """Return the calibration without its shift, for scores that are shifted already.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class Calibration:
         return Calibration(self.temperature, self.power, self.pivot)
 
     def shifted(self, scores: FloatArray) -> FloatArray:
-        """Return the scores of which the largest is the predicted class: the log joint itself.
+        """Return the scores whose maximum is the predicted class: the log joint itself.
 
         Parameters
         ----------
@@ -99,12 +99,12 @@ class Calibration:
         return scores
 
     def log_posterior(self, scores: FloatArray) -> FloatArray:
-        """Return log p(class | observed features).
+        """Compute log p(class | observed features).
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes)
-            Log joint. A row of -inf only gives the uniform posterior; classifiers take the class probabilities instead.
+            Log joint. A row of -inf gets the uniform posterior; classifiers use the class probabilities there instead.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class Calibration:
         """
         if self.power == 1:
             return log_posterior(self.shifted(scores) / self.temperature)
-        # The distances are those of the posterior, too: of a row of -inf they are 0, and no nan.
+        # The posterior has the same distances; for a row of -inf they are 0 instead of nan.
         posterior = log_posterior(scores)
         distances = posterior.max(axis=1, keepdims=True) - posterior
         unit = math.exp((math.log(self.temperature) + (self.power - 1) * math.log(self.pivot)) / self.power)
@@ -121,15 +121,15 @@ class Calibration:
 
 @dataclass(frozen=True)
 class EvidenceCalibration(Calibration):
-    """A temperature that divides the evidence of the features alone: log p(c | x) = (s_c - log pi_c) / T + log pi_c.
+    """Temperature of the evidence of the features only: log p(c | x) = (s_c - log pi_c) / T + log pi_c + const.
 
-    A temperature of the log joint also divides the log frequencies pi of the classes, so that a large one predicts
-    equally frequent classes. This one tends to the class frequencies instead. Scores of classes are shifted by
-    ``(T - 1) log pi`` before they are divided by T, and the predicted class is the largest of the shifted scores. The
-    tables of the network keep their class prior.
+    A temperature of the log joint also divides the log frequencies pi of the classes, so that with a large temperature
+    the classes become equally probable. With this calibration they tend to the class frequencies instead. The scores
+    are shifted by ``(T - 1) log pi`` before they are divided by T, and the predicted class has the largest shifted
+    score. The class prior of the network is unchanged.
     """
 
-    prior_shift: tuple[float, ...] = ()  # ``(T - 1) log pi``, finite
+    prior_shift: tuple[float, ...] = ()  # (n_classes,) ``(T - 1) log pi``, finite
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,29 +138,26 @@ class EvidenceCalibration(Calibration):
             type(value) is not bool and isinstance(value, Real) and math.isfinite(value) for value in shift
         ):
             raise ValueError(
-                f"the prior_shift of a calibration must be finite numbers, of power and pivot 1, got {shift!r}, "
-                f"{self.power} and {self.pivot}."
+                f"the prior_shift of a calibration must be finite numbers, with power and pivot 1, got "
+                f"{shift!r}, power {self.power} and pivot {self.pivot}."
             )
         object.__setattr__(self, "prior_shift", tuple(float(value) for value in shift))
 
     @classmethod
     def of_frequencies(cls, temperature: float, log_frequency: FloatArray) -> EvidenceCalibration:
-        """Return the calibration of a temperature and class frequencies.
-
-        Shapes: log_frequency: (n_classes,).
-        """
+        """Create the calibration from a temperature and log class frequencies (n_classes,)."""
         return cls(temperature, prior_shift=tuple(((temperature - 1.0) * log_frequency).tolist()))
 
     def shifted(self, scores: FloatArray) -> FloatArray:
-        """Return the scores of which the largest is the predicted class: the log joint and the shift.
-
-        Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
-        """
+        """Return the scores whose maximum is the predicted class: the log joint plus the shift."""
         return scores + np.array(self.prior_shift)
 
 
 def decision_tables(tables: Tables, calibration: Calibration) -> Tables:
-    """Return tables whose largest log joint is the predicted class, for programs that know no calibration."""
+    """Return CPTs whose largest log joint is the predicted class, for exports without calibration.
+
+    Any shift of the calibration is added to the class prior.
+    """
     prior = tables.log_prior[np.newaxis]
     shifted = calibration.shifted(prior)
     return tables if shifted is prior else tables.with_log_prior(log_posterior(shifted)[0])

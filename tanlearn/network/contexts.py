@@ -1,4 +1,19 @@
-"""Counts of families over the contexts that rows show: exact, and they add up over any partition of the rows."""
+"""Sparse counts of families as tries of the contexts that occur in the rows.
+
+A context of level j is an assignment of values to the first j parents of a feature. With many parents, the possible
+contexts are far too many to store, but at most n_samples occur at each level. The counts of a family are therefore kept
+in coordinate format: one entry for each combination of parent values, child value and class that occurs, sorted by the
+first parent, then the second, and so on. Sorted entries are a trie: the entries of a context are contiguous at every
+level. `build_levels` expands it for prediction and for back-off to fewer parents (``back_off.py``).
+
+Shapes of a family: values (n_parents + 2, n_entries), uint16, the values of the parents, the child and the class;
+counts (n_entries,), all positive. A row without the child has no entry. A missing parent, and every parent after it,
+has the value n_states, so that the row still counts in the contexts of the parents before it.
+
+Invariant: the counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or
+on the order of merging. Reference: back-off and hierarchical smoothing, Chen and Goodman, Computer Speech & Language
+13, 1999.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +35,19 @@ __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
 
 @dataclass(frozen=True, eq=False)
 class FamilyColumns:
-    """What rows say of one family: values of its parents, of its child, and the class."""
+    """Values of one family in each row that has the child, in the order of the rows."""
 
-    # (n_parents + 2, n_columns): Values of the parents, the child and the class. A missing parent, and every parent
-    # behind it, has the value ``n_states``; rows without the child have no column.
+    # (n_parents + 2, n_columns) uint16, values of the parents, the child and the class. A missing parent, and every
+    # parent after it, has the value ``n_states``. Rows without the child have no column.
     values: AnyArray
-    n_values: IntArray  # (n_parents + 2,): Numbers of states, and of classes
-    rows: IntArray  # (n_columns,): Numbers of the rows
+    n_values: IntArray  # (n_parents + 2,) number of values of each parent, the child and the class
+    rows: IntArray  # (n_columns,) row of each column
 
     @classmethod
     def of_rows(
         cls, codes: Codes, y: IntArray, child: int, parents: IntArray, n_states: IntArray, n_classes: int
     ) -> FamilyColumns:
-        """Return the columns of encoded rows.
+        """Extract the columns from encoded rows; the last of the parents is the first to be left out by back-off.
 
         Shapes: codes: (n_features, n_samples); y: (n_samples,); parents: (n_parents,); n_states: (n_features,).
         """
@@ -43,7 +58,7 @@ class FamilyColumns:
         return cls(values if n == len(y) else np.ascontiguousarray(values[:, :n]), n_values, rows[:n])
 
     def sort(self) -> SortedFamily:
-        """Sort the columns."""
+        """Sort the columns lexicographically by a stable radix sort."""
         n = self.values.shape[1]
         order, buffer, shared = np.empty(n, np.intp), np.empty(n, np.intp), np.empty(n, np.uint16)
         kernels.sort_columns(self.values, self.n_values, order, buffer, np.empty(self.n_values.max() + 2, np.intp))
@@ -53,15 +68,14 @@ class FamilyColumns:
 
 @dataclass(frozen=True, eq=False)
 class SortedFamily:
-    """Columns of a family in the order of their values, so that those of a context stand together at every level."""
+    """Columns of a family with their sorted order, in which each context is contiguous at every level."""
 
-    columns: FamilyColumns  # In the order of the rows
-    # (n_columns,): Their numbers, sorted: by the first parent, then the second, and so on, then child and class
-    order: IntArray
-    shared: AnyArray  # (n_columns,): By how many first values one equals the one before it in the order
+    columns: FamilyColumns  # in the order of the rows
+    order: IntArray  # (n_columns,) permutation that sorts by the first parent, then the second, ..., child, class
+    shared: AnyArray  # (n_columns,) length of the common prefix of a column with the one before it in the order
 
     def sum(self, weights: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return every different column once, with the sum of its weights, without those of weight 0.
+        """Return the distinct columns, sorted, and the sum of the weights of each; sums of 0 are dropped.
 
         Shapes: weights: (n_columns,); result values: (n_parents + 2, n_entries); result counts: (n_entries,).
         """
@@ -72,29 +86,26 @@ class SortedFamily:
 
 
 class ContextCounts:
-    """Counts of every family of a structure, of the combinations of values that rows show, and of no others.
+    """Sparse counts of all families of a structure.
 
-    A row counts for a feature that it does not miss, with as many of its first parents as it has before one that it
-    misses. Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows, and
-    the order in which states are merged, the state is the same to the last bit.
+    A row with missing parents counts in the contexts of the parents before the first missing one. Counts of unweighted
+    or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the rows and any order
+    of merging.
     """
 
     def __init__(self, parents: IntArray, n_states: IntArray, n_classes: int) -> None:
-        # parents: (n_features, width): Parents of every feature, -1 for none, absent ones last. n_states:
-        # (n_features,): Number of values of every feature. n_classes: Number of classes.
+        # parents: (n_features, width), -1 for none, absent ones last
         self.parents, self.n_states, self.n_classes = parents, n_states, n_classes
-        # (n_classes,): Weight of every class, int64, or float64 once a batch had real weights
+        # (n_classes,) weight of each class: int64, or float64 after a batch with real weights
         self.class_counts: AnyArray = np.zeros(n_classes, np.int64)
         nothing = np.empty(0, np.int64)
-        # For every feature an array of shape (n_parents + 2, n_entries), uint16, of the values of the parents, the
-        # feature and the class, sorted by the first, then the second, and so on; and their counts, all positive. The
-        # value of a missing parent, and of all parents behind it, is its number of states.
+        # The values (n_parents + 2, n_entries) and counts (n_entries,) of each feature, as in the module docstring.
         self.families: list[tuple[AnyArray, AnyArray]] = [
             (np.empty((2 + int((row >= 0).sum()), 0), np.uint16), nothing) for row in parents
         ]
 
     def family(self, feature: int) -> tuple[IntArray, IntArray]:
-        """Return the parents of a feature, and the numbers of values of these, the feature and the class.
+        """Return the parents of a feature, and the numbers of values of the parents, the feature and the class.
 
         Shapes: result parents: (n_parents,); result n_values: (n_parents + 2,).
         """
@@ -102,15 +113,20 @@ class ContextCounts:
         return given, np.array([*self.n_states[given], self.n_states[feature], self.n_classes], np.intp)
 
     def empty(self) -> ContextCounts:
-        """Return counts of no rows of the same families."""
+        """Return empty counts of the same families."""
         return ContextCounts(self.parents, self.n_states, self.n_classes)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ContextCounts:
-        """Add the counts of a batch."""
+        """Add the counts of a batch in place and return self.
+
+        If the features or classes differ, or the sum of integer weights would overflow, it raises ValueError and
+        changes nothing. The result does not depend on ``n_jobs``.
+        """
         if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
-                f"counts add up only over one and the same table: this state has {self.n_classes} classes and n_states "
-                f"{self.n_states.tolist()}, the batch {data.n_classes} and {data.n_states.tolist()}."
+                f"counts add up only over the same features and classes: this state has {self.n_classes} classes and "
+                f"n_states {self.n_states.tolist()}, the batch has {data.n_classes} classes and n_states "
+                f"{data.n_states.tolist()}."
             )
         weights = data.weights.astype(type_with_room(self.class_counts, data.weights), copy=False)
 
@@ -127,7 +143,10 @@ class ContextCounts:
         return self.merge(batch)
 
     def merge(self, other: ContextCounts) -> ContextCounts:
-        """Add the counts of another state of the same families."""
+        """Add the counts of other rows in place and return self.
+
+        If the families differ, or the sum of integer weights would overflow, it raises ValueError and changes nothing.
+        """
         self._check_same(other)
         dtype = type_with_room(self.class_counts, other.class_counts)
         self.families = self._sums(other, dtype, 1)
@@ -135,13 +154,19 @@ class ContextCounts:
         return self
 
     def subtract(self, other: ContextCounts) -> ContextCounts:
-        """Take away the counts of rows that are part of this state: total minus fold."""
+        """Subtract the counts of a subset of the rows in place and return self, for example the total minus a fold.
+
+        With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the families
+        differ, or a count would be negative, it raises ValueError and changes nothing.
+        """
         self._check_same(other)
         dtype = np.result_type(self.class_counts, other.class_counts)
         rounding = 1e-9 * float(self.class_counts.sum()) if dtype.kind == "f" else 0.0
         families, class_counts = self._sums(other, dtype, -1), self.class_counts - other.class_counts
         if min(float(counts.min(initial=0)) for _, counts in [*families, ((), class_counts)]) < -rounding:
-            raise ValueError("subtract would leave negative counts: the other state holds rows that this one does not.")
+            raise ValueError(
+                "subtract would leave negative counts: the other state contains rows that this one does not."
+            )
         self.families = [
             (np.ascontiguousarray(values[:, counts > rounding]), counts[counts > rounding])
             for values, counts in families
@@ -150,7 +175,7 @@ class ContextCounts:
         return self
 
     def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
-        """Return the families with those of another state added, or taken away."""
+        """Merge the entries of each family with those of another state, whose counts are multiplied by sign."""
         found = []
         for i, (one, two) in enumerate(zip(self.families, other.families, strict=True)):
             values = np.concatenate([one[0], two[0]], axis=1)
@@ -160,7 +185,7 @@ class ContextCounts:
         return found
 
     def _check_same(self, other: ContextCounts) -> None:
-        """Refuse counts of other families."""
+        """Raise ValueError if the families differ."""
         for name in ("parents", "n_states", "n_classes"):
             if not np.array_equal(getattr(self, name), getattr(other, name)):
                 raise ValueError(f"counts add up only over the same families, but the two states differ in {name}.")
@@ -186,10 +211,13 @@ class ContextCounts:
 
 
 def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:
-    """Return the contexts of a family, level by level.
+    """Build the levels of the trie of a family from its sorted entries.
 
-    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values: (n_parents + 2,); result bounds:
-        (n_parents + 2, 3).
+    The rows of ``bounds`` are the start of the contexts, classes and entries of each level, and the end of the last
+    level. See `tanlearn.kernels.contexts` for the arrays of the levels.
+
+    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values, result bounds: (n_parents + 2,) and
+    (n_parents + 2, 3).
     """
     k, n_entries = len(values) - 2, values.shape[1]
     n_classes, n_keys = int(n_values[-1]), int(n_values[-2] * n_values[-1])
@@ -197,7 +225,7 @@ def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tupl
     kernels.mark_shared(values, np.arange(n_entries), shared)
     most = 1 + sum(int((shared < level).sum()) for level in range(1, k + 1))
     least_index = np.int32 if (k + 1) * n_entries < 2**31 else np.int64
-    # A level has at most the entries of the last one, and its contexts at most as many.
+    # Each level has at most as many entries as the last one, and at most one context per entry.
     n = (k + 1) * n_entries
     levels = kernels.Levels(
         digit=np.zeros(most, np.uint16),

@@ -1,7 +1,17 @@
-"""Exact marginalization of missing features in any structure, its gradient, and completions: probable, and drawn.
+"""Exact marginalization, its gradient, most probable completions and posterior samples for any acyclic structure.
 
-Most rows are eliminated in one order that suits the structure. A row for which that order is expensive gets an order of
-its own, and where its factors would not fit in memory, it is split into slices (``elimination_plans.py``).
+The families of a row are factors over its missing features. The features are eliminated one after another: the factors
+that contain the feature are multiplied and summed over its values, which leaves a factor over the other features
+(bucket elimination, Dechter, Artificial Intelligence 113, 1999). All factors are in logarithms. The kernels are in
+``kernels/elimination.py`` and ``kernels/completions.py``.
+
+A row is eliminated in one of three ways, which depends only on the set of its missing features: (1) most rows in one
+order chosen for the structure; (2) rows for which that order is expensive, or needs too much memory, in an order of
+their own, split into slices if necessary (``elimination_plans.py``, ``slices.py``); (3) rows for which every plan
+exceeds the limit of operations (``limits.py``) raise an error or are approximated. Results of (1) and (2) are exact.
+
+Shapes: codes (n_features, n_all), ``samples`` the columns to process, cells (n_cells,) log probabilities, scores
+(n_samples, n_classes). A factor with r combinations of values takes r * n_classes numbers.
 """
 
 from __future__ import annotations
@@ -25,28 +35,33 @@ from tanlearn.network.tables import TableLayout
 
 __all__ = ["Eliminator"]
 
-#: Numbers that a sample's factors may take, 64 MB a thread.
+#: Numbers that the factors of a row may take, 64 MB per thread.
 _CAPACITY = 2**22
-#: Features that a factor may have in the order of the structure; with two values each they would be 2**22 numbers.
+#: Features of a factor in the order of the structure, at most. With two values each they would take 2**22 numbers.
 _MAX_WIDTH = 22
-#: Operations from which a row gets an order of its own: 10 ms, about what planning takes.
+#: Operations above which a row gets a plan of its own: 10 ms, about the time to plan.
 _CHEAP = 2**18
-#: Samples a thread takes at a time.
+#: Rows per task of a thread.
 _BLOCK = 128
-#: Parts that gradients are added up in, fewer if they are large.
+#: Partial sums of the gradient. Fewer are used if they are large.
 _PARTS = 8
 
 
 class _Rows(NamedTuple):
-    """Positions of samples, sorted by how they are eliminated."""
+    """Positions in ``samples``, grouped by the method of elimination."""
 
-    direct: IntArray  # in the order of the structure
-    planned: list[tuple[int, EliminationPlan]]  # each in an order of its own
-    refused: IntArray  # more operations than the limit
+    direct: IntArray  # eliminated in the order of the structure
+    planned: list[tuple[int, EliminationPlan]]  # position and plan of each row with a plan of its own
+    refused: IntArray  # every plan exceeds the limit of operations
 
 
 class Eliminator:
-    """Marginalizes missing features of the rows of a network."""
+    """Marginalization and completion of rows with missing values by variable elimination.
+
+    With one augmenting parent per feature, a missing feature costs O(n_states^2) operations. With two or more, the cost
+    depends on the largest factor. A structure with a cycle raises ValueError. In every method, ``samples`` selects
+    columns of ``codes``, and the result does not depend on ``n_jobs``.
+    """
 
     def __init__(
         self,
@@ -59,16 +74,15 @@ class Eliminator:
     ) -> None:
         if not structure.is_acyclic:
             raise ValueError(
-                "values are missing, and cannot be marginalized in a structure with a cycle, which is a scorer and no "
-                "network. Impute them, or use a structure that is a tree."
+                "missing values cannot be marginalized in a structure with a cycle, because such a structure is not a "
+                "Bayesian network. Impute the missing values, or use a structure that is a tree."
             )
-        self._layout = layout  # Its tables
-        # Whether every distribution sums to one; then missing features without observed descendants are left out
+        self._layout = layout
+        # If every distribution sums to one, missing features without observed descendants are left out.
         self._is_normalized = is_normalized
         self._limit = read_limit() if most_operations is None else most_operations
         self._most = _CAPACITY if capacity is None else capacity
-        # capacity: Numbers that the factors of a sample may take, 4,194,304 by default. What exceeds it is done in
-        # slices.
+        # capacity: numbers that the factors of a row may take; rows that need more are split into slices.
         order, self._max_width, self._capacity, self._is_small = _plan(structure, layout, self._most, self._limit)
         self._reserve = _reserve(structure, layout)
         self._network = kernels.Network(
@@ -94,7 +108,14 @@ class Eliminator:
         n_jobs: int | None = None,
         inexact: list[int] | None = None,
     ) -> FloatArray:
-        """Return the log joint of some samples.
+        """Compute the log joint of the selected rows.
+
+        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they are approximated, as in
+        mini-bucket elimination: where the factors of a missing feature would be too large together, each factor gets a
+        copy of the feature of its own, with equally probable values. Their row numbers are appended to ``inexact``, or
+        reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of the values
+        missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4 % instead
+        of 35.1 %.)
 
         Shapes: codes: (n_features, n_all); samples: (n_samples,); cells: (n_cells,); result: (n_samples, n_classes).
         """
@@ -122,14 +143,15 @@ class Eliminator:
         return scores
 
     def find_inexact(self, codes: Codes, samples: IntArray) -> IntArray:
-        """Return the positions of the samples that :meth:`log_joint` can only approximate.
-
-        Shapes: result: (n_found,).
-        """
+        """Return the positions in ``samples`` of the rows that `log_joint` can only approximate."""
         return self._sort(codes, samples, is_marginal=self._is_normalized).refused
 
     def is_cheap(self, codes: Codes, samples: IntArray, most: int) -> bool:
-        """Return whether some samples fit in memory without slices, and take at most so much time."""
+        """Return whether all rows fit in memory without slices and take at most ``most`` microseconds together.
+
+        The estimate is for log joint and gradient on one core of 2024: one microsecond for each combination of values
+        of an eliminated feature and its neighbors, more with many classes, and one for every 16 features of a row.
+        """
         n_classes, left = self._layout.n_classes, most
         for first in range(0, len(samples), _BLOCK):
             n_values = self._count(codes, samples[first : first + _BLOCK], is_marginal=self._is_normalized)
@@ -147,7 +169,11 @@ class Eliminator:
         *,
         n_jobs: int | None = None,
     ) -> FloatArray:
-        """Return the gradient for the cells, given that for the log joint.
+        """Compute the gradient with respect to the cells from the gradient of the log joint.
+
+        If ``d_scores`` contains the weight of each row in the column of its class and 0 elsewhere, the result is the
+        expected counts. In normalized CPTs, missing features without observed descendants are left out: their
+        contribution is proportional to each distribution itself. Rows over the limit of operations raise ValueError.
 
         Shapes: d_scores: (n_samples, n_classes); result: (n_cells,).
         """
@@ -155,7 +181,7 @@ class Eliminator:
         self._refuse(codes, samples, rows)
         plans, is_direct = dict(rows.planned), np.zeros(len(samples), bool)
         is_direct[rows.direct] = True
-        # The same parts for any number of threads: sums of other parts would differ by rounding.
+        # The partial sums do not depend on the number of threads, so that rounding does not either.
         n_parts = min(_PARTS, len(samples) // _BLOCK + 1, max(1, 4 * _CAPACITY // self._layout.n_cells))
         parts = np.array_split(np.arange(len(samples)), n_parts)
         d_cells = np.zeros((len(parts), self._layout.n_cells))
@@ -190,9 +216,12 @@ class Eliminator:
     def complete(
         self, codes: Codes, samples: IntArray, cells: FloatArray, y: IntArray, *, n_jobs: int | None = None
     ) -> Codes:
-        """Return codes in which some samples are filled in with their most probable values, all of a sample together.
+        """Return a copy of the codes with the most probable joint completion of each selected row.
 
-        Shapes: y: (n_all,); result: (n_features, n_all).
+        In ``y``, a class -1 is replaced in place by the class that is most probable together with the completion. Rows
+        over the limit of operations raise ValueError.
+
+        Shapes: y: (n_all,), intp; result: (n_features, n_all).
         """
         rows = self._sort(codes, samples, is_marginal=False, n_jobs=n_jobs)
         self._refuse(codes, samples, rows)
@@ -212,7 +241,7 @@ class Eliminator:
                 scores = np.empty((len(every), self._layout.n_classes))
                 self._run(kernels.eliminate, filled, every, cells, plan, (False,), 0, scores)
                 found = scores[every, classes]
-                first = int(np.lexsort((classes, -found))[0])  # of equals the first class, then the first slice
+                first = int(np.lexsort((classes, -found))[0])  # ties: the first class, then the first slice
                 if best is None or (-found[first], classes[first]) < best:
                     best = -found[first], int(classes[first])
                     completed[:, n], y[n] = filled[:, first], classes[first]
@@ -222,7 +251,9 @@ class Eliminator:
         return completed
 
     def sample(self, codes: Codes, samples: IntArray, cells: FloatArray, rng: np.random.Generator) -> Codes:
-        """Draw the missing values of some samples from their posterior, once for every class.
+        """Draw the missing values of each selected row from their posterior, once for each class.
+
+        The classes share their random numbers. Rows over the limit of operations raise ValueError.
 
         Shapes: result: (n_features, n_samples, n_classes).
         """
@@ -244,9 +275,9 @@ class Eliminator:
                     [self._score_slices(column, plan, *b, cells, is_marginal=False) for b in blocks]
                 )
                 bounds = posterior(scores, log_sum(scores)).cumsum(axis=0)
-                # A conditioned feature needs no random number of its own, so the slice takes that of the last one.
+                # The kernel does not use the random numbers of conditioned features, so one of them draws the slice.
                 left = uniform[k, plan.conditioned[-1]] * bounds[-1]
-                last = (bounds < bounds[-1]).sum(axis=0)  # slices of probability zero are not drawn
+                last = (bounds < bounds[-1]).sum(axis=0)  # never draw a slice of probability zero
                 chosen = np.minimum((bounds <= left).sum(axis=0), last)
             slices = [expand_slices(column, plan.conditioned, self._states, s, s + 1) for s in chosen.tolist()]
             found = np.empty((codes.shape[0], n_classes, n_classes), codes.dtype)
@@ -256,9 +287,9 @@ class Eliminator:
         return drawn
 
     def _sort(self, codes: Codes, samples: IntArray, *, is_marginal: bool, n_jobs: int | None = 1) -> _Rows:
-        """Return how each sample is eliminated, which depends on its missing features and on nothing else.
+        """Choose the method of elimination of each row, which depends only on its missing features.
 
-        With ``is_marginal``, missing features without observed descendants need no elimination.
+        If ``is_marginal``, missing features without observed descendants need no elimination.
         """
         every = np.arange(len(samples))
         if self._is_small:
@@ -270,7 +301,7 @@ class Eliminator:
             n_values[first:last] = self._count(codes, samples[first:last], is_marginal=is_marginal)
 
         in_blocks(count, len(samples), _BLOCK, n_jobs)
-        # In floating point, because products of this size may overflow.
+        # In floating point, because the product may overflow 64-bit integers.
         n_operations = np.where(n_values < 0, np.inf, n_values.astype(np.float64) * self._layout.n_classes)
         is_direct = n_operations <= min(_CHEAP, self._limit)
         planned, refused = [], []
@@ -285,7 +316,10 @@ class Eliminator:
         return _Rows(np.flatnonzero(is_direct), planned, np.array(refused, np.intp))
 
     def _count(self, codes: Codes, samples: IntArray, *, is_marginal: bool) -> IntArray:
-        """Return the values that samples take in the order of the structure, -1 where they do not fit in memory."""
+        """Count the values of all factors of each row in the order of the structure.
+
+        The count is -1 where the factors do not fit in memory.
+        """
         n_values, done = np.empty(len(samples), np.int64), 0
         room = self._layout.n_classes, is_marginal, missing_code(codes.dtype), self._max_width, self._capacity
         while done < len(samples):
@@ -295,7 +329,7 @@ class Eliminator:
         return n_values
 
     def _plan_of(self, is_missing: AnyArray, *, is_marginal: bool) -> EliminationPlan | None:
-        """Return the plan for rows that miss these features; None for too many operations."""
+        """Return the cached plan for a set of missing features, or None if every plan exceeds the limit."""
         key = np.packbits(is_missing).tobytes(), is_marginal
         if key not in self._plans:
             graph, n_classes = self._graph(is_missing.tolist(), is_marginal), self._layout.n_classes
@@ -305,7 +339,7 @@ class Eliminator:
         return self._plans[key]
 
     def _graph(self, is_missing: list[bool], is_marginal: bool) -> Graph:
-        """Return the features to eliminate, and their neighbors among these."""
+        """Build the interaction graph of the features to eliminate, by moralization of the needed families."""
         is_needed = [not is_marginal or not missing for missing in is_missing]
         for i in self._network.downward[::-1].tolist():
             if is_needed[i]:
@@ -329,7 +363,7 @@ class Eliminator:
         scores: FloatArray,
         n_jobs: int | None,
     ) -> None:
-        """Write the scores of some samples, eliminated in the order of the structure."""
+        """Write the log joint of the rows at ``positions`` into scores, in the order of the structure."""
 
         def score(first: int, last: int) -> None:
             chosen = positions[first:last]
@@ -350,7 +384,7 @@ class Eliminator:
         *,
         is_marginal: bool | None = None,
     ) -> FloatArray:
-        """Return the log joint of some slices of a sample, of shape (last - first, n_classes)."""
+        """Compute the log joint of some slices of a row, shape (last - first, n_classes)."""
         slices = expand_slices(column, plan.conditioned, self._states, first, last)
         scores = np.empty((last - first, self._layout.n_classes))
         marginal = (self._is_normalized if is_marginal is None else is_marginal,)
@@ -367,7 +401,7 @@ class Eliminator:
         marginal: tuple[bool, ...],
         *rest: Any,
     ) -> None:
-        """Run a kernel on samples that fit in memory, in the order of a plan or of the structure."""
+        """Run a kernel on rows whose factors fit in memory, in the order of a plan or of the structure."""
         network, room = self._network, (self._max_width, self._capacity)
         if plan is not None:
             is_left = np.ones(len(codes), bool)
@@ -378,12 +412,12 @@ class Eliminator:
         assert n_done == len(samples), "a plan promised less memory than the elimination takes"
 
     def _refuse(self, codes: Codes, samples: IntArray, rows: _Rows) -> None:
-        """Raise if some samples would take too many operations."""
+        """Raise ValueError if a row exceeds the limit of operations."""
         if not rows.refused.size:
             return
         refused = samples[rows.refused].tolist()
         n_missing = int((codes[:, refused[0]] == missing_code(codes.dtype)).sum())
-        if n_missing == len(codes):  # as in score_samples of tables that are not normalized
+        if n_missing == len(codes):  # as in score_samples of unnormalized CPTs
             raise ValueError(
                 f"all {n_missing} features have to be marginalized, because a row misses them all, or because the "
                 f"scores are not normalized and a probability of rows is asked for. They depend on each other through "
@@ -398,7 +432,10 @@ class Eliminator:
 
 
 def _reserve(structure: Structure, layout: TableLayout) -> int:
-    """Return the numbers that all tables leave of which a feature is marginalized, at most; at least 1."""
+    """Return the extra numbers that approximate elimination may need, at least 1.
+
+    In the worst case, each CPT leaves a factor of its own, without its smallest feature.
+    """
     states, total = layout.n_states.tolist(), 1
     for i, row in enumerate(structure.parents.tolist()):
         family = [states[j] for j in (i, *row) if j >= 0]
@@ -407,12 +444,13 @@ def _reserve(structure: Structure, layout: TableLayout) -> int:
 
 
 def _plan(structure: Structure, layout: TableLayout, capacity: int, limit: float) -> tuple[IntArray, int, int, bool]:
-    """Return an order of elimination that suits most rows, and what it takes at most.
+    """Choose the order of elimination for most rows.
 
-    That is: features of a factor, numbers for all of them, and whether all rows are cheap in it.
+    Returns the order, the number of features of the largest factor, the numbers that all factors take, and whether
+    every row is cheap in this order.
     """
     n_states, n_classes = layout.n_states, layout.n_classes
-    if not (structure.parents[:, 1] >= 0).any():  # a leaf leaves a factor of its parent alone
+    if not (structure.parents[:, 1] >= 0).any():  # eliminating a leaf leaves a factor of its parent alone
         size = int(n_states.max()) * n_classes
         return np.ascontiguousarray(structure.order[::-1]), 2, min(size, capacity) + 1, size <= capacity
     graph: Graph = {i: set() for i in range(structure.n_features)}
@@ -420,8 +458,8 @@ def _plan(structure: Structure, layout: TableLayout, capacity: int, limit: float
         family = {i, *(j for j in row if j >= 0)}
         for j in family:
             graph[j] |= family - {j}
-    # The feature that leaves the smallest factor goes first; in a chain or tree of cliques that adds no neighbors.
-    # (Integers of Python: products of many numbers of states do not overflow, and are the same on every CPU.)
+    # Eliminate the feature that leaves the smallest factor first. In a k-tree this adds no edges.
+    # Python integers: products of many numbers of states do not overflow and are the same on every CPU.
     states = n_states.tolist()
     order = greedy_order(graph, states, lambda graph, i: math.prod(states[j] for j in graph[i]))
     steps = elimination_steps(graph, order, states)

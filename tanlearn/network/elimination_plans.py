@@ -1,9 +1,13 @@
-"""Elimination orders of missing features, and slices where the factors of one order would be too large.
+"""Elimination orders of missing features, with slices where the factors of one order would be too large.
 
-An order is found by greedy heuristics, since an optimal one is NP-hard (Kjaerulff 1990; Darwiche 2009, chapters 6
-and 9). Where the factors of the best order would not fit in memory, some features are conditioned on: for each
-combination of their values, a slice, the other features are eliminated, and the results are summed. Slices are exact;
-they trade memory for operations.
+Orders are found by greedy heuristics, since an optimal order is NP-hard to find (Kjaerulff 1990; Darwiche 2009,
+chapters 6 and 9). Where the factors of the best order would not fit in memory, some features are conditioned on (cutset
+conditioning): for each combination of their values, called a slice, the other features are eliminated, and the results
+are added. Slices are exact; they need less memory and more operations.
+
+A graph maps each feature to eliminate to its neighbors, the features that it shares a factor with. Eliminating a
+feature connects its neighbors and leaves a factor over them. Functions do not modify their arguments. Sizes are Python
+integers, so they do not overflow.
 """
 
 from __future__ import annotations
@@ -14,37 +18,41 @@ from typing import NamedTuple
 
 __all__ = ["EliminationPlan", "Graph", "Step", "elimination_steps", "greedy_order", "plan_elimination"]
 
-#: Features that have to be eliminated, each with the features that it shares a factor with.
+#: Neighbors of each feature to eliminate: the features to eliminate that it shares a factor with.
 Graph = dict[int, set[int]]
 
-#: Operations that pay for one step of a heuristic, so that planning takes a fraction of the elimination.
+#: Operations of the best order so far per step of a heuristic, so that planning takes a fraction of the elimination.
 _OPERATIONS_PER_STEP = 64
 
 
 class EliminationPlan(NamedTuple):
-    """Order of elimination, with its cost."""
+    """Elimination order with its slices and its cost."""
 
-    order: list[int]  # Features as they are eliminated
-    conditioned: list[int]  # Features of which every combination of values is a slice
-    n_slices: int  # Number of slices
-    n_numbers: int  # Numbers that the factors of one slice take
-    width: int  # Features of the largest factor
-    n_operations: int  # Values of the features of all eliminations, times classes, times slices
+    order: list[int]  # features in the order of elimination
+    conditioned: list[int]  # features conditioned on: each combination of their values is a slice
+    n_slices: int
+    n_numbers: int  # numbers that the factors of one slice take
+    width: int  # features of the largest factor
+    n_operations: int  # combinations of values in all eliminations, times classes, times slices
 
 
 class Step(NamedTuple):
     """Elimination of one feature."""
 
-    feature: int  # Number of the feature
-    left: frozenset[int]  # Features of the factor that it leaves
-    n_rows: int  # Values of these together
+    feature: int  # the eliminated feature
+    left: frozenset[int]  # features of the factor that remains
+    n_rows: int  # combinations of their values
 
 
 def plan_elimination(
     graph: Graph, n_states: list[int], n_classes: int, *, capacity: int, most_operations: float
 ) -> EliminationPlan | None:
-    """Return the cheapest plan of several heuristics, with slices as small as the capacity asks for."""
-    single = [i for i in graph if n_states[i] == 1]  # observed, for all that they can be
+    """Return the cheapest plan of several heuristics, with as few slices as the memory allows.
+
+    Returns None if every plan found takes more than ``most_operations``. ``capacity`` is the numbers that the factors
+    of a slice may take, at least one for each class.
+    """
+    single = [i for i in graph if n_states[i] == 1]  # a single value needs no elimination
     graph = _without(graph, set(single))
     order = _best_order(graph, n_states, n_classes, most_operations)
     if order is None:
@@ -73,7 +81,12 @@ def greedy_order(
     most_values: float = math.inf,
     most_steps: float = math.inf,
 ) -> list[int]:
-    """Return the order in which the cheapest feature is always the next; of equals, the first in the graph."""
+    """Return the order in which the next feature is always the one of lowest cost; ties go to the first in the graph.
+
+    ``reach`` is 1 or 2, the distance in edges within which the elimination of a feature changes costs. The order is
+    empty if the factors exceed ``most_values`` values together, or the evaluations of the cost ``most_steps``
+    neighbors.
+    """
     graph = {i: set(near) for i, near in graph.items()}
     costs = {i: cost(graph, i) for i in graph}
     order: list[int] = []
@@ -97,7 +110,7 @@ def greedy_order(
 
 
 def _best_order(graph: Graph, n_states: list[int], n_classes: int, most_operations: float) -> list[int] | None:
-    """Return the order of fewest operations, or None if it takes too many."""
+    """Return the order of fewest operations among three heuristics, or None if it exceeds the limit."""
 
     def remainder(graph: Graph, i: int) -> float:
         return math.prod(n_states[j] for j in graph[i])
@@ -115,7 +128,7 @@ def _best_order(graph: Graph, n_states: list[int], n_classes: int, most_operatio
         steps = elimination_steps(graph, order, n_states)
         return n_classes * sum(step.n_rows * n_states[step.feature] for step in steps)
 
-    # The first heuristic may lose by orders of magnitude. An order that loses by more than a thousand is no start.
+    # The first heuristic may be worse than the others by orders of magnitude: it may exceed the limit a thousandfold.
     best = greedy_order(graph, n_states, remainder, most_values=1000 * most_operations / n_classes)
     if graph and not best:
         return None
@@ -129,7 +142,7 @@ def _best_order(graph: Graph, n_states: list[int], n_classes: int, most_operatio
 
 
 def _fraction(size: float) -> float:
-    """Return a number below one that grows with the size of a factor, to order features of equal fill."""
+    """Map the size of a factor monotonically to [0, 1), to break ties of equal fill."""
     return 1 - 1 / (1 + math.log(size))
 
 
@@ -139,7 +152,7 @@ def _without(graph: Graph, features: set[int]) -> Graph:
 
 
 def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> list[Step]:
-    """Return the factors that the elimination in an order leaves."""
+    """Return the steps of eliminating the features in the given order, one step per feature."""
     graph = {i: set(near) for i, near in graph.items()}
     steps = []
     for v in order:
@@ -152,7 +165,10 @@ def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> li
 
 
 def _count_numbers(steps: list[Step], n_classes: int) -> int:
-    """Return how many numbers all factors take; those of one feature or none are added up at once."""
+    """Count the numbers that the factors of one slice take at most at the same time.
+
+    Factors of at most one feature are not stored: they are added to the belief of that feature at once.
+    """
     used = most = 0
     for step in steps:
         most = max(most, used + step.n_rows * n_classes)
@@ -161,7 +177,7 @@ def _count_numbers(steps: list[Step], n_classes: int) -> int:
 
 
 def _feature_to_condition_on(steps: list[Step], n_states: list[int]) -> int:
-    """Return the feature of the largest factor that adds the fewest operations; of equals, the first."""
+    """Return the feature of the largest factor whose conditioning adds the fewest operations."""
     largest = max(steps, key=lambda step: step.n_rows)
 
     def values_after(chosen: int) -> float:

@@ -1,8 +1,17 @@
-"""Incomplete rows that are scored again and again, with the gradient: what can be done once is done beforehand.
+"""Scores, and their gradient, of incomplete rows under a forest whose parameters change between calls.
 
-In a forest, what a row misses falls into components of missing features that edges join (``kernels/gaps.py``). Rows
-that miss the same component and agree on the values around it share it: it is summed out once for all of them. All
-families that are observed are added up as in complete rows.
+The missing features of a row fall into connected components of the forest. The contribution of a component to the log
+joint depends only on the observed values around it: the values of the children of its features, and of the parent of
+its topmost feature. A component together with these values is an *event*. Many rows share an event, so the events are
+found once, and each call marginalizes each event once (sum-product message passing, ``kernels/gaps.py``). Families
+without missing values are scored as in complete rows.
+
+Shapes: E events, P pairs of a row and one of its events. The log joint of a row is the sum of its observed families and
+of the contributions (E, n_classes) of its events.
+
+Invariant: missing features without observed descendants belong to no event. They marginalize to one, because the CPTs
+are normalized. Networks with two augmenting parents per feature use the `Eliminator` row by row instead, which is also
+the reference implementation: bucket elimination, Dechter, Artificial Intelligence 113, 1999.
 """
 
 from __future__ import annotations
@@ -21,35 +30,37 @@ from tanlearn.network.tables import TableLayout
 
 __all__ = ["IncompleteRows", "forest_work"]
 
-#: Components a thread takes at a time.
+#: Events per task of a thread.
 _BLOCK = 512
-#: Parts that gradients are added up in, fewer if they are large.
+#: Partial sums of the gradient. Fewer are used if they are large.
 _PARTS = 8
-#: Numbers that these parts may take together.
+#: Numbers that all partial sums may take together.
 _CAPACITY = 2**24
 
 
 class _Events(NamedTuple):
-    """Components with the values around them, each once."""
+    """Distinct components of missing features with the observed values around them, sorted by pattern."""
 
-    sample: IntArray  # (E,): a row that has it
-    pattern: IntArray  # (E,)
-    first: IntArray  # (n_patterns + 1,): where the families of a pattern start
-    families: IntArray  # children before parents
-    row: IntArray  # (P,): rows and their components
-    event: IntArray  # (P,)
+    sample: IntArray  # (E,) a row that contains the event
+    pattern: IntArray  # (E,) nondecreasing
+    first: IntArray  # (n_patterns + 1,) start of each pattern in families
+    families: IntArray  # families that each pattern touches, by child, children before parents
+    row: IntArray  # (P,) row of each pair
+    event: IntArray  # (P,) event of each pair
 
 
 class IncompleteRows:
-    """Scores of rows that miss something, with what they miss summed out, and the gradient of these scores."""
+    """Log joint of rows with missing values, and its gradient, for one structure.
+
+    A structure with a cycle raises ValueError.
+    """
 
     def __init__(self, structure: Structure, layout: TableLayout, codes: Codes) -> None:
-        # layout: Its tables, normalised: missing features without observed ones below are left out. codes:
-        # (n_features, n_samples): Feature-major codes.
+        # codes: (n_features, n_samples). The CPTs of the layout must be normalized.
         self._layout, self._codes = layout, np.ascontiguousarray(codes)
         self._eliminator: Eliminator | None = None
         if not structure.is_acyclic or (structure.parents[:, 1] >= 0).any():
-            self._eliminator = Eliminator(structure, layout)  # which refuses cycles
+            self._eliminator = Eliminator(structure, layout)  # raises if there is a cycle
             return
         self._samples = np.ascontiguousarray(codes.T)
         n_classes = layout.n_classes
@@ -64,13 +75,16 @@ class IncompleteRows:
 
     @property
     def n_events(self) -> int:
-        """How many components have to be summed out, each with other values around it; 0 where rows are eliminated."""
+        """Number of events, 0 for a structure with two augmenting parents per feature."""
         return 0 if self._eliminator is not None else len(self._events.sample)
 
     def log_joint(self, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the log joint of all rows.
+        """Compute the log joint of all rows, with missing values marginalized.
 
-        Shapes: cells: (n_cells,); result: (n_samples, n_classes).
+        The result does not depend on ``n_jobs`` and equals that of `Eliminator.log_joint` to 1e-12 of the larger of 1
+        and the result. With two augmenting parents per feature, a row over the limit of operations raises ValueError.
+
+        Shapes: cells: (n_cells,), normalized log probabilities; result: (n_samples, n_classes).
         """
         if self._eliminator is not None:
             samples = np.arange(self._codes.shape[1])
@@ -94,7 +108,11 @@ class IncompleteRows:
         return scores
 
     def log_joint_adjoint(self, cells: FloatArray, d_scores: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the gradient for the cells, given that for the log joint.
+        """Compute the gradient with respect to the cells from the gradient of the log joint.
+
+        If ``d_scores`` contains the weight of each row in the column of its class and 0 elsewhere, the result is the
+        expected counts. It equals that of `Eliminator.log_joint_adjoint` to 1e-12 of the sum of the absolute terms of a
+        cell.
 
         Shapes: d_scores: (n_samples, n_classes); result: (n_cells,).
         """
@@ -104,7 +122,7 @@ class IncompleteRows:
         layout, events, missing = self._layout, self._events, missing_code(self._codes.dtype)
         d_events = np.zeros((self.n_events, layout.n_classes))
         kernels.add_events(d_scores, events.event, events.row, d_events)
-        # The same parts for any number of threads: sums of other parts would differ by rounding.
+        # The partial sums do not depend on the number of threads, so that rounding does not either.
         n_parts = max(1, min(_PARTS, self.n_events // _BLOCK, _CAPACITY // layout.n_cells))
         bounds = np.linspace(0, self.n_events, n_parts + 1).astype(int).tolist()
         d_cells = np.zeros((n_parts, layout.n_cells + layout.n_classes))
@@ -124,16 +142,17 @@ class IncompleteRows:
         return total[: layout.n_cells]
 
     def _probabilities(self, cells: FloatArray) -> FloatArray:
-        """Return the exponentials of all cells."""
+        """Exponentiate all cells."""
         probabilities = np.empty_like(cells)
         exp_all(cells, probabilities)
         return probabilities
 
 
 def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArray, *, is_known: bool) -> kernels.Work:
-    """Return the scratch of a thread.
+    """Allocate the workspace of one thread.
 
-    Shapes: probabilities: (n_cells,).
+    ``probabilities`` (n_cells,) contains the exponentials of all cells if ``is_known``. Otherwise it is a buffer, and
+    the kernel fills in each CPT when it is first used.
     """
     d, n_beliefs = len(forest.parent), int(forest.belief[-1])
     most = int(forest.n_states.max()) * n_classes
@@ -153,7 +172,7 @@ def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArra
 
 
 def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray, AnyArray]:
-    """Return which missing features have something observed below, and which have not."""
+    """Return masks of the missing features with, and of those without, observed descendants."""
     is_hidden = np.zeros_like(is_missing)
     for i in structure.order[::-1].tolist():
         j = structure.parent[i]
@@ -163,7 +182,12 @@ def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray
 
 
 def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Events:
-    """Return the components of all rows, each with the values around it once."""
+    """Find the distinct events of all rows.
+
+    A component is traversed downward from its topmost feature, for all rows in which it is topmost at once. The ``key``
+    of a row encodes the component and the values around it, so rows with equal keys share an event. The pattern of an
+    event is its key without the values. Only the pattern determines the families to visit.
+    """
     parent = structure.parent
     is_hidden, is_barren = _split_missing(codes == missing_code(codes.dtype), structure)
     children: list[list[int]] = [[] for _ in parent]
@@ -180,14 +204,14 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
         key, n_keys = np.zeros(len(here), np.int64), 1
         if parent[top] >= 0:
             key, n_keys = codes[parent[top], here].astype(np.int64), int(n_states[parent[top]])
-        # What a family shows of a component: nothing, that the child is missing too, or a value of the child.
+        # Per visited feature: 0 outside the component, 1 missing and inside it, 2 + code observed beside it.
         shown = []
         waiting = [(top, np.ones(len(here), bool))]
         while waiting:
             i, reaches = waiting.pop()
             is_inside = reaches & is_hidden[i, here]
             view = np.where(reaches, np.where(is_inside, 1, codes[i, here].astype(np.int64) + 2), 0)
-            shown.append((i, np.minimum(view, 2).astype(np.uint8)))  # of a pattern, a value is as good as another
+            shown.append((i, np.minimum(view, 2).astype(np.uint8)))  # patterns ignore the value itself
             key, n_keys = _refine(key, n_keys, view, int(n_states[i]) + 2)
             for child in children[i]:
                 below = is_inside & ~is_barren[child, here]
@@ -200,7 +224,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
         _, kind, pattern = np.unique(pattern, return_index=True, return_inverse=True)
         upward = shown[::-1]
         families += [[i for i, view in upward if view[sample[k]] > 0] for k in kind.tolist()]
-        order = np.argsort(pattern, kind="stable")  # of one pattern one after the other
+        order = np.argsort(pattern, kind="stable")  # events of a pattern are adjacent
         place = np.empty(len(order), np.intp)
         place[order] = np.arange(len(order))
         samples.append(here[sample[order]])
@@ -220,7 +244,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
 
 
 def _refine(key: IntArray, n_keys: int, digit: IntArray, n_digits: int) -> tuple[IntArray, int]:
-    """Return keys that also tell digits apart, and how many there may be."""
+    """Append a digit to mixed-radix keys, renumbering the keys first where 64 bits would overflow."""
     if n_keys * n_digits > 2**62:
         values, key = np.unique(key, return_inverse=True)
         n_keys = len(values)

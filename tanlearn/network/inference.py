@@ -1,4 +1,4 @@
-"""Scores and posteriors of fitted tables, with missing features marginalized."""
+"""Log joint and posterior of rows under fitted CPTs, with missing values marginalized."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tanlearn.network.tables import Tables
 
 __all__ = ["check_missing", "device_blocks", "log_joint", "log_posterior"]
 
-#: Rows a block: scores and rows of one block stay in the first-level cache.
+#: Rows per block: the codes and scores of a block stay in the L1 cache.
 _BLOCK = 512
-#: Bytes of a device that a block of rows may take, and its beliefs once more. It is some ten times what rows of 256
-#: features need to keep a large device busy.
+#: Bytes that a block of rows may take on a device, and its beliefs once more: about ten times what rows of 256
+#: features need to keep a large GPU busy.
 _DEVICE_BYTES = 1 << 28
 #: The logarithm of 1e-300, a normal number.
 _LOWEST_LOG = -690.0
@@ -39,12 +39,15 @@ def log_joint(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> FloatArray:
-    """Return log p(class, observed features) of every row.
+    """Compute log p(class, observed features) of each row.
 
-    Rounded tables are added up as integers. Missing features are marginalized exactly: in one pass up the tree, or by
-    elimination where features have two augmenting parents or more. Where so many missing features of a row depend on
-    each other that this would take more than 1e9 operations (``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit), the
-    score is approximate, and a warning names the row. Complete rows cost no more than without missing values.
+    Integer CPTs are summed as integers. Missing values are marginalized exactly: by one upward pass in a forest, or by
+    variable elimination where features have two or more augmenting parents. A row that would take more operations than
+    the limit (1e9, or ``TANLEARN_MAX_ROW_OPERATIONS``) raises ValueError if ``is_exact``; otherwise its score is
+    approximate, and an InexactMarginalizationWarning names the row.
+
+    Missing values also raise ValueError if the structure has a cycle, or, on "cuda", if a feature has two augmenting
+    parents. The result does not depend on ``n_jobs``; scores of complete rows do not depend on the device.
 
     Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
     """
@@ -68,34 +71,34 @@ def log_joint(
 
 
 def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntArray, device: str) -> None:
-    """Refuse missing values that cannot be marginalized.
+    """Raise ValueError if missing values cannot be marginalized: in a cycle, or with two parents per feature on "cuda".
 
-    Shapes: codes: (n_features, n_samples); rows: (n_incomplete,).
+    ``rows`` (n_incomplete,) contains the rows with missing values, at least one. The message names the first.
     """
     feature = np.flatnonzero(codes[:, rows[0]] == missing_code(codes.dtype))[0]
-    place = f"row {rows[0]} misses feature {feature} (or has a category there that training did not)"
+    place = f"row {rows[0]} misses feature {feature} (or has a category there that the training data did not contain)"
     if not structure.is_acyclic:
         raise ValueError(
-            f"{place}, and this structure has a cycle, so it cannot be marginalized. Impute it, or use a structure "
-            f"that is a tree."
+            f"{place}, and this structure has a cycle, so the value cannot be marginalized. Impute it, or use a "
+            f"structure that is a tree."
         )
     tables.check_device(device)
     several = np.flatnonzero(structure.parents[:, 1] >= 0)
     if several.size and device != "cpu":
         raise ValueError(
-            f"{place}, and feature {several[0]} has several augmenting parents: device={device!r} sums out of "
-            f"forests only. Use device='cpu', impute it, or use a structure that is a tree."
+            f"{place}, and feature {several[0]} has several augmenting parents: device={device!r} marginalizes "
+            f"in forests only. Use device='cpu', impute it, or use a structure that is a tree."
         )
 
 
 def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
-    """Return blocks of rows that fit a device together with what is made of them."""
+    """Return slices of rows that fit into the memory of a device, at ``row_bytes`` bytes per row."""
     n_rows = max(1, _DEVICE_BYTES // row_bytes)
     return [slice(first, min(first + n_rows, n_samples)) for first in range(0, n_samples, n_rows)]
 
 
 def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
-    """Return the log joint of complete rows; where the tables hold integers, by adding these."""
+    """Compute the log joint of complete rows, by integer sums if the CPTs are integers."""
     tables.check_device(device)
     scores, missing = np.empty((codes.shape[1], tables.layout.n_classes), tables.sum_dtype), missing_code(codes.dtype)
     if device == "cpu":
@@ -108,14 +111,14 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
 
 
 def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int | None, device: str) -> FloatArray:
-    """Return the log joint of rows that miss features, by a pass up the forest."""
+    """Compute the log joint of rows with missing values by an upward pass in the forest."""
     layout, parent, missing = tables.layout, structure.parent, missing_code(codes.dtype)
     scores = np.empty((codes.shape[1], layout.n_classes))
     is_hidden = (codes == missing).any(axis=1)
     probabilities = np.empty_like(tables.cells)
     for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
         exp_all(tables[i].ravel(), probabilities[layout.offset[i] : layout.offset[i + 1]])
-    # Of all tables, so that a row's score does not depend on what others miss. (Sums over values must not overflow.)
+    # Over all CPTs, so that a row's score does not depend on missing values of other rows. Sums must not overflow.
     lowest = tables.cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=tables.cells > -np.inf)
     most = int(_LOWEST_LOG / lowest)
     start = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
@@ -142,12 +145,12 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
 
 
 def _share(score: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:
-    """Have the samples scored, in threads if there is a full block for two."""
+    """Score the samples in blocks, in threads if there are at least two full blocks."""
     in_blocks(score, n_samples, _BLOCK, n_jobs if n_samples >= 2 * _BLOCK else 1)
 
 
 def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: Codes, scores: AnyArray) -> None:
-    """Have a kernel of the device write the scores, block by block; its other arguments stand between the two."""
+    """Run a device kernel block by block and copy the scores back."""
     n_samples, n_classes = scores.shape
     for rows in device_blocks(n_samples, len(codes) * codes.itemsize + n_classes * scores.itemsize):
         (block,) = to_device(codes[:, rows])
@@ -157,9 +160,11 @@ def _hand_over(kernel: Callable[..., None], arguments: tuple[Any, ...], codes: C
 
 
 def log_posterior(scores: FloatArray) -> FloatArray:
-    """Return log p(class | observed features) from log-joint scores.
+    """Compute log p(class | observed features) from the log joint.
 
-    Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
+    A row of -inf gets the uniform posterior. (Classifiers use the class probabilities there instead.)
+
+    Shapes: scores, result: (n_samples, n_classes).
     """
     top = scores.max(axis=1, keepdims=True)
     shifted = np.where(np.isneginf(top), 0.0, scores - np.where(np.isneginf(top), 0.0, top))

@@ -1,8 +1,8 @@
-"""What trees are decided by: information about the class, and of pairs of features given the class.
+"""Mutual information for structure learning: I(X_i; C) of each feature and I(X_i; X_j | C) of each pair.
 
-From integer counts it is the same on every CPU, and that of a copy with other values equal to the last bit. Learners
-compare it rounded to 9e-13 nats, so that the rounding of sums hardly ever tells apart what is equal in exact
-arithmetic, and the names of the features decide, or their numbers where they have no names.
+Values are in nats. From integer counts they are equal on every CPU, and equal to the last bit for copies of a feature
+whose values are renamed. Learners compare them rounded to 9e-13 nats: values that are equal in exact arithmetic then
+almost always compare equal, and ties are broken by feature names, or by feature numbers if there are no names.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tanlearn.network.tables import TableLayout
 
 __all__ = ["Information", "round_information"]
 
-#: Nats that are told apart, 9e-13: far above rounding, 1e-15 of integer counts.
+#: Resolution in nats, 9e-13: far above the rounding errors of integer counts, 1e-15.
 _QUANTUM = 2.0**-40
-#: Pair counts up to which tables are filled whatever the number of rows.
+#: Largest number of pair counts that are always kept dense, for any number of rows.
 _DENSE_CELLS = 2**24
-#: Cells of a pair for every row from where on it is counted sparsely: visiting rows takes 30 ns each, cells 1.5.
+#: A pair with more counts per row is counted sparsely: a row takes 30 ns, a count 1.5 ns.
 _CELLS_A_ROW = 8
 
 
 def round_information(values: FloatArray) -> FloatArray:
-    """Return information in nats to the next multiple of 2^-40."""
+    """Round information in nats to the nearest multiple of 2^-40."""
     rounded = values / _QUANTUM
     np.rint(rounded, out=rounded)
     rounded *= _QUANTUM
@@ -38,21 +38,20 @@ def round_information(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Empirical information of a table, in nats, rounded."""
+    """Empirical mutual information of a data set, in nats, rounded."""
 
-    n_states: IntArray  # (n_features,): Number of values of every feature
-    n_classes: int  # Number of classes
-    weight: float  # Of all rows
-    of_class: FloatArray  # (n_features,): I(X_i; C) of the rows that do not miss the feature
-    # Of an order, an array of all feature numbers. Returns an iterator over I(X_i; X_j | C) of the rows that miss
-    # neither, some rows of the matrix at a time, as :func:`~tanlearn.network.pair_information.pair_information` does;
-    # there is no room for all of it.
+    n_states: IntArray  # (n_features,)
+    n_classes: int
+    weight: float  # sum of the row weights
+    of_class: FloatArray  # (n_features,) I(X_i; C) over the rows in which the feature is present
+    # Maps a permutation of the features to blocks of rows of I(X_i; X_j | C), over the rows of data in which both are
+    # present. The whole matrix may not fit in memory. See :func:`~tanlearn.network.pair_information.pair_information`.
     of_pairs: Callable[[IntArray], Iterator[tuple[int, FloatArray]]]
-    names: Sequence[str] | None = None  # Names of the features, by which learners break ties
+    names: Sequence[str] | None = None  # feature names, used to break ties
 
     @classmethod
     def of_counts(cls, state: CountState, *, n_jobs: int | None = None) -> Information:
-        """Return the information of pair counts."""
+        """Compute the information from pair counts."""
 
         def of_pairs(order: IntArray) -> Iterator[tuple[int, FloatArray]]:
             information = state.conditional_mutual_information(n_jobs=n_jobs)
@@ -64,11 +63,11 @@ class Information:
 
     @classmethod
     def of_rows(cls, data: EncodedData, *, n_jobs: int | None = None) -> Information:
-        """Return the information of rows, without the counts of all pairs.
+        """Compute the information from rows, without storing the counts of all pairs.
 
-        (On "cuda" all pairs are counted first.) Where the counts would be more than 2^24, pairs with a feature of so
-        many values that ``values**2 * n_classes`` exceeds eight times the number of rows are counted sparsely, cell by
-        cell that occurs.
+        On "cuda", all pairs are counted first, which raises TableMemoryError if the counts do not fit in memory. On the
+        CPU, if the counts were more than 2^24, pairs with a feature for which ``values**2 * n_classes`` exceeds eight
+        times the number of rows are counted sparsely. The result does not depend on ``n_jobs``.
         """
         if data.device == "cuda":
             return cls.of_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=n_jobs), n_jobs=n_jobs)
@@ -88,21 +87,18 @@ class Information:
 
     @property
     def by_name(self) -> IntArray:
-        """Feature numbers in the order of the names, or in their own order without names."""
+        """Feature numbers sorted by name, or in their own order if there are no names."""
         return name_order(self.names, len(self.n_states))
 
     @property
     def by_class(self) -> IntArray:
-        """Feature numbers, the most informative feature about the class first; ties are broken by :attr:`by_name`."""
+        """Feature numbers by decreasing information about the class; ties are broken by :attr:`by_name`."""
         by_name = self.by_name
         order: IntArray = by_name[np.argsort(-self.of_class[by_name], kind="stable")]
         return order
 
     def matrix(self) -> FloatArray:
-        """Return I(X_i; X_j | C) of all pairs.
-
-        Shapes: result: (n_features, n_features).
-        """
+        """Return I(X_i; X_j | C) of all pairs, symmetric (n_features, n_features), with a diagonal of zeros."""
         n_features = len(self.n_states)
         matrix = np.zeros((n_features, n_features))
         for first, information in self.of_pairs(np.arange(n_features)):

@@ -1,4 +1,4 @@
-"""Where features stand in a picture of a structure: in layers, parents above their children, trees side by side."""
+"""Layered layout of a structure for drawing: parents above their children, trees side by side."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from tanlearn._typing import FloatArray, IntArray
 
 __all__ = ["layered_positions", "margins"]
 
-#: Width of a picture for its height.
+#: Ratio of width to height of a picture.
 _ASPECT = 1.6
 
 
 def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
-    """Return places of features for a picture: layer by layer, siblings side by side, subtrees as close as they can be.
+    """Compute the coordinates of all features, layer by layer, with siblings side by side and subtrees close together.
 
-    A feature stands below the deepest of its parents, so edges to that one never cross; of features with two parents,
-    edges to the other one may. Trees stand side by side and, where that gets too wide, in rows; features without any
-    edge stand last.
+    A feature is one layer below the deepest of its parents, so edges to this parent never cross. With two parents,
+    edges to the other parent may cross. Trees are side by side and, where that gets too wide, in several lines.
+    Features without any edge come last.
 
-    Shapes: parents: (n_features, width); order: (n_features,); result: (n_features, 2).
+    The result contains x to the right and y upward. Layers are 1 apart, adjacent features of a layer at least 1.
+    ``order`` (n_features,) lists parents before their children.
     """
     above = _deepest_parents(parents, order)
     children: list[list[int]] = [[] for _ in above]
@@ -39,17 +40,14 @@ def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
 
 
 def margins(positions: FloatArray) -> tuple[float, float, float, float]:
-    """Return the edges of a picture: left, right, bottom, top, half a place beyond the outermost features.
-
-    Shapes: positions: (n_features, 2).
-    """
+    """Return the left, right, bottom and top of a picture, 0.5 beyond the outermost features."""
     left, bottom = positions.min(axis=0) - 0.5
     right, top = positions.max(axis=0) + 0.5
     return float(left), float(right), float(bottom), float(top)
 
 
 def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
-    """Return of every feature the parent in the lowest layer, -1 for none."""
+    """Return the parent in the lowest layer for each feature, -1 for none."""
     depth = np.zeros(len(parents), np.intp)
     above = np.full(len(parents), -1)
     for i in order.tolist():
@@ -61,7 +59,7 @@ def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
 
 
 def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[int]:
-    """Write the places of a tree whose root is at the top, its leftmost feature at 0; return its features."""
+    """Write the coordinates of a tree, its root at y = 0 and its leftmost feature at x = 0; return its features."""
     members, stack = [], [root]
     while stack:
         i = stack.pop()
@@ -69,15 +67,15 @@ def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[
         for child in children[i]:
             positions[child, 1] = positions[i, 1] - 1
             stack.append(child)
-    # Children come before their parents, each with the x of every feature below it relative to its own.
-    outlines: dict[int, list[tuple[float, float]]] = {}  # of subtrees: leftmost and rightmost x, layer by layer
-    shift = np.zeros(len(positions))  # of a child, from its parent
+    # Children come before their parents; x is relative to the root of each subtree.
+    outlines: dict[int, list[tuple[float, float]]] = {}  # leftmost and rightmost x of each subtree, layer by layer
+    shift = np.zeros(len(positions))  # x of a child relative to its parent
     for i in reversed(members):
         placed: list[tuple[float, float]] = []
         at: list[float] = []
         for child in children[i]:
             outline = outlines.pop(child)
-            pairs = zip(placed, outline, strict=False)  # layers that both have
+            pairs = zip(placed, outline, strict=False)  # common layers
             x = max((left[1] + 1 - right[0] for left, right in pairs), default=0.0)
             at.append(x)
             moved = [(a + x, b + x) for a, b in outline]
@@ -98,7 +96,7 @@ def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[
 
 
 def _pack(shapes: list[list[int]], positions: FloatArray) -> None:
-    """Move trees side by side, and into rows below each other where one would get too wide."""
+    """Move the trees side by side, and into several lines where one would get too wide."""
     sizes = [positions[members].max(axis=0) - positions[members].min(axis=0) + 1 for members in shapes]
     area = sum(float(width * (height + 0.5)) for width, height in sizes)
     widest = max([*(float(width) for width, _ in sizes), (_ASPECT * area) ** 0.5])

@@ -1,4 +1,9 @@
-"""What rows would be judged like had they not been counted: exactly, by taking each out of its own counts."""
+"""Exact leave-one-out predictions of networks that back off to fewer parents.
+
+Every row is scored with its own weight removed from the counts of each context that contains it. The scores of level j
+use the first j parents of each feature, smoothed by the concentrations m of levels 0 to j (``back_off.py``). They are
+used to choose the concentrations and the number of features and parents.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +20,16 @@ from tanlearn.network.contexts import FamilyColumns, SortedFamily
 
 __all__ = ["LeaveOneOut"]
 
-#: Numbers that the scores of all judged rows may take, 16 MB in each part, and as much for products.
+#: Numbers that the scores of all scored rows may take: 16 MB per partial sum, and the same for products.
 _NUMBERS = 2**21
-#: Probabilities that are multiplied before a logarithm is taken; of six levels and 10**8 rows they are above 1e-55.
+#: Probabilities multiplied before taking a logarithm. With six levels and 10**8 rows they are above 1e-55.
 _FACTORS = 4
-#: Sums of as many families' scores are added up side by side, whatever the number of threads.
+#: Number of partial sums, whatever the number of threads, so that rounding does not depend on it.
 _PARTS = 4
 
 
 class _Family(NamedTuple):
-    """The rows of a family in order, and what the kernels work with."""
+    """Sorted rows of a family, with the weight and the position among the scored rows (-1 for none) of each."""
 
     sorted: SortedFamily
     weights: FloatArray
@@ -32,15 +37,15 @@ class _Family(NamedTuple):
 
 
 class LeaveOneOut:
-    """The classes of rows, each judged by the counts of all others, in networks that back off to fewer parents.
+    """Leave-one-out scores of the classes, in networks that back off to fewer parents.
 
-    Every row is left out exactly: of a row that counts w > 1 times, one time; of w < 1, all of it. Where there are very
-    many rows, an evenly spaced part of them is judged; all are counted.
+    A row of weight w > 1 is left out once, a row of weight w < 1 entirely. With very many rows, an evenly spaced subset
+    is scored, but all rows are counted. The more ``n_alternatives`` (sets of scores in memory at once), the smaller the
+    subset. Results do not depend on ``n_jobs``.
     """
 
     def __init__(self, data: EncodedData, parents: IntArray, n_alternatives: int, *, n_jobs: int | None = None) -> None:
-        # data: Rows. parents: (n_features, width): Parents of every feature, -1 for none, absent ones last. n_jobs:
-        # Threads, as in joblib. The result does not depend on it.
+        # parents: (n_features, width), -1 for none, absent ones last
         self._data, self._parents, self._n_jobs = data, parents, n_jobs
         n_judged = min(data.n_samples, max(1, _NUMBERS // (data.n_classes * n_alternatives)))
         self._judged = np.arange(n_judged) * data.n_samples // n_judged
@@ -49,14 +54,14 @@ class LeaveOneOut:
         self._y = data.y[self._judged]
         self._weights = data.weights.astype(np.float64)
         self._depth = (parents >= 0).sum(axis=1)
-        self.n_levels = 1 + int(self._depth.max())  # One more than the most parents of a feature
+        self.n_levels = 1 + int(self._depth.max())  # 1 + the largest number of parents of a feature
 
     def choose(self, grid: Sequence[float]) -> tuple[FloatArray, tuple[float, float]]:
-        """Return the concentration of every level with which the classes are most probable.
+        """Choose the concentration of each level by the mean leave-one-out log loss.
 
-        Level by level, from no parent: each in the network of as many parents, with those of the levels before.
-
-        Shapes: result m: (n_levels,).
+        The levels are chosen greedily, from no parent upward: each in the network with that many parents per feature,
+        with the concentrations of the levels before. ``grid`` contains positive candidates; ties go to the first.
+        Returns the concentrations m (n_levels,), and the mean log loss and error rate with them.
         """
         candidates = np.array(grid, np.float64)
         m, losses = np.ones(self.n_levels), np.empty((len(candidates), 2))
@@ -73,9 +78,10 @@ class LeaveOneOut:
         return m, (float(losses[best, 0]) / total, float(losses[best, 1]) / total)
 
     def prefixes(self, order: IntArray, m: FloatArray) -> FloatArray:
-        """Return the losses of networks of the first features of an order, with the first parents of each.
+        """Compute the losses of networks with only the first features of ``order`` and the first parents of each.
 
-        Shapes: order: (n_features,); m: (n_levels,); result: (n_features + 1, n_levels, 2).
+        The losses are the mean log loss and the error rate. Shapes: order: (n_features,); m: (n_levels,); result:
+        (n_features + 1, n_levels, 2), by number of features and number of parents per feature.
         """
         scores = np.repeat(self._prior()[np.newaxis], self.n_levels, axis=0)
         losses = np.empty((len(order) + 1, self.n_levels, 2))
@@ -100,7 +106,7 @@ class LeaveOneOut:
         return losses / weights.sum()
 
     def _prior(self) -> FloatArray:
-        """Return the log-probabilities of the classes, with a count of one added to each."""
+        """Return the leave-one-out log probabilities of the classes, with add-one smoothing."""
         counts = np.bincount(self._data.y, self._weights, self._data.n_classes)
         own = np.minimum(self._weights[self._judged], 1.0)
         left = np.tile(counts, (len(own), 1))
@@ -111,7 +117,7 @@ class LeaveOneOut:
         return scores
 
     def _sum(self, features: IntArray, level: int, m: FloatArray, candidates: FloatArray) -> FloatArray:
-        """Return what features add to the scores with each candidate for a level, those before it as they are in m."""
+        """Sum the contributions of features to the scores, for each candidate concentration of a level."""
         shape = len(candidates), len(self._judged), self._data.n_classes
 
         def add(part: int) -> FloatArray:
@@ -135,7 +141,7 @@ class LeaveOneOut:
         return total
 
     def _take_logs(self, products: FloatArray, scores: FloatArray) -> None:
-        """Add the logarithms of products, and begin new ones."""
+        """Add the logarithms of products to the scores, and reset the products to 1."""
         for one, other in zip(products, scores, strict=True):
             kernels.add_logs(one, other)
         products[:] = 1.0
@@ -147,23 +153,23 @@ class LeaveOneOut:
         return _Family(columns.sort(), self._weights[columns.rows], self._slot[columns.rows])
 
     def _start(self, family: _Family, i: int) -> FloatArray:
-        """Return the probabilities of judged rows without any count."""
+        """Return the probabilities of the scored rows before any count, 1 / n_states."""
         chances = np.empty((len(self._judged), self._data.n_classes))
         kernels.start_chances(family.sorted.columns.values, int(self._data.n_states[i]), family.slot, chances)
         return chances
 
     def _leave_out(self, family: _Family, level: int, m: float, chances: FloatArray) -> None:
-        """Go one level down."""
+        """Replace the probabilities of level - 1 by those of a level, in place."""
         cells, totals = self._counts(int(family.sorted.columns.n_values[-2]), is_size=True)
         kernels.leave_out(*self._columns(family, level), family.weights, family.slot, m, cells, totals, chances)
 
     def _counts(self, i: int, *, is_size: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return zeros for the counts of a context."""
+        """Return zeros for the counts of a context, (n_states, n_classes) and (n_classes,)."""
         n_states = i if is_size else int(self._data.n_states[i])
         return np.zeros((n_states, self._data.n_classes)), np.zeros(self._data.n_classes)
 
     def _columns(self, family: _Family, level: int) -> tuple[AnyArray, IntArray, AnyArray, int, int]:
-        """Return what kernels take of a family at a level."""
+        """Return the arguments of the kernels that describe a family at a level."""
         columns = family.sorted.columns
         absent = int(columns.n_values[level - 1]) if level > 0 else 0
         return columns.values, family.sorted.order, family.sorted.shared, level, absent

@@ -1,4 +1,13 @@
-"""The limit of the work that missing values of a row may take, and the warning where it is exceeded."""
+"""Limit of the operations that marginalizing the missing values of one row may take.
+
+In a forest, exact marginalization is always cheap. With two or more parents per feature, its cost can grow
+exponentially with the number of missing features that depend on each other. The cost of a row is estimated before any
+work is done: the combinations of values in all eliminations, times classes, times slices (``elimination_plans.py``). A
+row whose cheapest plan exceeds the limit raises an error, or, where the caller accepts approximate scores, is
+approximated and named in an InexactMarginalizationWarning. Rows within the limit are always exact.
+
+The limit is 1e9 operations by default. Users set it by the environment variable TANLEARN_MAX_ROW_OPERATIONS.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +19,22 @@ from tanlearn._warnings import warn
 __all__ = ["RAISE_LIMIT", "InexactMarginalizationWarning", "most_operations", "name_others", "warn_of_approximations"]
 
 _VARIABLE = "TANLEARN_MAX_ROW_OPERATIONS"
-#: About half a minute on one core of 2024, at 30 ns each.
+#: Default limit: about half a minute on one core of 2024, at 30 ns per operation.
 _MOST = 1e9
-#: Slices are numbered by 64-bit integers; nobody lives to see that many.
+#: Largest limit, because slices are numbered by 64-bit integers.
 _UNLIMITED = 2.0**62
-#: Remedy of messages.
+#: Remedy that messages end with.
 RAISE_LIMIT = f"raise the limit, the environment variable {_VARIABLE}"
-#: Rows that a message names.
+#: Rows named in a message, at most.
 _N_SHOWN = 10
 
 
 class InexactMarginalizationWarning(UserWarning):
-    """The missing values of some rows could not be marginalized exactly within the limit of operations.
+    """Warning that the missing values of some rows could not be marginalized exactly within the limit of operations.
 
     The message names the rows; their scores are approximate. ``warnings.simplefilter("error",
-    InexactMarginalizationWarning)`` makes an error of it, and the environment variable ``TANLEARN_MAX_ROW_OPERATIONS``
-    sets the limit.
+    InexactMarginalizationWarning)`` turns the warning into an error. The environment variable
+    ``TANLEARN_MAX_ROW_OPERATIONS`` sets the limit.
 
     Examples
     --------
@@ -38,7 +47,10 @@ class InexactMarginalizationWarning(UserWarning):
 
 
 def most_operations() -> float:
-    """Return the operations that marginalizing the missing values of one row may take."""
+    """Return the limit of operations per row, from the environment variable or by default.
+
+    A value that is not a number of at least 0 raises ValueError.
+    """
     given = os.environ.get(_VARIABLE)
     if given is None:
         return _MOST
@@ -47,17 +59,17 @@ def most_operations() -> float:
     except ValueError:
         limit = -1.0
     if not limit >= 0:
-        raise ValueError(f"the environment variable {_VARIABLE} must be a number from 0, or inf, got {given!r}.")
+        raise ValueError(f"the environment variable {_VARIABLE} must be a number of at least 0, or inf, got {given!r}.")
     return min(limit, _UNLIMITED)
 
 
 def name_others(rows: Sequence[int]) -> str:
-    """Return a sentence that names all rows but the first, for a message about the first."""
+    """Return a sentence that names all rows except the first, for a message about the first."""
     return f" The same holds for {_name_rows(rows[1:])}." if len(rows) > 1 else ""
 
 
 def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
-    """Warn of rows whose missing values are marginalized approximately."""
+    """Warn that the missing values of some rows are marginalized approximately."""
     warn(
         f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
         f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "
@@ -68,7 +80,7 @@ def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
 
 
 def _name_rows(rows: Sequence[int]) -> str:
-    """Return the numbers of some rows for a message."""
+    """Format row numbers for a message."""
     shown = ", ".join(f"{row}" for row in rows[:_N_SHOWN])
     more = f" and {len(rows) - _N_SHOWN:,} more" if len(rows) > _N_SHOWN else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"

@@ -1,4 +1,4 @@
-"""Scores of rows with values that training did not contain, of which none is higher than with a seen value."""
+"""Log joint of rows with values that the training data did not contain, never above that of a row with seen values."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ def log_joint_of_new_values(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> FloatArray:
-    """Return log p(class, observed features) of rows, some of whose values training did not contain.
+    """Compute log p(class, observed features) of rows with values that the training data did not contain.
 
-    An unseen value has the smallest probability of any value that is possible in its place, or the smallest one that
-    the network has for any value of any feature, if that is smaller. Its children have their smallest probability over
-    the values of the parent. So the log joint is not larger than with a seen value.
+    An unseen value, marked by ``is_unseen``, gets the smallest positive probability of any value of its feature in its
+    context, or the smallest one in the whole network if that is smaller. A child of an unseen value gets its smallest
+    probability over the values of the parent. So the log joint is at most that of a row with a seen value. Codes of
+    unseen values are ignored.
 
-    Shapes: codes: (n_features, n_samples); is_unseen: (n_features, n_samples); result: (n_samples, n_classes).
+    Missing values are treated as by `tanlearn.network.inference.log_joint`, and one InexactMarginalizationWarning names
+    all rows with approximate scores.
+
+    Shapes: codes, is_unseen: (n_features, n_samples); result: (n_samples, n_classes).
     """
     codes = np.where(is_unseen, 0, codes).astype(codes.dtype)
     is_new, is_incomplete = is_unseen.any(axis=0), (codes == missing_code(codes.dtype)).any(axis=0)
@@ -50,8 +54,8 @@ def log_joint_of_new_values(
     new = np.flatnonzero(is_new & ~is_incomplete)
     scores[new] = _score_complete(tables, codes[:, new], is_unseen[:, new], rarest)
 
-    # Missing parents of an unseen value are marginalized, so these rows need whole CPTs, which are equal for rows with
-    # the same unseen features.
+    # Missing parents of an unseen value are marginalized, so these rows need whole CPTs, which rows with the same
+    # unseen features share.
     patterns, kind = np.unique(is_unseen[:, incomplete], axis=1, return_inverse=True)
     has_several = bool((structure.parents[:, 1:] >= 0).any())
     rule = {"is_normalized": tables.is_normalized}
@@ -77,19 +81,20 @@ def log_joint_of_new_values(
 
 
 def bound_new_values(least: FloatArray) -> FloatArray:
-    """Return log-probabilities of new values, given the smallest log-probabilities of seen ones.
+    """Return an upper bound on the log probability of an unseen value in each class, at most log(1/3).
 
-    A feature whose values are about equally frequent has no rare value to compare a new one with. The rarest value of
-    any feature shows what smoothing leaves for values that no row contains.
+    It is the smallest finite log probability of a seen value of any feature. A feature whose values are about equally
+    frequent has no rare value to compare a new one with, but the rarest value of any feature shows the probability that
+    smoothing leaves for values that no row contains.
 
-    Shapes: least: (n_features, n_classes); result: (n_classes,).
+    Shapes: least: (n_features, n_classes), the smallest log probability of each feature; result: (n_classes,).
     """
     rarest: FloatArray = least.min(axis=0, where=np.isfinite(least), initial=_MOST)
     return rarest
 
 
 def _least(tables: Tables) -> FloatArray:
-    """Return the smallest log-probability above -inf of any value of a feature, (n_features, n_classes)."""
+    """Return the smallest finite log probability of each feature and class, (n_features, n_classes)."""
     least = np.empty((len(tables), tables.layout.n_classes))
     for i, n_states in enumerate(tables.layout.n_states.tolist()):
         table = np.asarray(tables[i], np.float64).reshape(n_states, -1, tables.layout.n_classes)
@@ -100,7 +105,7 @@ def _least(tables: Tables) -> FloatArray:
 
 
 def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: FloatArray) -> FloatArray:
-    """Return the log joint of rows without missing values, from the CPT entries of the contexts in these rows."""
+    """Compute the log joint of rows without missing values from the CPT entries of their contexts."""
     scores = np.tile(tables.log_prior.astype(np.float64), (codes.shape[1], 1))
     for i in range(len(tables) if len(scores) else 0):
         family = _family(tables, i)
@@ -116,7 +121,7 @@ def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: F
             if not unseen:
                 scores[rows] += table[tuple(values[:, rows])]
                 continue
-            # Either way, the entries take at most the memory of the table.
+            # Either way, the entries take at most the memory of the CPT.
             entries, context = table.transpose(*known, *unseen, -1), tuple(values[axis, rows] for axis in known)
             is_gathered = len(rows) < math.prod(entries.shape[: len(known)])
             if is_gathered:
@@ -129,7 +134,7 @@ def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: F
 
 
 def _set_smallest(tables: Tables, features: set[int], rarest: FloatArray) -> list[slice]:
-    """Write the entries of unseen values of some features in place of code 0; return the cells of changed CPTs."""
+    """Write the entries of unseen values into code 0, in place; return the slices of cells changed."""
     spans, offset = [], tables.layout.offset
     for i in range(len(tables) if features else 0):
         family = _family(tables, i)
@@ -150,7 +155,7 @@ def _family(tables: Tables, feature: int) -> list[int]:
 def _smallest(
     table: FloatArray, axes: tuple[int, ...], child: int | None, rarest: FloatArray, *, is_normalized: bool
 ) -> FloatArray:
-    """Return the smallest log-probabilities above -inf over some axes, which get length one.
+    """Return the smallest finite log probabilities over some axes, which keep length one.
 
     ``child`` is the axis of the feature's own values if its value is unseen, and None otherwise.
     """
@@ -158,10 +163,10 @@ def _smallest(
     if child is not None:
         totals = 0.0 if is_normalized else _log_totals(table, child).min(axis=axes, keepdims=True)
         least = np.minimum(least, rarest + totals)
-    return np.where(least < np.inf, least, -np.inf)  # nothing is possible there
+    return np.where(least < np.inf, least, -np.inf)  # where every value is impossible
 
 
 def _log_totals(table: FloatArray, axis: int = 0) -> FloatArray:
-    """Return the log of the sum over values of every distribution, with an axis of length one in their place."""
+    """Compute log-sum-exp over the values of each distribution, along an axis that keeps length one."""
     totals: FloatArray = np.logaddexp.reduce(table, axis=axis, keepdims=True)
     return totals

@@ -1,4 +1,15 @@
-"""Slices: a row once for every combination of values of some missing features, and sums over these."""
+"""Slices of a row: copies of it, one for each combination of values of the missing features conditioned on.
+
+Where the factors of a row do not fit in memory, the elimination conditions on some missing features: it fills in their
+values, eliminates the others in each slice, and adds the results, log p(x, c) = log sum_s p(x, s, c). Slices are
+numbered in mixed radix, the last conditioned feature varying fastest, and are made in blocks so that they never exist
+all at once. Slices belong to one row and are the columns of a block; the features that are not conditioned on keep
+their missing codes.
+
+Shapes: block of slices (n_features, n_slices), scores (n_slices, n_classes). Sums are exact up to rounding and the same
+on every CPU, because exponentials and logarithms come from ``kernels/mathematics.py``. Reference: cutset conditioning,
+Darwiche, Modeling and Reasoning with Bayesian Networks, 2009, chapter 8.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +22,12 @@ from tanlearn.kernels.mathematics import exp_all, log_all
 
 __all__ = ["blocks_of_slices", "expand_slices", "log_sum", "posterior"]
 
-#: Codes that a block of slices may have.
+#: Codes per block of slices.
 _BLOCK = 2**16
 
 
 def expand_slices(column: Codes, features: list[int], n_states: list[int], first: int, last: int) -> Codes:
-    """Return a row once for every combination of values of some features, the last feature varying fastest.
+    """Return the slices ``first`` to ``last - 1`` of a row, with the last of the given features varying fastest.
 
     Shapes: column: (n_features,); result: (n_features, last - first).
     """
@@ -28,16 +39,16 @@ def expand_slices(column: Codes, features: list[int], n_states: list[int], first
 
 
 def blocks_of_slices(n_slices: int, n_features: int) -> Iterator[tuple[int, int]]:
-    """Yield the first slice, and the one past the last, of every block."""
+    """Yield the half-open range (first, last) of the slices of each block."""
     size = max(1, _BLOCK // n_features)
     for first in range(0, n_slices, size):
         yield first, min(first + size, n_slices)
 
 
 def log_sum(scores: FloatArray) -> FloatArray:
-    """Return the log of the sum of exponentials over the first axis, the same on every CPU.
+    """Compute log-sum-exp over the first axis, with the same result on every CPU.
 
-    Shapes: scores: (n_slices, n_classes); result: (n_classes,).
+    Shapes: scores: (n_slices, n_classes), at least one slice; result: (n_classes,).
     """
     if len(scores) == 1:
         return scores[0]
@@ -49,11 +60,11 @@ def log_sum(scores: FloatArray) -> FloatArray:
 
 
 def posterior(scores: FloatArray, total: FloatArray) -> FloatArray:
-    """Return the probability of every slice, ``exp(scores - total)``.
+    """Compute the probability of each slice, ``exp(scores - total)``, 0 where the total is -inf.
 
-    Shapes: scores: (n_slices, n_classes); total: (n_classes,); result: (n_slices, n_classes).
+    The total is the sum by `log_sum` or the maximum. Shapes: scores: (n_slices, n_classes); total: (n_classes,).
     """
-    # Rounding may leave a score above its total; the kernel takes exponents up to 0.
+    # Rounding may leave a score above its total, but the kernel requires exponents of at most 0.
     exponent = np.minimum(scores - np.where(total > -np.inf, total, 0.0), 0.0)
     found = np.empty_like(exponent)
     exp_all(exponent.ravel(), found.ravel())

@@ -62,7 +62,7 @@ def test_what_is_no_part_is_refused_and_nothing_changes():
         state.subtract(other)
     with pytest.raises(ValueError, match="the two states differ in parents"):
         state.merge(ContextCounts(Structure([-1, 0, 0, 0]).parents, data.n_states, 3))
-    with pytest.raises(ValueError, match="one and the same table: this state has 3 classes"):
+    with pytest.raises(ValueError, match="only over the same features and classes: this state has 3 classes"):
         state.update(EncodedData.from_codes([[0], [1]], [0, 1]))
     assert state == before
     assert state != "state"
