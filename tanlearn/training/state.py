@@ -79,7 +79,7 @@ class State(StructureState):
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure drawn without noise and its tables: normalized float64, or rounded to ``fixed_point``."""
+        """Return the structure drawn without noise, and its tables, normalized or rounded to ``fixed_point``."""
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         layout = self.layout.select(selected)
         rho = self.layout.select_cells(self.theta, selected).astype(np.float64)

@@ -104,7 +104,7 @@ def test_file_that_is_held_is_tried_again_after_the_interval_and_states_are_made
     for epoch in range(4):
         get_state = lambda epoch=epoch: made.append(epoch) or epoch  # noqa: E731
         if epoch == 1:
-            with pytest.warns(RuntimeWarning, match="again in 10 seconds"):
+            with pytest.warns(RuntimeWarning, match="retried in 10 seconds"):
                 checkpoint.keep(get_state)
         else:
             checkpoint.keep(get_state)

@@ -272,7 +272,7 @@ def test_missing_values_are_refused_where_draws_may_have_cycles():
     with pytest.raises(ValueError, match=r"A pseudo-TAN.* learns from complete rows only"):
         fit(data, cyclic)
     one_by_one = CandidateSets(cyclic.parents, cyclic.group)
-    with pytest.raises(ValueError, match="summed out of the cycles that these candidates may form"):
+    with pytest.raises(ValueError, match="marginalized in the cycles that these candidates can form"):
         fit(data, one_by_one)
 
 
