@@ -1,7 +1,7 @@
-"""The classic learners that gradient TAN is compared with, one a file, and the registry of all learners.
+"""Classic structure learners and ensembles that gradient TAN is compared with, and the registry of all learners.
 
-In: encoded rows, random numbers. Out: structures (or classifiers of their own, AODE and AnDE), and ``LEARNERS``, by
-which commands, benchmarks and tests find every learner under the name that the papers gave it.
+Structure learners map encoded rows to a ``Structure``; AODE, AnDE and selective KDB are classifiers of their own.
+``LEARNERS`` maps the names used in the papers to learners, for the command line, the benchmarks and the tests.
 """
 
 from tanlearn.files.values import register

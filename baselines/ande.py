@@ -1,10 +1,10 @@
-"""AnDE: the average of all n-dependence estimators (Webb, Boughton, Zheng, Ting and Salem 2012), A2DE and A3DE.
+"""AnDE: averaged n-dependence estimators, A2DE and A3DE (Webb, Boughton, Zheng, Ting and Salem 2012).
 
-An estimator lets every feature depend on the class and n super-parents s; averaging replaces the choice of s:
+In each estimator, every feature depends on the class and on n super-parents s. Averaging over s replaces its choice:
 
     p(y, x) = 1 / |S| * sum over s in S of p(y, x_s) * product over j not in s of p(x_j | y, x_s)
 
-where S holds the sets of n features whose values were seen together often enough in training.
+S contains the sets of n features whose joint value in the row has enough weight in the training rows.
 """
 
 from __future__ import annotations
@@ -37,58 +37,61 @@ from .row_counts import RowCounts
 
 __all__ = ["AnDEClassifier"]
 
-#: Most super-parents where the user names no number: 32,640 pairs of them, or 41,664 triples.
+#: Largest number of super-parents for ``max_super_parents="auto"``: 32,640 pairs, or 41,664 triples.
 _MOST_SUPER_PARENTS = {2: 256, 3: 64}
 
 
 class AnDEClassifier(PartialFitMixin, Classifier):
-    """Averaged n-dependence estimators, n = 2 or 3: fewer assumptions than AODE, and nothing is searched either.
+    """Averaged n-dependence estimators, n = 2 or 3: weaker independence assumptions than AODE, no structure search.
 
-    Tables of three and four features would be too many and nearly empty, so a model keeps the distinct rows that it has
-    learnt, and counts those that agree with a row on its super-parents when the row is to be predicted. Learning takes
-    no time, and a call of ``predict`` takes up to ``comb(d, n) * d`` additions for every distinct row learnt *and* for
-    every row asked about: ask for many rows at once.
+    CPTs over three and four features would be numerous and mostly empty. The model therefore stores the distinct
+    training rows. To predict a row, it counts the training rows that agree with it on each set of super-parents.
+    Fitting is fast. Prediction takes up to ``comb(d, n) * d`` additions for each pair of a distinct training row and a
+    predicted row, so call ``predict`` on many rows at once.
 
     Parameters
     ----------
     n : {2, 3}, default=2
-        Super-parents of an estimator. n = 1 is :class:`~tanlearn.baselines.AODEClassifier`, whose tables are small
-        enough to be kept: one row is predicted at once there, on a CUDA device, too.
+        Number of super-parents of each estimator. For n = 1 use :class:`~tanlearn.baselines.AODEClassifier`. Its CPTs
+        are small enough to store, so it predicts single rows quickly and also runs on a CUDA device.
     m : float, default=1.0
-        Weight of the uniform distribution in every estimate, (count + m / n_values) / (total + m). Of 0.03, 0.1, 0.3, 1
-        and 3, cross-validation over 21 data sets of up to 6,000 rows prefers 1: A2DE errs 14.11 % there (others 14.15
-        to 14.26) with a log loss of 0.381 (3: 0.379, 0.1: 0.404), A3DE of 18 sets 15.60 % (others 15.71 to 15.83). On
-        21 other sets A2DE errs 16.18 % with 1 and 16.00 % with 0.1, at log losses of 0.422 and 0.432; AODE 17.72 %
-        at 0.461.
+        Weight of the uniform distribution in each estimate, (count + m / n_values) / (total + m). Values 0.03, 0.1,
+        0.3, 1 and 3 were compared by cross-validation. On 21 data sets of up to 6,000 rows, m = 1 has the lowest A2DE
+        error, 14.11 % (others 14.15 to 14.26 %), at a log loss of 0.381 (m = 3: 0.379, m = 0.1: 0.404). On 18 of these
+        sets, m = 1 also has the lowest A3DE error, 15.60 % (others 15.71 to 15.83 %). On 21 other data sets the A2DE
+        error is 16.18 % with m = 1 and 16.00 % with m = 0.1, at log losses of 0.422 and 0.432. AODE has 17.72 % at
+        0.461 there.
     min_count : float, default=1
-        Least weight of the training rows with the values of n features for these to be super-parents. On the same sets
-        5 is as good (A2DE 14.09 %), 30 is worse (14.39 %, A3DE 16.02). Where no n features of a row qualify, n - 1
-        of them do, and so on down to naive Bayes. With 0, all sets of n features are super-parents of all rows, and
-        the joint sums to one.
+        Minimum total weight of the training rows that contain the values of n features of a row for these features to
+        be super-parents of the row. In the comparison of ``m``, 5 gives the same accuracy (A2DE 14.09 % error) and 30
+        is worse (A2DE 14.39 %, A3DE 16.02 %). If no set of n features qualifies, sets of n - 1 features are used, and
+        so on down to naive Bayes. With 0, all sets of n features are super-parents of each row, and the joint
+        distribution sums to one.
     subsumption : bool, default=False
-        Whether a value that another value of the row never comes without, in training rows that weigh at least 100, is
-        left out of that row's prediction (Zheng and Webb 2006). On the same sets errors rise by 0.05 (A2DE) and 0.11
-        points (A3DE); the log loss of A2DE falls from 0.381 to 0.378.
+        Whether to ignore a value of a row that is implied by another value of the row, in training rows of total weight
+        100 or more (Zheng and Webb 2006). In the comparison of ``m``, the error rises by 0.05 (A2DE) and 0.11 (A3DE)
+        percentage points; the log loss of A2DE falls from 0.381 to 0.378.
     max_super_parents : int or "auto", default="auto"
-        How many features may be super-parents: those that say most about the class by themselves. "auto" is 256 for
-        n = 2 and 64 for n = 3; the others remain children.
+        Maximum number of features that may be super-parents. The features with the largest mutual information with the
+        class are chosen; the others are children only. "auto" is 256 for n = 2 and 64 for n = 3.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
-        Accepted like by every classifier here; there are no kernels for CUDA devices.
+        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Accepted like by every classifier here, and not used: nothing is drawn.
+        Ignored: the learner is deterministic. Accepted for compatibility with the other classifiers.
 
     Attributes
     ----------
     ensemble_ : NDependenceEnsemble
-        The estimators, with the rows.
+        The estimators, with the training rows.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -96,16 +99,17 @@ class AnDEClassifier(PartialFitMixin, Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns, defined only if ``X`` has column names.
     n_parameters_ : int
-        Free parameters that the tables of all estimators would have together; none of them is kept.
+        Number of free parameters of the CPTs of all estimators. These CPTs are never stored.
 
     Notes
     -----
-    A missing feature of a row to predict is no super-parent, and all estimators sum it out exactly. A missing value in
-    training leaves the row out of the counts that need it.
+    In prediction, a feature with a missing value is not used as a super-parent, and each estimator marginalizes it
+    exactly. A training row is left out of the counts that involve one of its missing values.
 
-    ``partial_fit`` adds to the distinct rows, so chunks make the model of all rows, and one that grows with them.
+    ``partial_fit`` adds the rows of each batch to the stored rows. The model equals that of one ``fit`` on all rows,
+    and it grows with them.
 
     References
     ----------
@@ -119,7 +123,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
     >>> import numpy as np
     >>> from tanlearn.baselines import AnDEClassifier, AODEClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (400, 4))
-    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features say anything together
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features are informative together
     >>> AODEClassifier().fit(X, y).score(X, y) < 0.8, AnDEClassifier().fit(X, y).score(X, y)
     (True, 1.0)
     """
@@ -164,11 +168,11 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Keep the distinct rows."""
+        """Store the distinct rows."""
         self._learn_counts(self._new_counts(data).update(data))
 
     def _new_counts(self, data: EncodedData) -> RowCounts:
-        """Return counts of whole rows, if there is room for what prediction needs besides."""
+        """Return empty row counts, after a check of the memory that prediction needs."""
         states, n_classes = data.n_states, data.n_classes
         n_cells = (int(states.sum()) + 1) * n_classes
         n_threads = number_of_threads(self.n_jobs)
@@ -177,14 +181,14 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             n_cells,
             n_threads * own + 4 * len(states) * int(states.sum()),
             0.0,
-            f"the count of {len(states)} features of up to {states.max()} values beside their super-parents, for each "
-            f"of {n_threads} threads,",
-            "Lower n_jobs, or merge, discretise or leave out columns with so many values",
+            f"the array of counts of {len(states)} features of up to {states.max()} values given their super-parents, "
+            f"for each of {n_threads} threads,",
+            "Lower n_jobs, or merge, discretize or leave out columns with so many values",
         )
         return RowCounts(states, n_classes)
 
     def _learn_counts(self, counts: RowCounts) -> None:
-        """Take the rows, and warn if nothing will be averaged."""
+        """Build the ensemble from row counts, and warn if it is reduced to naive Bayes."""
         self.ensemble_ = NDependenceEnsemble(
             counts, self.n, self._super_parents(counts), float(self.m), float(self.min_count), bool(self.subsumption)
         )
@@ -195,12 +199,12 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             if weight.max() >= self.min_count:
                 return
         warn(
-            f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
+            f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
             f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:
-        """Return the features that may be super-parents, in rising order."""
+        """Return the numbers of the features that may be super-parents, in increasing order."""
         limit = _MOST_SUPER_PARENTS[self.n] if self.max_super_parents == "auto" else self.max_super_parents
         n_features = len(counts.n_states)
         if n_features <= limit:
@@ -215,29 +219,29 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
 
     def _least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of each feature, shape (n_features, n_classes)."""
         return self.ensemble_.least_log_probabilities()
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Take other class probabilities, for every estimator."""
+        """Replace the class probabilities of all estimators."""
         prior = np.empty_like(log_prior)
         exp_all(log_prior, prior)
         self.ensemble_ = self.ensemble_.with_prior(prior)
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters that the tables of all estimators would have together."""
+        """Number of free parameters of the CPTs of all estimators."""
         return self.ensemble_.n_parameters
 
     @property
     def size_bits_(self) -> int:
-        """Bits of the rows that are kept, with their classes and weights."""
+        """Size of the stored rows with their classes and weights, in bits."""
         counts = self.ensemble_.counts
         return 8 * (counts.codes.nbytes + counts.y.nbytes + counts.weights.nbytes)
 
     @property
     def n_operations_(self) -> int:
-        """Multiplications for a prediction, and additions to count for it, if all training rows shared its values."""
+        """Worst-case number of multiplications and additions per prediction, if all stored rows agree with the row."""
         counts = self.ensemble_.counts
         n_features, n_inside = len(counts.n_states), len(self.ensemble_.super_parents)
         n = min(self.n, n_inside)
@@ -245,7 +249,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         return math.comb(n_inside, n) * each
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes that are saved besides parameters, classes and encoder."""
         learnt, counts = self.ensemble_, self.ensemble_.counts
         return {
             "codes": counts.codes,
@@ -257,7 +261,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
         names = ("codes", "y", "weights", "super_parents", "settings", "prior")
         codes, y, weights, super_parents, settings, prior = fields(state, *names)
         counts = RowCounts(self.encoder_.n_states_, len(self.classes_))
@@ -267,7 +271,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             raise ValueError("prior must not be negative.")
         inside = check_array("super_parents", super_parents, np.int32, (np.size(super_parents),)).astype(np.intp)
         if len(inside) == 0 or (np.diff(inside) < 1).any() or inside[0] < 0 or inside[-1] >= len(counts.n_states):
-            raise ValueError("super_parents must be numbers of features in rising order, at least one.")
+            raise ValueError("super_parents must be one or more feature numbers in increasing order.")
         n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
         if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
             raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")

@@ -1,7 +1,7 @@
 """Simulated annealing over forests, on the margin (Pernkopf and Wohlmayr 2013; maximum margin 2012, section 4.2).
 
-A step tries one family, where greedy search tries all of them before it takes one; and a step may make things worse,
-which leads out of the local optima that greedy search ends in.
+Each step evaluates one family, whereas greedy search evaluates all candidate edges before it adds one. A step may
+decrease the score, which lets the search leave the local optima of greedy search.
 """
 
 from __future__ import annotations
@@ -30,72 +30,73 @@ from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["SimulatedAnnealing"]
 
-#: Fraction of steps that reverse an edge.
+#: Probability that a step reverses an edge.
 _REVERSALS = 0.25
-#: Random exchanges that the temperature is estimated from.
+#: Number of random moves from which the first temperature is estimated.
 _N_SAMPLED = 100
 #: Last temperature, as a fraction of the first.
 _LAST = 1e-3
 
 
 class SimulatedAnnealing(WrapperSearch):
-    """Random changes of a forest at a falling temperature, from the structure of greedy search on.
+    """Random changes of a forest at a decreasing temperature, starting from the result of greedy search.
 
-    The result is the best forest on the way, so its score is at least the score of the start.
+    The result is the best forest of all steps, so its score is at least the score of the initial structure.
 
-    Counts do not tell how rows are classified: all are needed at once, and an estimator has no ``fit_batches`` with
-    this search.
+    The search needs all rows at once, because pair counts do not determine how rows are classified. An estimator with
+    this search therefore has no ``fit_batches``.
 
     Parameters
     ----------
     n_steps : int, default=20_000
-        Steps of a chain. Three of four steps draw a feature and a parent for it, or none. The others draw an edge and
-        reverse it: the parent becomes the child, and the child takes over the parent of its parent. Steps that would
-        close a cycle are rejected without a redraw, so that a move is as likely as its reverse.
+        Number of steps of each chain. Three of four steps draw a feature and a new parent for it, or no parent. The
+        others draw an edge and reverse it: the parent becomes the child, and the child takes over the parent of its
+        parent. A step that would close a cycle is rejected without a redraw, so that a move is as likely as its
+        reverse.
     temperature : "auto" or tuple of (float, float), default="auto"
-        Temperature of the first and the last step, in units of the score, geometric in between. ``"auto"`` takes the
-        median absolute change of the score over 100 random exchanges of a parent at the start, and a thousandth of it.
+        Temperature of the first and of the last step, in units of the score; geometric in between. ``"auto"`` uses the
+        median absolute change of the score over 100 random changes of a parent at the start, and a thousandth of it.
     n_chains : int, default=1
-        Independent searches, of which the best one wins.
+        Number of independent chains. The best forest of all chains is returned.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="margin"
-        What to improve: the classification rate, the mean lead of the class over the best other one up to
-        ``gamma``, or the mean log-posterior of the class.
+        Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
+        other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=3.0
-        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only. The more features, the larger
-        it should be.
+        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only. Use larger values for more
+        features.
     validation : None, float or int, default=None
-        Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn. Cut points that depend on classes are fitted without the held-out rows.
+        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
+        (int). The CPTs are estimated from the other rows. Cut points that depend on classes are fitted without the
+        held-out rows.
     smoothing : MaximumLikelihood, optional
-        Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
+        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : "auto", Structure or None, default="auto"
-        Start of every chain. ``"auto"`` starts at the structure of :class:`GreedySearch` with the same score where this
-        search evaluates at most ``n_steps`` families (about d^3 / 3 for d features), otherwise at the structure of
-        :class:`OrderSearch` (d^2 / 2). ``None`` starts at naive Bayes.
+        Initial structure of each chain. ``"auto"`` uses the result of :class:`GreedySearch` with the same score if that
+        search evaluates at most ``n_steps`` families (about d^3 / 3 for d features), otherwise the result of
+        :class:`OrderSearch` (d^2 / 2). ``None`` is naive Bayes.
     n_jobs : int, optional
-        Threads for chains, as in joblib. The structure does not depend on it.
+        Number of threads for the chains, as in joblib. The structure does not depend on it.
     verbose : int, default=0
-        1 prints how every chain ended.
+        1 prints the final score of each chain.
 
     Attributes
     ----------
     structure_ : Structure
         The best structure.
     score_ : float
-        Its score.
+        Score of ``structure_``.
     history_ : list of Edge
-        Every change by which the chain that won became better than ever before, and at which of its ``n_steps``
-        temperatures; changes in between, for better or worse, are not told.
+        The changes that set a new best score of the best chain, each with its step. Other changes are not recorded.
 
     Notes
     -----
-    A move that changes the score by ``gain`` is made with probability ``min(1, exp(gain / temperature))``.
+    A move that changes the score by ``gain`` is accepted with probability ``min(1, exp(gain / temperature))``.
 
-    With ``initial=None`` and ``temperature=(1e-2, 1e-5)``, before edges could be reversed, the other defaults erred
-    least, or within the noise of that, where a fifth of the training rows was held out (mean of three draws,
-    maximum-likelihood tables). With ``gamma`` 1, 3, 10, 30: letter (16 features) 15.2, 14.5, 15.3, 15.9 %; satimage
-    (36) 12.1, 11.8, 11.8, 12.9 %; usps (256) 5.3, 5.0, 5.0, 4.1 %. With ``gamma=10`` and 5,000, 20,000, 60,000
-    steps: usps 5.3, 5.0, 4.7 %.
+    The other defaults have the lowest error, or an error within its noise, on a held-out fifth of the training rows.
+    Errors with ``gamma`` 1, 3, 10, 30 are 15.2, 14.5, 15.3, 15.9 % on letter (16 features), 12.1, 11.8, 11.8, 12.9 % on
+    satimage (36) and 5.3, 5.0, 5.0, 4.1 % on usps (256). With ``gamma=10`` and 5,000, 20,000, 60,000 steps they are
+    5.3, 5.0, 4.7 % on usps. These are means of three draws with maximum-likelihood CPTs, ``initial=None`` and
+    ``temperature=(1e-2, 1e-5)``, measured before steps could reverse edges.
 
     References
     ----------
@@ -109,7 +110,7 @@ class SimulatedAnnealing(WrapperSearch):
     >>> from tanlearn.baselines import SimulatedAnnealing
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, (200, 3))
-    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
+    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> SimulatedAnnealing(score="accuracy", n_steps=50).learn(data, rng).n_edges
     1
     """
@@ -148,14 +149,14 @@ class SimulatedAnnealing(WrapperSearch):
         self.verbose = verbose
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the best forest that any chain saw.
+        """Return the best forest of all chains.
 
         Parameters
         ----------
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Draws held-out rows and folds, which all chains share; every chain gets a generator spawned from it.
+            Source of the held-out rows and folds, which all chains share. Each chain uses a generator spawned from it.
 
         Returns
         -------
@@ -164,8 +165,8 @@ class SimulatedAnnealing(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, ``temperature`` rises
-            or is not positive, or ``initial`` is no forest of these features.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds,
+            ``temperature`` increases or is not positive, or ``initial`` is not a forest over these features.
         """
         self._validate_params()
         initial = None if isinstance(self.initial, str) else self.initial
@@ -189,7 +190,7 @@ class SimulatedAnnealing(WrapperSearch):
         return self.structure_
 
     def _climb(self, data: EncodedData, scorer: StructureScorer) -> None:
-        """Move the scorer to the structure of greedy search, or of the cheaper search along an ordering."""
+        """Move the scorer to the result of greedy search, or of the cheaper search along an ordering."""
         search: GreedySearch | OrderSearch = GreedySearch()
         if data.n_features**3 > 3 * self.n_steps:
             search = OrderSearch(n_jobs=self.n_jobs)
@@ -199,14 +200,14 @@ class SimulatedAnnealing(WrapperSearch):
             search.climb(data, scorer)
         except TableMemoryError:
             if self.verbose:
-                print("SimulatedAnnealing: the tables of the first search are too large")  # noqa: T201
+                print("SimulatedAnnealing: the CPTs of the initial search are too large")  # noqa: T201
 
     def _schedule(self, limits: Sequence[float]) -> FloatArray:
-        """Return the temperature of every step."""
+        """Return the temperature of each step, shape (n_steps,)."""
         positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in limits)
         if len(limits) != 2 or not positive or limits[0] < limits[1]:
             raise ValueError(
-                f"temperature must be two positive numbers (first, last step) that do not rise, got {limits}."
+                f"temperature must be two positive, non-increasing numbers (first step, last step), got {limits}."
             )
         first, last = (float(temperature) for temperature in limits)
         schedule = np.linspace(0.0, log(last / first), self.n_steps)
@@ -217,7 +218,7 @@ class SimulatedAnnealing(WrapperSearch):
 def _anneal(
     scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator
 ) -> tuple[StructureScorer, list[Edge]]:
-    """Walk through the forests from the current one; return the best and how it was found."""
+    """Run one chain from the current structure, and return the best scorer with the changes that led to it."""
     parent = scorer.parents[:, 0]  # a view: it changes with every step
     best, history = scorer.copy(), []
     for step, temperature in enumerate(temperatures.tolist(), start=1):
@@ -245,7 +246,7 @@ def _anneal(
 
 
 def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.random.Generator) -> None:
-    """Reverse the edge to a child by Metropolis' rule; the child takes over the parent of its parent."""
+    """Reverse the edge into a child with Metropolis acceptance; the child takes over the parent of its parent."""
     upper = int(scorer.parents[child, 0])
     moved = scorer.families(child, scorer.parents[[upper]].copy())
     turned = scorer.families(upper, np.array([[child, -1]]))
@@ -258,7 +259,7 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
 
 
 def _typical_change(scorer: StructureScorer, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the median absolute change of the score over random exchanges of a parent, and a thousandth of it."""
+    """Return the median absolute change of the score over random changes of a parent, and a thousandth of it."""
     parent, changes = scorer.parents[:, 0], []
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
@@ -270,7 +271,7 @@ def _typical_change(scorer: StructureScorer, rng: np.random.Generator) -> tuple[
 
 
 def _is_below(parent: IntArray, feature: int, ancestor: int) -> bool:
-    """Return whether a feature (-1 for none) is another one or stands below it in the forest."""
+    """Return whether a feature (-1 for none) is ``ancestor`` or one of its descendants in the forest."""
     while feature not in (-1, ancestor):
         feature = int(parent[feature])
     return feature == ancestor

@@ -1,10 +1,10 @@
-"""AODE: the average of all one-dependence estimators (Webb, Boughton and Wang 2005).
+"""AODE: averaged one-dependence estimators (Webb, Boughton and Wang 2005).
 
-An estimator lets every feature depend on the class and one super-parent i; averaging replaces the choice of i:
+In each estimator, every feature depends on the class and on one super-parent i. Averaging over i replaces its choice:
 
     p(y, x) = 1 / |S| * sum over i in S of p(y, x_i) * product over j != i of p(x_j | y, x_i)
 
-where S holds the features whose value x_i was seen often enough in training.
+S contains the features whose value x_i has enough weight in the training rows.
 """
 
 from __future__ import annotations
@@ -35,40 +35,42 @@ from tanlearn.network.inference import device_blocks
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 
-#: Rows a block: their scores and the starts of their children stay in the second-level cache.
+#: Rows per block: their scores and the offsets of their children fit in the second-level cache.
 _BLOCK = 256
 
 
 class AODEClassifier(PartialFitMixin, Classifier):
-    """Averaged one-dependence estimators: nothing is searched, so training is counting pairs of features.
+    """Averaged one-dependence estimators, trained by counting pairs of features, without structure search.
 
-    A row of d features costs d^2 n_classes additions, and the model as much memory as its pair counts: 30 MB for
-    256 pixels of 2 to 6 values and 10 classes.
+    Predicting a row of d features takes d^2 n_classes additions. The model needs as much memory as its pair counts: 30
+    MB for 256 pixels of 2 to 6 values and 10 classes.
 
     Parameters
     ----------
     alpha : float, default=0.1
-        Count added to every cell of the class and super-parent and of every conditional table. Of 0.01, 0.1, 0.3 and
-        1, cross-validation over 25 data sets ranks 0.1 best; on average they err 14.2 to 14.3 %, but the more cells
-        a table has, the more 1 costs (letter: 18.9 % instead of 15.3 %).
+        Pseudo-count of each entry of p(class, x_i) and of each CPT. Of 0.01, 0.1, 0.3 and 1, 0.1 ranks best in
+        cross-validation over 25 data sets. The mean errors are 14.2 to 14.3 %, but 1 is worse for CPTs with many
+        entries (letter: 18.9 % instead of 15.3 %).
     min_count : float, default=1
-        Least weight of the training rows with a value for it to be a super-parent. The paper has 30, later versions
-        1. The same cross-validation prefers 1 (14.2 %, 30: 14.9 %): small sets lose most of their estimators at 30,
-        and large ones do not mind. Where no value of a row qualifies, naive Bayes answers. With 0, all features
-        are super-parents of all rows, and the joint sums to one.
+        Minimum total weight of the training rows with a value for that value to be a super-parent. The paper uses 30,
+        later versions 1. Cross-validation over 25 data sets prefers 1 (mean error 14.2 %, 30: 14.9 %), because small
+        data sets lose most of their estimators with 30, and large ones are not affected. If no value of a row
+        qualifies, naive Bayes is used. With 0, all features are super-parents of each row, and the joint distribution
+        sums to one.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
-        Where rows are counted and classes are predicted. "cuda" needs an NVIDIA device and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``, and there is no falling back. Encoding, and smoothing of the counts, stay on the CPU.
+        Device for counting rows and predicting classes. "cuda" needs an NVIDIA device and ``tanlearn[cuda12]`` or
+        ``tanlearn[cuda13]``; it never falls back to the CPU. Encoding and smoothing always run on the CPU.
     n_jobs : int, optional
-        Threads for encoding, counting and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding, counting and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Accepted like by every classifier here, and not used: nothing is drawn.
+        Ignored: the learner is deterministic. Accepted for compatibility with the other classifiers.
 
     Attributes
     ----------
@@ -81,14 +83,14 @@ class AODEClassifier(PartialFitMixin, Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns, defined only if ``X`` has column names.
     n_parameters_ : int
-        Free parameters of all estimators together.
+        Number of free parameters of all estimators.
 
     Notes
     -----
-    A missing feature of a row to predict is no super-parent, and the other estimators sum it out exactly. A missing
-    value in training leaves the row out of the counts of the pairs with it.
+    In prediction, a feature with a missing value is not used as a super-parent, and each estimator marginalizes it
+    exactly. A training row is left out of the pair counts that involve one of its missing values.
 
     References
     ----------
@@ -100,7 +102,7 @@ class AODEClassifier(PartialFitMixin, Classifier):
     >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.baselines import AODEClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (200, 3))
-    >>> y = X[:, 0] ^ X[:, 1]  # neither feature says anything by itself
+    >>> y = X[:, 0] ^ X[:, 1]  # neither feature is informative alone
     >>> NaiveBayesClassifier().fit(X, y).score(X, y) < 0.8, AODEClassifier().fit(X, y).score(X, y)
     (True, 1.0)
     """
@@ -135,35 +137,35 @@ class AODEClassifier(PartialFitMixin, Classifier):
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Count, and take logarithms."""
+        """Count the rows and build the ensemble."""
         self._check_memory(data, data.n_samples)
         self._learn_counts(self._new_counts(data).update(data, n_jobs=self.n_jobs))
 
     def _new_counts(self, data: EncodedData) -> CountState:
-        """Return counts of pairs, for chunks of which nobody knows how many will come."""
+        """Return empty pair counts for batches whose number is not fixed in advance."""
         self._check_memory(data, None)
         return CountState(data.n_states, data.n_classes)
 
     def _check_memory(self, data: EncodedData, n_samples: int | None) -> None:
-        """Refuse counts of pairs and their logarithms, 4 bytes each a cell, if there is no room for them."""
+        """Raise TableMemoryError if the pair counts and their logarithms, 4 bytes per entry each, are too large."""
         states = data.n_states
         n_rows = int(states.sum() + 1)
         n_cells = n_rows**2 * data.n_classes
-        own = int(states.max()) * n_rows * data.n_classes  # one feature given all others passes through five arrays
+        own = int(states.max()) * n_rows * data.n_classes  # five temporary arrays of one feature given all others
         check_memory(
             n_cells,
             8 * n_cells + 40 * own,
             n_cells / len(states) ** 2 / n_samples if n_samples else 0.0,
             f"an ensemble over all pairs of {len(states)} features of up to {states.max()} values",
-            "Learn one tree (ChowLiu), or merge, discretise or leave out columns with so many values",
+            "Learn one tree (ChowLiu), or merge, discretize or leave out columns with so many values",
         )
 
     def _learn_counts(self, state: CountState) -> None:
-        """Take logarithms, and warn if nothing is averaged."""
+        """Build the ensemble from pair counts, and warn if it is reduced to naive Bayes."""
         self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
         if not self.ensemble_.is_parent.any():
             warn(
-                f"no value of a feature has the weight min_count={self.min_count} of a super-parent, so this is naive "
+                f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
                 f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
             )
 
@@ -172,42 +174,42 @@ class AODEClassifier(PartialFitMixin, Classifier):
         return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
 
     def _least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of each feature, shape (n_features, n_classes)."""
         return self.ensemble_.least_log_probabilities()
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Take other class probabilities, for every estimator."""
+        """Replace the class probabilities of all estimators."""
         self.ensemble_ = self.ensemble_.with_log_prior(log_prior)
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters of all estimators together."""
+        """Number of free parameters of all estimators."""
         return self.ensemble_.n_parameters
 
     @property
     def size_bits_(self) -> int:
-        """Bits of all probabilities of all estimators, 32 each."""
+        """Size of the probabilities of all estimators in bits, 32 per probability."""
         return 32 * self.ensemble_.n_cells
 
     @property
     def n_operations_(self) -> int:
-        """Additions for a prediction: in every estimator a number of every feature and class, then over estimators."""
+        """Number of additions per prediction: one per feature and class in each estimator, plus the final sum."""
         n_features = len(self.ensemble_.n_states)
         return n_features * (n_features + 1) * self.ensemble_.n_classes
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes that are saved besides parameters, classes and encoder."""
         learnt = self.ensemble_
         logs = {"log_parent": learnt.log_parent[:-LANES], "log_child": learnt.log_child[:-LANES]}
         return {"is_parent": learnt.is_parent, **logs}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
         is_parent, *logs = fields(state, "is_parent", "log_parent", "log_child")
         n_states, n_classes = self.encoder_.n_states_, len(self.classes_)
         n_rows = int(n_states.sum()) + 1
         if check_array("is_parent", is_parent, np.bool_, (n_rows,))[-1]:
-            raise ValueError("is_parent is true for the constant feature, which is no super-parent.")
+            raise ValueError("is_parent must be false for the constant feature (the last entry).")
         sizes = {"log_parent": n_rows * n_classes, "log_child": n_rows * n_rows * n_classes}
         log_parent, log_child = (
             np.append(check_array(name, log, np.float32, (size,)), np.zeros(LANES, np.float32))
@@ -221,24 +223,27 @@ class AODEClassifier(PartialFitMixin, Classifier):
 
 @dataclass(frozen=True, eq=False)
 class OneDependenceEnsemble:
-    """The log-probabilities of all one-dependence estimators, on encoded data.
+    """Log probabilities of all one-dependence estimators, on encoded data.
 
-    The values of all features are numbered through, and one more stands for a constant feature: as a super-parent it
-    makes naive Bayes, and as a child, of probability 1, it takes the place of a missing one. Logarithms are
-    float32: against float64 that is half the memory and, in vector registers, a third of the time (3,660 rows of 256
-    features: 0.35 s), and scores of about -250 move by 8e-5.
+    The values of all features are numbered consecutively. One more value stands for a constant feature: as a
+    super-parent it gives naive Bayes, and as a child, with probability 1, it replaces a missing feature. Logarithms are
+    float32. Compared with float64 this takes half the memory and, with SIMD, a third of the time (3,660 rows of 256
+    features: 0.35 s); scores of about -250 change by 8e-5.
     """
 
-    n_states: IntArray  # (n_features,): Number of values of every feature; V is their sum
-    n_classes: int  # Number of classes
-    is_parent: AnyArray  # (V + 1,): Which values may be super-parents; the constant feature may not
-    log_parent: FloatArray  # ((V + 1): log p(class, x_i), laid out as [x_i][class]
-    # ((V + 1): log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for a feature with itself
+    n_states: IntArray  # (n_features,) number of values of each feature; V is their sum
+    n_classes: int
+    is_parent: AnyArray  # (V + 1,) bool, values that may be super-parents; False for the constant feature
+    log_parent: FloatArray  # ((V + 1) * n_classes + LANES,) float32 log p(class, x_i), laid out as [x_i][class]
+    # ((V + 1)**2 * n_classes + LANES,) float32 log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for i = j
     log_child: FloatArray
 
     @classmethod
     def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
-        """Return the ensemble of pair counts."""
+        """Estimate the log probabilities from pair counts, with pseudo-count ``alpha`` per entry.
+
+        A distribution without any count is uniform. Values of weight ``min_count`` or more may be super-parents.
+        """
         n_states, n_classes = state.n_states, state.n_classes
         start = np.append(0, np.cumsum(n_states))
         n_rows = start[-1] + 1
@@ -261,10 +266,7 @@ class OneDependenceEnsemble:
         return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return the smallest log-probability of any value of a feature, given each class.
-
-        Shapes: result: (n_features, n_classes).
-        """
+        """Return the smallest log probability of any value of each feature, shape (n_features, n_classes)."""
         n_rows = len(self.is_parent)
         least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
         start = np.append(0, np.cumsum(self.n_states[:-1]))
@@ -272,34 +274,33 @@ class OneDependenceEnsemble:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: of every distribution one value follows from the others."""
+        """Number of free parameters: one entry of each distribution follows from the others."""
         cells = self.n_states * self.n_classes
         free = self.n_states - 1
         return int((cells - 1 + cells * (free.sum() - free)).sum())
 
     @property
     def n_cells(self) -> int:
-        """Probabilities of all estimators: p(class, x_i), and p(x_j | class, x_i) of every other feature."""
+        """Number of probabilities of all estimators: p(class, x_i), and p(x_j | class, x_i) for all j != i."""
         n_values = int(self.n_states.sum())
         return self.n_classes * (n_values + n_values**2 - int((self.n_states**2).sum()))
 
     def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
-        """Return the ensemble with other class probabilities.
-
-        Shapes: log_prior: (n_classes,).
-        """
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
         log_parent = self.log_parent.copy()
         rows = log_parent[:-LANES].reshape(-1, self.n_classes)
         for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last
             total = _log_sum(own.astype(np.float64))
-            known = total > -np.inf  # not so a class without rows, where nothing is smoothed
+            known = total > -np.inf  # false for a class without rows if alpha is 0
             own[:, known] += (log_prior - total)[known]
         return replace(self, log_parent=log_parent)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
-        """Return the log of the mean of p(class, observed features) over the super-parents of every row.
+        """Return the log of p(class, observed features), averaged over the super-parents of each row.
 
-        Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
+        Results on "cuda" differ from those on the CPU by rounding of float64.
+
+        Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
         """
         check_device(device)
         scores = np.empty((codes.shape[1], self.n_classes))
@@ -314,7 +315,7 @@ class OneDependenceEnsemble:
 
         if device == "cpu":
             in_blocks(score, len(scores), _BLOCK, n_jobs)
-        else:  # of every feature a parent and a child, 8 bytes each, beside the code
+        else:  # 8 bytes for the parent and 8 for the child offset of each feature, besides its code
             for rows in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
                 score(rows.start, rows.stop)
         return scores
@@ -323,7 +324,7 @@ class OneDependenceEnsemble:
 def _score(
     backend: Backend, n_classes: int, codes: Any, start: Any, is_parent: Any, log_parent: Any, log_child: Any
 ) -> tuple[Any, Any]:
-    """Return log of the sum over super-parents, and their number, of the backend's arrays."""
+    """Return the log of the sum over super-parents, and the number of super-parents of each row, as backend arrays."""
     (n_features, n_samples), kernels, empty = codes.shape, backend.kernels, backend.empty
     parents, children = empty((n_features + 1, n_samples), np.intp), empty(codes.shape[::-1], np.intp)
     n_parents, lanes = empty(n_samples, np.intp), empty(padded(n_classes), np.float32)
@@ -335,7 +336,7 @@ def _score(
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:
-    """Return the logarithm of the sum over rows of exponentials."""
+    """Return log(sum(exp(logs), axis=0))."""
     top = logs.max(axis=0)
     shares, total = logs - np.where(top > -np.inf, top, 0.0), np.empty_like(top)
     exp_all(shares.ravel(), shares.ravel())
@@ -344,21 +345,21 @@ def _log_sum(logs: FloatArray) -> FloatArray:
 
 
 def _log_number(n_parents: IntArray) -> FloatArray:
-    """Return the logarithm of what to divide by; naive Bayes is one."""
+    """Return log(max(n_parents, 1)) as a column: a row without super-parents uses naive Bayes alone."""
     logarithm = np.empty(len(n_parents))
     log_all(np.maximum(n_parents, 1).astype(np.float64), logarithm)
     return logarithm[:, np.newaxis]
 
 
 def _pair(state: CountState, i: int, j: int) -> AnyArray:
-    """Return the counts [x_i][x_j][class]; of the constant feature n_features, with one value, those of j alone."""
+    """Return the counts [x_i][x_j][class]; i = n_features is the constant feature, with the counts of j alone."""
     if i == state.n_features:
         return state.feature(j)[np.newaxis]
     return state.pair(i, j) if i != j else np.zeros((state.n_states[i], state.n_states[i], state.n_classes))
 
 
 def _log_frequency(counts: AnyArray, total: Any, n_values: Any, alpha: float) -> FloatArray:
-    """Return log((counts + alpha) / (total + alpha n_values)), uniform where there is nothing to divide by."""
+    """Return log((counts + alpha) / (total + alpha n_values)), or -log(n_values) where the divisor is 0."""
     divisor = total + float(alpha) * n_values
     frequency = np.broadcast_to(1.0 / n_values, counts.shape).copy()
     np.divide(counts + float(alpha), divisor, out=frequency, where=divisor > 0)

@@ -1,8 +1,8 @@
-"""TAN-CMI: the tree that maximises the likelihood (Friedman, Geiger and Goldszmidt 1997; Chow and Liu 1968).
+"""TAN-CMI: the tree of maximum likelihood (Friedman, Geiger and Goldszmidt 1997; Chow and Liu 1968).
 
-Edge weights are the mutual informations of two features given the class, I(X_i; X_j | C); the maximum spanning
-tree, directed away from a root, is the most likely TAN structure (order-based 2008, section 4; differentiable TAN
-2020, section 2.2).
+The weight of an edge is the mutual information of two features given the class, I(X_i; X_j | C). The maximum spanning
+tree, directed away from a root, is the TAN structure of maximum likelihood (order-based 2008, section 4; differentiable
+TAN 2020, section 2.2).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class ChowLiu(BaseEstimator):
     Parameters
     ----------
     root : int, optional
-        Number of the feature that has no augmenting parent. By default it is the feature with the largest mutual
-        information with the class, and so is the root of every tree of a forest; equal features are ordered by name.
-        With a number, the root of every other tree is its feature with the lowest number. The root matters where
-        tables are smoothed, because smoothing depends on which of two features is the child.
+        Number of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
+        its feature with the largest mutual information with the class; ties are broken by name. If a number is given,
+        the root of every other tree is its feature with the lowest number. The choice matters because smoothing depends
+        on which of two features is the child.
     penalty : {"aic", "bic"}, float or None, default=None
-        Price of a free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge that
-        does not earn its (values_i - 1) (values_j - 1) n_classes parameters is left out, which
-        leaves a forest.
+        Penalty per free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge adds
+        (values_i - 1) (values_j - 1) n_classes parameters. It is omitted if its gain in log-likelihood is smaller than
+        their penalty, so the result may be a forest.
     n_jobs : int, optional
-        Threads for counting, as in joblib.
+        Number of threads for counting, as in joblib.
 
     Examples
     --------
@@ -74,15 +74,15 @@ class ChowLiu(BaseEstimator):
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the tree.
+        """Learn the tree from rows.
 
         Parameters
         ----------
         data : EncodedData
-            A row counts for a pair of features where neither is missing.
+            Training rows. A row is counted for a pair of features if both are observed.
         rng : numpy.random.Generator
-            Not used. Equal edges (to 9e-13 nats) are ordered by the names of their features, without names by the
-            lower number of the two, then by the higher.
+            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or without names by the lower feature number of
+            the edge, then by the higher.
 
         Returns
         -------
@@ -91,22 +91,22 @@ class ChowLiu(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is no feature of the data.
+            If ``root`` is not a feature of the data.
         TableMemoryError
-            If there is no room for the counts of all pairs, on "cuda".
+            If the counts of all pairs do not fit in the memory of the "cuda" device.
         """
         self._check(data.n_features)
         return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
-        """Return the tree of counts that are at hand already.
+        """Learn the tree from pair counts.
 
         Parameters
         ----------
         state : CountState
-            Pair counts.
+            Pair counts of the training rows.
         rng : numpy.random.Generator, optional
-            Not used, as in :meth:`learn`.
+            Ignored, as in :meth:`learn`.
 
         Returns
         -------
@@ -115,19 +115,19 @@ class ChowLiu(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is no feature of the data.
+            If ``root`` is not a feature of the data.
         """
         self._check(state.n_features)
         return self._grow(Information.of_counts(state, n_jobs=self.n_jobs))
 
     def _check(self, n_features: int) -> None:
-        """Refuse parameters that do not fit, before anything is counted."""
+        """Validate the parameters before anything is counted."""
         self._validate_params()
         if self.root is not None and self.root >= n_features:
             raise ValueError(f"root must be a feature (0..{n_features - 1}), got {self.root}.")
 
     def _grow(self, information: Information) -> Structure:
-        """Return the tree that information decides."""
+        """Build the maximum spanning forest of the (penalized) mutual information."""
         named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
         price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = information.n_states - 1
@@ -136,7 +136,7 @@ class ChowLiu(BaseEstimator):
 
         def gains() -> Iterator[tuple[int, FloatArray]]:
             for first, gain in information.of_pairs(order):
-                if price:  # without rows, nothing pays for an edge
+                if price:  # with a weight of 0, every edge is omitted
                     n_parameters = np.outer(free[first : first + len(gain)], free[: gain.shape[1]])
                     n_parameters *= information.n_classes
                     gain -= price / max(information.weight, _NOTHING) * n_parameters
@@ -153,9 +153,15 @@ class ChowLiu(BaseEstimator):
 
 
 def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntArray, *, spanning: bool) -> IntArray:
-    """Return the parents of the maximum-weight forest.
+    """Return the parent of each feature, -1 for none, in the forest of maximum weight.
 
-    Shapes: gains: (n_rows, first + n_rows); roots: (n_features,); result: (n_features,).
+    ``gains`` yields blocks of edge weights: the number ``first`` of the block's first feature, then the weights of the
+    edges from features ``first``, ``first + 1``, ... to all features before them; other entries are not read. ``roots``
+    is a permutation of the features; the root of each tree is the first of its features in ``roots``. Without
+    ``spanning``, edges of weight 0 or less are omitted. Of edges (i, j), i < j, of equal weight, the one with the
+    lowest i, then j, is used.
+
+    Shapes: gains: (n_rows, first + n_rows) per block; roots: (n_features,); result: (n_features,).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""Orderings of the features by what they tell about the class, given those before (order-based 2008, section 4.1)."""
+"""Orderings of features by their information about the class (order-based 2008, section 4.1)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["all_parents_ordering", "single_parent_ordering"]
 
 
 def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> IntArray:
-    """Return the ordering that takes, time and again, the feature with the largest I(C; X | all before) (eq. 5).
+    """Order the features greedily by I(C; X | all features before) (eq. 5); requires complete rows.
 
-    Rows that agree in all features chosen so far form a group, and the entropy of the class within groups is all
-    that is asked for. A group of a single class never matters again, so its rows are dropped; once no row is left,
-    the chosen features determine every class, and the rest are ordered by starting anew with all rows.
+    Rows that agree on all features chosen so far form a group, and only the class entropy within groups is needed. The
+    rows of a group with a single class are dropped, because they contribute nothing to later steps. When no rows are
+    left, the chosen features determine the class, and the remaining features are ordered by restarting with all rows.
 
-    Shapes: result: (n_features,).
+    Ties are broken by name, or by number without names. The result does not depend on ``n_jobs``.
     """
     data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
@@ -52,9 +52,9 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
 
 
 def single_parent_ordering(state: CountState) -> IntArray:
-    """Return the ordering that takes, time and again, the feature with the largest I(C; X | one before) (eq. 6).
+    """Order the features greedily by the largest I(C; X | one feature before) (eq. 6), from pair counts.
 
-    Shapes: result: (n_features,).
+    Ties are broken by name, or by number without names.
     """
     d, order = state.n_features, name_order(state.names, state.n_features)
     alone = round_information(state.mutual_information())[order]
@@ -74,7 +74,7 @@ def single_parent_ordering(state: CountState) -> IntArray:
 
 
 def _information(table: AnyArray) -> float:
-    """Return I(C; X | Z) in nats of counts [x][z][c]: that of X and C given Z."""
+    """Return I(C; X | Z) in nats of counts laid out as [x][z][class]."""
     n_values, n_given, n_classes = table.shape
     counts = np.ascontiguousarray(table.swapaxes(1, 2)).ravel()
     margins = np.empty((n_values + n_classes + 1) * n_given, table.dtype)
@@ -82,13 +82,13 @@ def _information(table: AnyArray) -> float:
 
 
 def _ungrouped(data: EncodedData) -> tuple[IntArray, IntArray]:
-    """Return all rows as one group, without those of weight 0."""
+    """Return the numbers of all rows of positive weight, as one group."""
     samples = np.flatnonzero(data.weights)
     return samples, np.zeros(len(samples), dtype=np.intp)
 
 
 def _refine(data: EncodedData, samples: IntArray, group: IntArray, x: IntArray) -> tuple[IntArray, IntArray]:
-    """Return samples and their groups, split by a feature, without groups of a single class."""
+    """Split the groups of rows by the values of a feature, and drop groups of a single class."""
     key = group * (int(x.max()) + 1) + x[samples]
     order = np.argsort(key, kind="stable")
     samples, (_, group) = samples[order], np.unique(key[order], return_inverse=True)

@@ -1,7 +1,7 @@
-"""TAN-CR: always the edge that classifies best (Keogh and Pazzani 1999; maximum margin 2012, section 4.2).
+"""TAN-CR: greedy addition of the edge that classifies best (Keogh, Pazzani 1999; maximum margin 2012, section 4.2).
 
-Called the naive greedy heuristic of order-based learning (2008, section 5): the best of its structures and the
-dearest, because every edge asks for the scores of all that remain.
+Order-based learning (2008, section 5) calls this the naive greedy heuristic. Its structures are the best of that
+comparison and the most expensive, because each step scores all remaining edges.
 """
 
 from __future__ import annotations
@@ -22,44 +22,45 @@ __all__ = ["GreedySearch", "tree_labels"]
 
 
 class GreedySearch(WrapperSearch):
-    """Hill climbing over forests: from naive Bayes on, add the edge that improves the score most, while one does.
+    """Hill climbing over forests, from naive Bayes: add the best edge until no edge improves the score.
 
-    Counts do not tell how rows are classified: all are needed at once, and an estimator has no ``fit_batches`` with
-    this search.
+    The search needs all rows at once, because pair counts do not determine how rows are classified. An estimator with
+    this search therefore has no ``fit_batches``.
 
     Parameters
     ----------
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
-        What to improve: the classification rate, the mean lead of the class over the best other one up to
-        ``gamma``, or the mean log-posterior of the class.
+        Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
+        other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
+        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only.
     validation : None, float or int, default=None
-        Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn. Cut points that depend on classes are fitted without the held-out rows.
+        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
+        (int). The CPTs are estimated from the other rows. Cut points that depend on classes are fitted without the
+        held-out rows.
     smoothing : MaximumLikelihood, optional
-        Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
+        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
-        Where to start instead of naive Bayes, such as the ``structure_`` of an interrupted search.
+        Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
     n_jobs : int, optional
-        Threads, as in joblib. The structure does not depend on it.
+        Number of threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
-        1 prints every edge.
+        1 prints each added edge.
 
     Attributes
     ----------
     structure_ : Structure
-        The structure so far; kept after every edge, so that an interrupted search leaves it (in an estimator, as
+        Current structure, updated after each edge and kept if the search is interrupted (in an estimator, as
         ``structure_learner_.structure_``).
     score_ : float
-        Its score.
+        Score of ``structure_``.
     history_ : list of Edge
-        The edges that were added, in this order: a step each.
+        The added edges, one per step.
 
     Notes
     -----
-    The tables of all edges are kept for every part of the rows that is scored: 0.5 GB for 196 pixels of about 11
-    values, and five times as much with ``validation=5``.
+    The CPTs of all candidate edges are kept in memory: 0.5 GB for 196 pixels of about 11 values, and five times as much
+    with ``validation=5``, because each fold has its own.
 
     References
     ----------
@@ -73,7 +74,7 @@ class GreedySearch(WrapperSearch):
     >>> from tanlearn.baselines import GreedySearch
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, (200, 3))
-    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
+    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> search = GreedySearch()
     >>> search.learn(data, rng).parent.tolist(), search.history_
     ([2, -1, -1], [Edge(child=0, parents=(2,), score=1.0, step=1)])
@@ -99,15 +100,15 @@ class GreedySearch(WrapperSearch):
         self.verbose = verbose
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the forest.
+        """Search the forest.
 
         Parameters
         ----------
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Draws held-out rows and folds. Equal edges are ordered by the names of child and parent, without names by
-            their numbers.
+            Source of the held-out rows and folds. Ties between edges are broken by the names of child and parent, or
+            without names by their numbers.
 
         Returns
         -------
@@ -116,23 +117,24 @@ class GreedySearch(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, or ``initial`` is no
-            forest of these features.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
+            ``initial`` is not a forest over these features.
         TableMemoryError
-            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
+            If the CPTs would need more memory than the limit (8 GiB, or 2 GiB if most entries would be estimated from
+            few rows).
         """
         self.climb(data, self._start(data, rng, self.initial))
         return self.structure_
 
     def climb(self, data: EncodedData, scorer: StructureScorer) -> None:
-        """Add edges to the structure of a scorer as long as the score grows.
+        """Add edges to the structure of a scorer while the score increases.
 
         Parameters
         ----------
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at the first structure; afterwards at the last.
+            Scorer at the initial structure; moved to the final structure in place.
         """
         self._keep(scorer)
         self.history_ = []
@@ -146,8 +148,8 @@ class GreedySearch(WrapperSearch):
             self._tell(f"edge {step}, {parent} -> {child}", scorer)
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
-        """Yield the edge to add next and the score with it, as long as there is one; the caller adds it."""
-        parent = scorer.parents[:, 0]  # a view: it changes with every edge
+        """Yield the best edge and the score with it; the caller adds the edge before the next step."""
+        parent = scorer.parents[:, 0]  # a view: it changes with each edge
         order = scorer.by_name
         scorer.check_memory()
         families = [scorer.families(i, single_parents(i, order)) for i in order[parent[order] < 0].tolist()]
@@ -163,9 +165,9 @@ class GreedySearch(WrapperSearch):
 
 
 def tree_labels(parent: IntArray) -> IntArray:
-    """Return the root of the tree that every feature stands in: an edge between two trees closes no cycle.
+    """Return the root of the tree of each feature, given its parent (-1 for roots).
 
-    Shapes: parent: (n_features,); result: (n_features,).
+    An edge between two trees closes no cycle.
     """
     root = np.where(parent < 0, np.arange(len(parent)), parent)
     while not np.array_equal(root, root[root]):

@@ -1,4 +1,4 @@
-"""How searches for structures tell what they did: one record a change."""
+"""Record of one change made by a structure search."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ __all__ = ["Edge"]
 
 
 class Edge(NamedTuple):
-    """What a search changed: a feature got other augmenting parents. Their ``history_`` is a list of these.
+    """One change of a structure search: new augmenting parents of a feature.
+
+    The ``history_`` of a search is a list of these records.
 
     Parameters
     ----------
     child : int
-        Number of the feature.
+        Number of the feature whose parents changed.
     parents : tuple of int
-        Numbers of all its parents from now on, beside the class; empty if it lost the one it had.
+        Numbers of all its augmenting parents after the change; empty if its parent was removed.
     score : float
-        What the structure with this change scores.
+        Score of the structure after the change.
     step : int
-        In which iteration of the search, from 1 on; it may leave some out in which nothing was worth a change.
+        Number of the search step, from 1. Steps without a change are not recorded.
 
     Examples
     --------
@@ -27,7 +29,7 @@ class Edge(NamedTuple):
     >>> from tanlearn import EncodedData
     >>> from tanlearn.baselines import OrderSearch
     >>> x = np.random.default_rng(0).integers(0, 2, (400, 3))
-    >>> data = EncodedData.from_codes(x, x.sum(axis=1) % 2)  # only all three together tell the class
+    >>> data = EncodedData.from_codes(x, x.sum(axis=1) % 2)  # features are informative only all three together
     >>> search = OrderSearch(ordering=[0, 1, 2], max_parents=2)
     >>> search.learn(data, np.random.default_rng(0)).parents.tolist()
     [[-1, -1], [-1, -1], [0, 1]]

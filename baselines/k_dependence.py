@@ -1,8 +1,8 @@
-"""KDB: every feature has at most k augmenting parents among the features that say more about the class.
+"""KDB: k-dependence Bayesian networks (Sahami, "Learning limited dependence Bayesian classifiers", KDD 1996).
 
-Sahami, "Learning limited dependence Bayesian classifiers", KDD 1996: features enter in the order of falling
-I(X_i; C), each with the k features already there of largest I(X_i; X_j | C). k = 0 is naive Bayes; k = 1 is a TAN
-whose ordering is given by relevance to the class, where Chow-Liu trees have none.
+Features are added in order of decreasing I(X_i; C). The parents of a feature are the k features added before it with
+the largest I(X_i; X_j | C). k = 0 is naive Bayes. k = 1 is a TAN whose ordering is fixed by the information about the
+class; Chow-Liu trees have no ordering.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["KDependence"]
 
 
 class KDependence(BaseEstimator):
-    """The most informative earlier features as parents, in the order of relevance to the class.
+    """k-dependence Bayesian network: features ordered by information about the class, each with k earlier parents.
 
     Parameters
     ----------
     k : int, default=1
-        Most augmenting parents of a feature, from 0. With any, rows may miss features: these are summed out in
-        predictions. A family of more than two calls for ``HierarchicalSmoothing()``: dense tables grow by a factor of
-        n_states a parent, and most of their cells see no row.
+        Maximum number of augmenting parents of each feature. Rows with missing values can be predicted for any k:
+        missing features are marginalized. For k of 2 or more, use ``HierarchicalSmoothing()``: each parent multiplies
+        the size of a CPT by its number of values, and most entries would be estimated from no row.
     threshold : float, default=0.0
-        Sahami's theta: a parent whose I(X_i; X_j | C), in nats, is not larger is left out. Empirical information is
-        positive even of independent features: on n rows about (values_i - 1) (values_j - 1) n_classes / (2 n).
+        Sahami's theta: a parent is used only if I(X_i; X_j | C), in nats, is larger. Empirical information is positive
+        even for independent features, about (values_i - 1) (values_j - 1) n_classes / (2 n) on n rows.
     n_jobs : int, optional
-        Threads for counting, as in joblib.
+        Number of threads for counting, as in joblib.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class KDependence(BaseEstimator):
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the structure.
+        """Learn the structure from rows.
 
         Parameters
         ----------
         data : EncodedData
-            A row counts for a feature, or a pair of them, where none is missing.
+            Training rows. A row is counted for a feature, or a pair of features, if these are observed.
         rng : numpy.random.Generator
-            Not used: equal features (to 9e-13 nats) are ordered by name, or by number without names.
+            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or by number without names.
 
         Returns
         -------
@@ -81,14 +81,14 @@ class KDependence(BaseEstimator):
         return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs))
 
     def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
-        """Return the structure of counts that are at hand already.
+        """Learn the structure from pair counts.
 
         Parameters
         ----------
         state : CountState
-            Pair counts.
+            Pair counts of the training rows.
         rng : numpy.random.Generator, optional
-            Not used, as in :meth:`learn`.
+            Ignored, as in :meth:`learn`.
 
         Returns
         -------
@@ -98,18 +98,18 @@ class KDependence(BaseEstimator):
         return self.from_information(Information.of_counts(state, n_jobs=self.n_jobs))
 
     def from_information(self, information: Information) -> Structure:
-        """Return the structure that information decides.
+        """Learn the structure from mutual information.
 
         Parameters
         ----------
         information : Information
-            Of features and pairs.
+            Mutual information of features and of pairs of features.
 
         Returns
         -------
         Structure
-            The parents of a feature stand with the most informative first, so that those for a smaller ``k`` are the
-            first ones of those for a larger.
+            The parents of each feature, most informative first. The parents for a smaller ``k`` are the first parents
+            for a larger ``k``.
         """
         order = information.by_class
         rank = np.argsort(information.by_name)

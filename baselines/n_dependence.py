@@ -1,9 +1,10 @@
-"""The average of all n-dependence estimators on encoded data, which keeps rows in place of tables.
+"""AnDE on encoded data: an ensemble of all n-dependence estimators that stores rows instead of CPTs.
 
-Tables of all sets of n + 1 features are many, and nearly empty: of the 298 million cells of A3DE on letter, its 13,342
-rows fill 5.7 million. So nothing is tabulated. Rows are parted by super-parents when they are needed, together with
-those that are asked about, and counted part by part (:mod:`tanlearn.kernels.ande`): 2.8 s for 6,658 rows, where sorted
-keys of what occurs take 69 MB, 2.8 s to make and 10.2 s to look up, and sets of bits 10.7 s to count.
+CPTs of all sets of n + 1 features would be numerous and mostly empty: on letter, 13,342 rows fill 5.7 million of the
+298 million entries of A3DE. No CPT is therefore stored. At prediction, training rows and predicted rows are partitioned
+together by their super-parent values and counted within each part (:mod:`tanlearn.kernels.ande`). This takes 2.8 s for
+6,658 rows. Sorted keys of the joint values that occur would take 69 MB, 2.8 s to build and 10.2 s to look up; counting
+with bit sets would take 10.7 s.
 """
 
 from __future__ import annotations
@@ -26,37 +27,37 @@ from .row_counts import RowCounts, distinct_columns
 
 __all__ = ["NDependenceEnsemble"]
 
-#: Weight from which on a value that never comes without another implies it (Zheng and Webb 2006).
+#: Minimum weight of a value that always occurs with another for it to imply the other (Zheng and Webb 2006).
 SUBSUMED_FROM = 100
-#: Shares of the estimators, with sums of their own that are added in order: as many threads have work, and the sums do
-#: not depend on them.
+#: Number of groups of estimators, each summed separately and then added in order. The result does not depend on the
+#: number of threads; at most this many threads are used.
 _SHARES = 16
-#: Sums of a share, 12 bytes each: 200 MB for all of them.
+#: Maximum number of sums per group, 12 bytes each: 200 MB for all groups.
 _SUMS = 2**20
-#: Powers of two that a product of probabilities in float32 has room for, beside a mantissa.
+#: Largest negative power of two of a product of probabilities that float32 represents without underflow.
 _EXPONENTS = 125
 _LN2 = 0.6931471805599453
 
 
 @dataclass(frozen=True, eq=False)
 class NDependenceEnsemble:
-    """All n-dependence estimators over some super-parents."""
+    """Ensemble of all n-dependence estimators over a set of super-parents."""
 
-    counts: RowCounts  # The rows
-    n: int  # Super-parents of an estimator
-    super_parents: IntArray  # (n_super_parents,): Features that may be one, in rising order
-    m: float  # Weight of the uniform distribution in every estimate, above 0
-    min_count: float  # Least weight of the rows with the super-parents' values
-    subsumption: bool  # Whether values that another value of the row implies are left out
-    prior: FloatArray | None = None  # (n_classes,): Probabilities of the classes, in place of those of the rows
+    counts: RowCounts  # the training rows
+    n: int  # number of super-parents per estimator
+    super_parents: IntArray  # (n_super_parents,) features that may be super-parents, in increasing order
+    m: float  # weight of the uniform distribution in each estimate, above 0
+    min_count: float  # minimum weight of the rows with the super-parents' values
+    subsumption: bool  # whether to ignore values that another value of the row implies
+    prior: FloatArray | None = None  # (n_classes,) class probabilities; None for those of the rows
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of the tables that the estimators would have: of every distribution, one follows."""
+        """Number of free parameters of the CPTs of all estimators, which are never stored."""
         n_states, n_classes = self.counts.n_states.tolist(), self.counts.n_classes
         inside = [n_states[i] for i in self.super_parents]
         n = min(self.n, len(inside))
-        cells = [1] + [0] * (n + 1)  # sums over all sets of 0, 1, ... super-parents of the products of their values
+        cells = [1] + [0] * (n + 1)  # [s]: number of joint values of all sets of s super-parents (symmetric polynomial)
         for k in inside:
             for size in range(n + 1, 0, -1):
                 cells[size] += k * cells[size - 1]
@@ -65,9 +66,10 @@ class NDependenceEnsemble:
         return n_classes * (cells[n] + children) - math.comb(len(inside), n)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return a lower bound of the log-probabilities of all values of a feature, given each class.
+        """Return a lower bound of the log probabilities of each feature, shape (n_features, n_classes).
 
-        Shapes: result: (n_features, n_classes).
+        The bound is the estimate for a value that no row contains, if all rows of the class have the super-parents'
+        values.
         """
         counts = self.counts
         n_rows = np.bincount(counts.y, counts.weights, counts.n_classes)
@@ -75,16 +77,13 @@ class NDependenceEnsemble:
         return least
 
     def with_prior(self, prior: FloatArray) -> NDependenceEnsemble:
-        """Return the ensemble with other class probabilities.
-
-        Shapes: prior: (n_classes,).
-        """
+        """Return a copy with other class probabilities, shape (n_classes,)."""
         return replace(self, prior=prior)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the log of the mean of p(class, observed features) over the estimators that have a say on a row.
+        """Return the log of p(class, observed features), averaged over the estimators that qualify for each row.
 
-        Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
+        Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
         """
         if codes.shape[1] == 0:
             return np.empty((0, self.counts.n_classes))
@@ -94,7 +93,10 @@ class NDependenceEnsemble:
         return np.concatenate([self._log_joint(block, n_jobs) for block in blocks])[inverse]
 
     def _log_joint(self, codes: Codes, n_jobs: int | None) -> FloatArray:
-        """Return the log joint of a block: of the rows that no estimator has a say on, that with one parent less."""
+        """Return the log joint of a block of distinct rows.
+
+        Rows without a qualifying set of n super-parents use sets of n - 1, and so on.
+        """
         values = self._values(codes)
         if self.subsumption:
             is_dropped = np.empty(values.shape, np.bool_)
@@ -112,7 +114,7 @@ class NDependenceEnsemble:
         return scores
 
     def _log_sum(self, n: int, asked: kernels.Rows, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
-        """Return the log of the sum over the estimators with n super-parents, and how many have a say."""
+        """Return the log of the sum over the estimators with n super-parents, and how many qualify for each row."""
         sets = itertools.combinations(self.super_parents.tolist(), n)
         number = math.comb(len(self.super_parents), n)
         estimators = np.fromiter(itertools.chain.from_iterable(sets), np.intp, n * number).reshape(number, n)
@@ -129,11 +131,14 @@ class NDependenceEnsemble:
 
     @cached_property
     def _start(self) -> IntArray:
-        """Number of the first value of every feature."""
+        """Offset of the first value of each feature in the consecutive numbering of all values."""
         return np.cumsum(self.counts.n_states) - self.counts.n_states
 
     def _values(self, codes: Codes) -> AnyArray:
-        """Return numbers of values, row by row, where those of all features are numbered through."""
+        """Return the value numbers of each row, shape (n_samples, n_features).
+
+        The values of all features are numbered consecutively; a missing value gets the number after the last.
+        """
         rows = codes.T
         values = rows + self._start.astype(np.int32)
         values[rows == missing_code(codes.dtype)] = self.counts.n_states.sum()
@@ -141,7 +146,7 @@ class NDependenceEnsemble:
 
     @cached_property
     def _learnt(self) -> kernels.Learnt:
-        """The rows, their smoothing, and what they miss, as kernels take them."""
+        """The training rows, smoothing parameters and patterns of missing values, in the form that the kernels use."""
         counts, missing = self.counts, missing_code(self.counts.codes.dtype)
         weight = counts.weights.astype(np.float64)
         is_known = counts.codes != missing
@@ -168,14 +173,14 @@ class NDependenceEnsemble:
 
     @cached_property
     def _implied(self) -> AnyArray:
-        """The value of every feature that every value implies."""
+        """Value numbers of each feature implied by each value, shape (n_values, n_features); n_values for none."""
         n_values, values = int(self.counts.n_states.sum()), self._learnt.rows.values
         implied = np.full((n_values, len(self.counts.n_states)), n_values, np.int32)
         kernels.find_implied(values, self._learnt.weight, SUBSUMED_FROM, np.empty(n_values), implied)
         return implied
 
     def _scratch(self, n: int, n_asked: int) -> tuple[kernels.Parts, kernels.Workspace]:
-        """Return arrays for one thread, with all rows in one part."""
+        """Return the work arrays of one thread, with all rows in one part."""
         learnt, n_classes, n_features = self._learnt, self.counts.n_classes, len(self.counts.n_states)
         n_rows, n_values, width = len(learnt.y), int(self.counts.n_states.sum()) + 1, padded(n_classes)
         parts = kernels.Parts(
@@ -211,21 +216,21 @@ class NDependenceEnsemble:
 
 
 class _Sums(NamedTuple):
-    """What estimators add up to: total * 2^exponents, of so many."""
+    """Sums over estimators: total * 2**exponents, and the number of summed estimators of each row."""
 
-    total: FloatArray
-    exponents: AnyArray
-    n_summed: IntArray
+    total: FloatArray  # (n_rows, n_classes)
+    exponents: AnyArray  # (n_rows, n_classes) int32
+    n_summed: IntArray  # (n_rows,)
 
     @classmethod
     def nothing(cls, n_rows: int, n_classes: int) -> _Sums:
-        """Return sums of no estimator."""
+        """Return the sums of no estimators."""
         lowest = np.full((n_rows, n_classes), np.iinfo(np.int32).min // 2, np.int32)
         return cls(np.zeros((n_rows, n_classes)), lowest, np.zeros(n_rows, np.intp))
 
 
 def _log(x: AnyArray) -> FloatArray:
-    """Return logarithms that all CPUs agree on."""
+    """Return natural logarithms that are bit-identical on all CPUs."""
     logarithm = np.empty(x.shape)
     log_all(x.ravel().astype(np.float64), logarithm.ravel())
     return logarithm

@@ -1,9 +1,9 @@
-"""TAN-OMI-CR: an ordering first, then parents among the features before (order-based 2008, section 4).
+"""TAN-OMI-CR: parents chosen along an ordering of the features (order-based 2008, section 4).
 
-Given the ordering no edge closes a cycle, so every feature is decided once: O(n_features^2) scores for one parent
-where greedy search takes O(n_features^3), for structures that are nearly as good. The search starts at the second
-feature, which may take the first as its parent; the papers start at the third (section 4.2; maximum margin, section
-4.3: "j in {3, ..., N}") and do not say what becomes of the second.
+With a fixed ordering, no edge closes a cycle, so each feature is decided once. One parent per feature takes
+O(n_features^2) score evaluations, compared with O(n_features^3) for greedy search, and the structures are nearly as
+accurate. The search starts at the second feature, which may have the first as its parent. The papers start at the third
+(section 4.2; maximum margin, section 4.3: "j in {3, ..., N}") and do not define the parents of the second.
 """
 
 from __future__ import annotations
@@ -33,55 +33,56 @@ from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
 
-#: Cells of tables that are made at once, for every thread and part of the rows: 32 MB, if no family has more.
+#: Maximum number of CPT entries held at once per thread and validation fold: 32 MB, unless one family has more.
 _MAX_CELLS = 2**22
 
 
 class OrderSearch(WrapperSearch):
-    """Parents chosen one feature after the other along an ordering, each only if the score grows.
+    """Search along a feature ordering: each feature gets the earlier parents that improve the score most, if any do.
 
-    Counts do not tell how rows are classified, and which of them agree in all earlier features (as "cmi" asks) only
-    counts of whole rows do: all are needed at once, and an estimator has no ``fit_batches`` with this search.
+    The search needs all rows at once, because pair counts determine neither how rows are classified nor which rows
+    agree on all earlier features (for "cmi"). An estimator with this search therefore has no ``fit_batches``.
 
     Parameters
     ----------
     ordering : {"cmi", "cmisp", "random"} or array-like of shape (n_features,), default="cmi"
-        ``"cmi"`` (OMI) takes next the feature that tells most about the class given all features before, ``"cmisp"``
-        (OMISP) given the best single one of them, ``"random"`` (RO) any; or feature numbers, first feature first.
+        Ordering of the features. ``"cmi"`` (OMI) appends the feature with the largest information about the class given
+        all features before it, ``"cmisp"`` (OMISP) given the best single feature before it, ``"random"`` (RO) a random
+        feature. An array contains feature numbers, first feature first.
     max_parents : {1, 2}, default=1
-        Augmenting parents of a feature. With 2, all pairs of earlier features are tried as well.
+        Maximum number of augmenting parents per feature. With 2, all pairs of earlier features are evaluated as well.
     n_candidates : int, optional
-        How many earlier features may become parents of a feature: those with the most information about it given the
-        class. By default all. The search then takes O(n_features * n_candidates ** max_parents) scores, which makes two
-        parents of hundreds of features affordable.
+        Number of earlier features that are evaluated as parents of a feature: those with the largest information about
+        it given the class. By default all are evaluated. The search then takes O(n_features * n_candidates **
+        max_parents) score evaluations, which makes two parents feasible for hundreds of features.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
-        What to improve: the classification rate (CR), the mean lead of the class over the best other one up to
-        ``gamma``, or the mean log-posterior of the class (CL).
+        Objective to maximize: the classification rate (CR), the mean margin (log odds of the true class against the
+        best other class, capped at ``gamma``), or the mean log posterior of the true class (CL).
     gamma : float, default=1.0
-        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
+        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only.
     validation : None, float or int, default=None
-        Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn. Cut points that depend on classes are fitted without the held-out rows. Two parents overfit the
-        training rows; the paper chooses them by five folds.
+        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
+        (int). The CPTs are estimated from the other rows. Cut points that depend on classes are fitted without the
+        held-out rows. Two parents overfit the training rows; the paper uses five folds for them.
     smoothing : MaximumLikelihood, optional
-        Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``. The paper's is
+        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``. The paper uses
         ``MaximumLikelihood(alpha=0, epsilon=1e-5)``.
     n_jobs : int, optional
-        Threads, as in joblib. The structure does not depend on it.
+        Number of threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
-        1 prints every edge.
+        1 prints each added edge.
 
     Attributes
     ----------
     ordering_ : ndarray of shape (n_features,)
         The ordering.
     structure_ : Structure
-        The structure so far; kept after every feature that got parents, so that an interrupted search leaves it (in an
+        Current structure, updated after each feature that got parents and kept if the search is interrupted (in an
         estimator, as ``structure_learner_.structure_``).
     score_ : float
-        Its score.
+        Score of ``structure_``.
     history_ : list of Edge
-        One a feature that got parents; ``ordering_[step]`` is this feature.
+        One record per feature that got parents; ``ordering_[step]`` is this feature.
 
     References
     ----------
@@ -95,7 +96,7 @@ class OrderSearch(WrapperSearch):
     >>> from tanlearn.baselines import OrderSearch
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, (200, 3))
-    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
+    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> OrderSearch().learn(data, rng).to_networkx().edges
     OutEdgeView([('C', 0), ('C', 1), ('C', 2), (2, 0)])
     """
@@ -106,7 +107,7 @@ class OrderSearch(WrapperSearch):
         "max_parents": [Interval(Integral, 1, 2, closed="both")],
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
     }
-    #: Where in the ordering the first feature stands that may get a parent.
+    #: Position in the ordering of the first feature that may get a parent.
     _first: ClassVar[int] = 1
 
     def __init__(
@@ -133,15 +134,15 @@ class OrderSearch(WrapperSearch):
         self.verbose = verbose
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return the structure.
+        """Search the structure along the ordering.
 
         Parameters
         ----------
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Draws held-out rows and folds, and the random ordering. Of equal families, the one with fewer and
-            earlier parents is taken.
+            Source of the held-out rows, the folds and the random ordering. Of families with equal scores, the one with
+            fewer, then with earlier, parents is chosen.
 
         Returns
         -------
@@ -150,10 +151,11 @@ class OrderSearch(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` leaves zeros, there are fewer rows than folds, or ``ordering`` is
-            no permutation of the features.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
+            ``ordering`` is not a permutation of the features.
         TableMemoryError
-            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
+            If the CPTs would need more memory than the limit (8 GiB, or 2 GiB if most entries would be estimated from
+            few rows).
         """
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)
@@ -161,14 +163,14 @@ class OrderSearch(WrapperSearch):
         return self.structure_
 
     def climb(self, data: EncodedData, scorer: StructureScorer) -> None:
-        """Choose the parents of one feature after the other along ``ordering_``, as long as the score grows.
+        """Choose the parents of each feature in turn along ``ordering_``.
 
         Parameters
         ----------
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at naive Bayes; afterwards at the last structure.
+            Scorer at naive Bayes; moved to the final structure in place.
         """
         self.history_ = []
         self._keep(scorer)
@@ -191,7 +193,7 @@ class OrderSearch(WrapperSearch):
                 self._tell(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
 
     def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:
-        """Return the ordering."""
+        """Return the ordering, first feature first."""
         if not isinstance(self.ordering, str):
             return check_ordering(self.ordering, data.n_features)
         if self.ordering == "random":
@@ -202,7 +204,7 @@ class OrderSearch(WrapperSearch):
         return single_parent_ordering(state)
 
     def _earlier(self, data: EncodedData) -> Iterator[tuple[int, IntArray]]:
-        """Yield every position in the ordering with the features before it that may become parents, in their order."""
+        """Yield each position in the ordering with the candidate parents before it, in their order."""
         ordering, positions = self.ordering_, range(self._first, data.n_features)
         if self.n_candidates is None:
             yield from ((position, ordering[:position]) for position in positions)
@@ -215,7 +217,7 @@ class OrderSearch(WrapperSearch):
 
 
 def _families(earlier: IntArray, max_parents: int) -> IntArray:
-    """Return the families that some features offer: each alone, then all pairs."""
+    """Return the candidate families, shape (n_families, 2): single parents first, then all pairs."""
     single = np.stack([earlier, np.full(len(earlier), -1)], axis=1)
     if max_parents == 1 or len(earlier) == 1:
         return single
@@ -223,7 +225,7 @@ def _families(earlier: IntArray, max_parents: int) -> IntArray:
 
 
 def _shares(data: EncodedData, child: int, parents: IntArray, n_threads: int) -> list[IntArray]:
-    """Return the families in runs: one a thread, or more if their tables were too large."""
+    """Split the families of a child into one group per thread, or into more groups if their CPTs are large."""
     layout = TableLayout(np.full(len(parents), child), parents, data.n_states, data.n_classes)
     n_shares = max(n_threads, layout.n_cells // _MAX_CELLS + 1)
     return np.array_split(parents, min(n_shares, len(parents)))

@@ -1,6 +1,6 @@
-"""TAN Random: a tree that never looks at the data (differentiable TAN 2020, section 4.2).
+"""TAN Random: a random tree that does not depend on the data (differentiable TAN 2020, section 4.2).
 
-What a learnt structure has to beat: with discriminative parameters it often does as well as the Chow-Liu tree
+It is the reference for learned structures: with discriminative parameters it is often as accurate as the Chow-Liu tree
 (differentiable TAN 2020, section 4.3).
 """
 
@@ -20,15 +20,15 @@ __all__ = ["RandomTree"]
 
 
 class RandomTree(BaseEstimator):
-    """For every feature a random parent among those before it in an ordering.
+    """Random tree: each feature gets a random parent among the features before it in an ordering.
 
-    An estimator's ``fit_batches`` draws the tree of its ``fit``; ``partial_fit`` draws it again for every chunk, the
-    same one from an int ``random_state``.
+    In an estimator, ``fit_batches`` draws the same tree as ``fit``. ``partial_fit`` draws a tree per batch; with an
+    integer ``random_state`` it is the same tree each time.
 
     Parameters
     ----------
     ordering : array-like of shape (n_features,), optional
-        Feature numbers, first feature first; by default a random order for every call.
+        Feature numbers, first feature first; by default a random order per call.
 
     Examples
     --------
@@ -40,58 +40,58 @@ class RandomTree(BaseEstimator):
     [2, 0, -1]
     """
 
-    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")  # it does not look at the rows
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")  # any device, because the rows are not used
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"ordering": [None, "array-like"]}
 
     def __init__(self, *, ordering: Any = None) -> None:
         self.ordering = ordering
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return a tree; every parent that the ordering allows is equally likely.
+        """Draw a tree; all parents that the ordering allows are equally likely.
 
         Parameters
         ----------
         data : EncodedData
-            Only its number of features counts.
+            Training rows; only their number of features is used.
         rng : numpy.random.Generator
-            Where the order and the parents come from.
+            Source of the ordering and of the parents.
 
         Returns
         -------
         Structure
-            The first feature of the ordering has no parent, every other feature one.
+            A tree in which only the first feature of the ordering has no parent.
 
         Raises
         ------
         ValueError
-            If ``ordering`` is no permutation of the features.
+            If ``ordering`` is not a permutation of the features.
         """
         return self._draw(data.n_features, rng)
 
     def from_counts(self, state: CountState, rng: np.random.Generator) -> Structure:
-        """Return a tree without looking at counts, which hold the tables of any.
+        """Draw a tree, given pair counts.
 
         Parameters
         ----------
         state : CountState
-            Pair counts; only their number of features counts.
+            Pair counts; only their number of features is used.
         rng : numpy.random.Generator
-            Where the order and the parents come from.
+            Source of the ordering and of the parents.
 
         Returns
         -------
         Structure
-            The one that :meth:`learn` draws from the same generator.
+            The tree that :meth:`learn` draws from the same generator.
 
         Raises
         ------
         ValueError
-            If ``ordering`` is no permutation of the features.
+            If ``ordering`` is not a permutation of the features.
         """
         return self._draw(state.n_features, rng)
 
     def _draw(self, n_features: int, rng: np.random.Generator) -> Structure:
-        """Return a tree of so many features."""
+        """Draw a tree over n_features features."""
         self._validate_params()
         given = self.ordering is not None
         order = check_ordering(self.ordering, n_features) if given else rng.permutation(n_features)

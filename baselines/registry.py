@@ -1,10 +1,10 @@
-"""All learners under the names of the papers: one table for the command line, tests, benchmarks and the site.
+"""Registry of all learners by the names used in the papers, for the command line, tests, benchmarks and the site.
 
-A name is a structure and a way to learn parameters: ML is maximum likelihood, CG-CL and CG-MM are conjugate gradient
-on the conditional likelihood and on the margin (maximum margin, section 5), EBW-CL is extended Baum-Welch on the former
-and CVX-MM the convex relaxation of the latter, HYB are hybrid losses of likelihood and margin (differentiable TAN,
-section 2.3), of which held-out rows choose one. Of a structure, CMI, CR and MM say what chose the edges: mutual
-information, classification rate, margin.
+A name combines a structure with a parameter learner. Parameter learners: ML is maximum likelihood; CG-CL and CG-MM are
+conjugate gradient on the conditional likelihood and on the margin (maximum margin, section 5); EBW-CL is extended
+Baum-Welch on the conditional likelihood; CVX-MM is the convex relaxation of the margin; HYB is a hybrid loss of
+likelihood and margin (differentiable TAN, section 2.3), selected on held-out rows. In the names of structures, CMI, CR
+and MM are the criteria for edges: conditional mutual information, classification rate and margin.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None]
 
 @dataclass(frozen=True)
 class Learner:
-    """One learner of the registry.
+    """Entry of the learner registry: name, description, citation and factory.
 
     Parameters
     ----------
     name : str
-        What the papers call it.
+        Name used in the papers.
     description : str
-        What it does, in a line.
+        Description of the method in one line.
     citation : str
-        Where it is described.
+        Paper that describes the method.
     factory : callable
-        ``factory(random_state, n_epochs, n_jobs, encoder)`` returns an unfitted classifier.
+        Function ``factory(random_state, n_epochs, n_jobs, encoder)`` that returns an unfitted classifier.
     cost : int, default=0
-        How much it does, by which what is cheap can go first: 0 counts rows once, 1 tries parents out, 2 goes through
-        all rows again and again, 3 does so for several losses, 4 draws structures besides, and 5 solves a programme of
-        the size of the table.
+        Rank of the computational cost, used to run cheap learners first: 0 counts rows once, 1 evaluates candidate
+        parents, 2 makes repeated passes over all rows, 3 does so for several losses, 4 also samples structures, 5
+        solves a convex program with one variable per CPT entry.
 
     Examples
     --------
@@ -98,35 +98,35 @@ class Learner:
         n_jobs: int | None = None,
         encoder: TableEncoder | None = None,
     ) -> Classifier:
-        """Return an unfitted classifier.
+        """Create an unfitted classifier.
 
         Parameters
         ----------
         random_state : int, RandomState instance or None, default=0
-            Seed of learners that draw.
+            Seed of randomized learners.
         n_epochs : int, optional
-            Have HYB learn by stochastic gradient on ``Hybrid()``, with so many passes over the data, in place of the
-            loss and length that held-out rows choose. Others have no use for it.
+            Number of epochs of HYB by stochastic gradient on ``Hybrid()``, and of the gradient TAN and k-tree learners.
+            By default, held-out rows select the loss and the number of epochs. Other learners ignore it.
         n_jobs : int, optional
-            Threads, as in joblib.
+            Number of threads, as in joblib.
         encoder : TableEncoder, optional
-            How raw columns become codes; by default ``TableEncoder()``.
+            Encoder of raw columns; by default ``TableEncoder()``.
 
         Returns
         -------
         object
-            One of the classifiers of :mod:`tanlearn` and :mod:`tanlearn.baselines`.
+            A classifier of :mod:`tanlearn` or :mod:`tanlearn.baselines`.
         """
         return self.factory(random_state, n_epochs, n_jobs, encoder)
 
 
 def find_learner(name: str) -> Learner:
-    """Return a learner by its name, in capital or small letters.
+    """Return a learner by its name, ignoring case.
 
     Parameters
     ----------
     name : str
-        One of the keys of ``LEARNERS``.
+        A key of ``LEARNERS``.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def find_learner(name: str) -> Learner:
     Raises
     ------
     ValueError
-        If there is none of that name; the message has the nearest name and all of them.
+        If no learner has this name; the message lists all names and suggests the nearest.
 
     Examples
     --------
@@ -171,7 +171,7 @@ _ANNEALING = "Pernkopf, Wohlmayr 2013"
 _GRADIENT = "Roth, Pernkopf 2020"
 _OURS = "this library, after "
 
-#: What chooses a structure: its description, where it is described, and the learner, given the number of threads.
+#: Structure learners by name: description, citation, and a factory that takes the number of threads.
 _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner | None]]] = {
     "NB": ("naive Bayes", _FRIEDMAN, lambda n_jobs: None),
     "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(root=0, n_jobs=n_jobs)),
@@ -223,11 +223,11 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
 
 
 def _hybrid(n_epochs: int | None) -> ParameterLearner:
-    """Return what learns by likelihood and margin: chosen, or for so many epochs."""
+    """Return the learner of a hybrid loss, selected on held-out rows or trained for a fixed number of epochs."""
     return HybridCV() if n_epochs is None else StochasticGradient(n_epochs=n_epochs)
 
 
-#: What learns parameters: its description, where it is described, and the learner, given the number of epochs.
+#: Parameter learners by name: description, citation, and a factory that takes the number of epochs.
 _PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLearner]]] = {
     "ML": ("smoothed frequencies", None, lambda n_epochs: MaximumLikelihood()),
     "HS": ("hierarchical smoothing by leave-one-out", None, lambda n_epochs: HierarchicalSmoothing()),
@@ -239,7 +239,7 @@ _PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLe
     "HYB": ("likelihood and margin", _GRADIENT, _hybrid),
 }
 
-#: Which parameters belong to which structure; the order is that of tables.
+#: Parameter learners combined with each structure; their order is that of result tables.
 _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "NB": ("ML", "CG-CL", "CG-MM", "CVX-MM", "HYB"),
     "TAN-CMI": ("ML", "CG-CL", "EBW-CL", "CG-MM", "HYB"),
@@ -258,7 +258,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-#: What structures and parameters cost that do not follow from one count of the rows.
+#: ``Learner.cost`` of structure and parameter learners that need more than one count of the rows.
 _COSTS = {
     **dict.fromkeys(("TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-OMI-MM"), 1),
     **dict.fromkeys(("2-tree-OMI-CR", "TAN-CR", "TAN-SP-CR", "TAN-SA-MM", "CG-CL", "EBW-CL", "CG-MM"), 2),
@@ -276,7 +276,7 @@ def _two_steps(
     n_jobs: int | None,
     encoder: TableEncoder | None,
 ) -> Classifier:
-    """Return a structure first and its parameters second."""
+    """Return a classifier that learns a structure first and its parameters second."""
     learner, others = _STRUCTURES[structure][2](n_jobs), _PARAMETERS[parameters][2](n_epochs)
     common: dict[str, Any] = {"encoder": encoder, "n_jobs": n_jobs, "random_state": random_state}
     if learner is None:
@@ -287,51 +287,51 @@ def _two_steps(
 def _gradient_tan(
     settings: dict[str, Any], random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
 ) -> Classifier:
-    """Return gradient TAN."""
+    """Return an unfitted gradient TAN classifier."""
     if n_epochs is not None:
         settings = {**settings, "loss": Hybrid(), "n_epochs": n_epochs}
     return TANClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _k_tree(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
-    """Return a gradient k-tree."""
+    """Return an unfitted gradient k-tree classifier."""
     settings: dict[str, Any] = {} if n_epochs is None else {"loss": ConditionalNLL(), "n_epochs": n_epochs}
     return KTreeClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _aode(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
-    """Return averaged one-dependence estimators."""
+    """Return an unfitted AODE classifier."""
     return AODEClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _ande(
     n: int, random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
 ) -> Classifier:
-    """Return averaged n-dependence estimators."""
+    """Return an unfitted AnDE classifier."""
     return AnDEClassifier(n=n, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _selective(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
-    """Return selective KDB."""
+    """Return an unfitted selective KDB classifier."""
     return SelectiveKDependenceClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _forest(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
-    """Return a forest of Bayesian networks."""
+    """Return an unfitted forest of Bayesian networks."""
     return BayesForestClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
 def _in_two_steps(structure: str, parameters: str) -> Learner:
-    """Return the entry of a structure and a way to learn its parameters."""
+    """Return the registry entry of a structure learner combined with a parameter learner."""
     what, described_by, _ = _STRUCTURES[structure]
     how, extended_by, _ = _PARAMETERS[parameters]
-    citation = "; ".join(dict.fromkeys(filter(None, (described_by, extended_by))))  # one paper may have both
+    citation = "; ".join(dict.fromkeys(filter(None, (described_by, extended_by))))  # one paper may describe both
     factory = partial(_two_steps, structure, parameters)
     cost = max(_COSTS.get(structure, 0), _COSTS.get(parameters, 0))
     return Learner(f"{structure} {parameters}", f"{what}, {how}", citation, factory, cost)
 
 
-#: Every learner by its name.
+#: All learners by name.
 LEARNERS: dict[str, Learner] = {
     learner.name: learner
     for learner in (

@@ -1,4 +1,4 @@
-"""Counts of whole rows: how much every distinct row weighs in every class, the sparsest counts that say everything."""
+"""Weighted counts of distinct rows per class, from which any other count of the rows can be computed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ __all__ = ["RowCounts", "distinct_columns"]
 
 
 def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
-    """Return where every distinct column of a table stands first, and which of them every column is.
+    """Return the first position of each distinct column of a table, and for each column its position in that list.
 
-    Shapes: keys: (n_columns,); result first: (n_distinct,); result inverse: (n_columns,).
+    The distinct columns are sorted by the last key, then by the one before, and so on.
+
+    Shapes: keys: n_rows arrays (n_columns,); result first: (n_distinct,); result inverse: (n_columns,).
     """
     order = np.lexsort(keys)
     is_new = np.arange(len(order)) == 0
-    for key in keys:  # not all at once, which would take another table
+    for key in keys:  # one key at a time: comparing all at once would need a copy of the table
         ordered = key[order]
         is_new[1:] |= ordered[1:] != ordered[:-1]
     inverse = np.empty(len(order), np.intp)
@@ -31,48 +33,54 @@ def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
 
 
 class RowCounts:
-    """The distinct rows of a table, with their classes and weights.
+    """Distinct rows of a data set, with their classes and weights.
 
-    Whatever is counted in the table can be counted in these. Integer weights add up exactly, so the state is the same
-    to the last bit whatever the order of the rows, and the batches that they came in. A row takes a byte or two a
-    feature.
+    Any count of the data can be computed from them. Integer weights are added exactly, so the result is bit-identical
+    for any order of the rows and any split into batches. A row takes one or two bytes per feature.
     """
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
-        self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,): Number of values of every feature
-        self.n_classes = int(n_classes)  # Number of classes
-        # (n_features, n_rows): Feature-major codes, as in :class:`~tanlearn.EncodedData`
+        self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,) number of values of each feature
+        self.n_classes = int(n_classes)
+        # (n_features, n_rows) feature-major codes, as in EncodedData
         self.codes: Codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
-        self.y: IntArray = np.empty(0, np.intp)  # (n_rows,): Their classes. Rows are sorted by class.
-        self.weights: AnyArray = np.empty(0, np.int64)  # (n_rows,): Above 0
+        self.y: IntArray = np.empty(0, np.intp)  # (n_rows,) classes, sorted
+        self.weights: AnyArray = np.empty(0, np.int64)  # (n_rows,) above 0, int64 or float64
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of every class, shape (n_classes,)."""
+        """Total weight of each class, shape (n_classes,)."""
         counts = np.zeros(self.n_classes, self.weights.dtype)
         np.add.at(counts, self.y, self.weights)
         return counts
 
     def empty(self) -> RowCounts:
-        """Return counts of no rows of the same table."""
+        """Return empty counts with the same features and classes."""
         return RowCounts(self.n_states, self.n_classes)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> RowCounts:
-        """Add the rows of a batch; those of weight 0 are left out."""
+        """Add the rows of a batch in place, except rows of weight 0; return self.
+
+        Raises ValueError if the sum of integer weights would overflow. ``n_jobs`` is accepted as in CountState and
+        ignored.
+        """
         kept = np.flatnonzero(data.weights > 0)
         return self._add(data.codes[:, kept], data.y[kept], data.weights[kept])
 
     def merge(self, other: RowCounts) -> RowCounts:
-        """Add the rows of other counts."""
+        """Add the rows of other counts in place; return self.
+
+        Raises ValueError if features or classes differ, or if the sum of integer weights would overflow.
+        """
         if not np.array_equal(self.n_states, other.n_states) or self.n_classes != other.n_classes:
             raise ValueError(
-                f"rows add up only over one and the same table: these have {self.n_classes} classes and n_states "
-                f"{self.n_states.tolist()}, the others {other.n_classes} and {other.n_states.tolist()}."
+                f"row counts can only be merged over the same columns: these have {self.n_classes} classes and "
+                f"n_states {self.n_states.tolist()}, the others {other.n_classes} and {other.n_states.tolist()}."
             )
         return self._add(other.codes, other.y, other.weights)
 
     def _add(self, more: Codes, y: IntArray, weights: AnyArray) -> RowCounts:
-        """Add rows, and keep every distinct one once."""
+        """Add rows, and merge the weights of equal ones."""
         dtype = type_with_room(self.weights, weights)
         codes, y = np.concatenate([self.codes, more], axis=1), np.append(self.y, y)
         weights = np.append(self.weights.astype(dtype), weights.astype(dtype))
@@ -83,7 +91,7 @@ class RowCounts:
         return self
 
     def restore(self, codes: Any, y: Any, weights: Any) -> None:
-        """Take rows that a file holds."""
+        """Restore the rows from arrays of a file, with ``y`` as int32; invalid arrays raise ValueError."""
         n_rows = np.size(weights)
         check_array("codes", codes, self.codes.dtype, (len(self.n_states), n_rows))
         check_array("y", y, np.int32, (n_rows,))
@@ -91,9 +99,9 @@ class RowCounts:
         check_array("weights", weights, dtype, (n_rows,))
         known = np.where(codes == missing_code(codes.dtype), 0, codes)
         if n_rows == 0 or (known >= self.n_states[:, np.newaxis]).any():
-            raise ValueError("codes must be of at least one row, and below the number of values of their features.")
+            raise ValueError("codes must contain at least one row, and be below the number of values of each feature.")
         if y.min() < 0 or y.max() >= self.n_classes or not (weights > 0).all() or not np.isfinite(weights.sum()):
-            raise ValueError("rows must be of known classes, and of weights above 0 whose sum is finite.")
+            raise ValueError("y must contain class numbers, and weights must be positive with a finite sum.")
         self.codes, self.y, self.weights = codes, y.astype(np.intp), weights
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
-"""Selective KDB: how many parents, and how many of the most relevant features, leave-one-out decides.
+"""Selective KDB: KDB with the number of parents and of features selected by leave-one-out loss.
 
-Martinez, Webb, Chen, Zaidi, "Scalable learning of Bayesian network classifiers", JMLR 17, 2016: features and their
-parents are ranked as in KDB; networks of fewer parents, or of the first features alone, are parts of the largest one.
-So one more pass over the rows, each taken out of the counts, judges all of them.
+Martinez, Webb, Chen, Zaidi, "Scalable learning of Bayesian network classifiers", JMLR 17, 2016. Features and parents
+are ranked as in KDB. A network with fewer parents, or with the first features only, is a part of the largest network.
+One more pass over the rows, in which each row is removed from the counts, therefore evaluates all of these networks.
 """
 
 from __future__ import annotations
@@ -36,45 +36,47 @@ __all__ = ["SelectiveKDependenceClassifier"]
 
 
 class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
-    """KDB of as many parents and features as predict best the rows that are left out, hierarchically smoothed.
+    """KDB with the numbers of parents and features of lowest leave-one-out loss, hierarchically smoothed.
 
     Parameters
     ----------
     max_k : int, default=5
-        Most augmenting parents of a feature to choose from.
+        Largest evaluated number of augmenting parents per feature.
     loss : {"log-loss", "error"}, default="log-loss"
-        What is to be small: the share of errors, or the mean -log P(class | features). Of equals, the fewest features
-        are taken, and then the fewest parents.
+        Leave-one-out loss to minimize: the mean -log P(class | features), or the error rate. Ties are broken by fewer
+        features, then by fewer parents.
     m : "auto", float or array-like of shape (max_k + 1,), default="auto"
-        Weights of the estimates with one parent less, as for :class:`~tanlearn.HierarchicalSmoothing`.
+        Weights of the estimates with one parent less, as in :class:`~tanlearn.HierarchicalSmoothing`.
     sparse : "auto" or bool, default="auto"
-        Whether tables keep the counts of seen contexts or all cells, as for :class:`~tanlearn.HierarchicalSmoothing`.
+        Whether to store counts of the contexts that occur, or dense CPTs, as in
+        :class:`~tanlearn.HierarchicalSmoothing`.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
-        There are no kernels for others.
+        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn from the model; learning draws nothing.
+        Seed for sampling rows from the model. Fitting is deterministic.
 
     Attributes
     ----------
     k_ : int
-        Most augmenting parents of a feature.
+        Selected number of augmenting parents per feature.
     selected_ : ndarray of shape (n_selected,)
-        The features in use, the most relevant first. All others depend on nothing, not on the class either: their
-        tables are the same for every class.
+        Selected features, most informative first. All other features are independent of the class and of the selected
+        features: their CPTs are equal for all classes.
     losses_ : ndarray of shape (n_features + 1, max_k + 1)
-        The loss of every number of features and of parents, on rows left out.
+        Leave-one-out loss for each number of features and of parents.
     structure_ : Structure
-        The network.
+        The selected network.
     tables_ : Tables
-        Log-probabilities of every feature given its parents and the class.
+        Log probabilities of each feature given its parents and the class.
     classes_ : ndarray of shape (n_classes,)
         Classes in sorted order.
     encoder_ : TableEncoder
@@ -82,9 +84,9 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns, defined only if ``X`` has column names.
     n_parameters_ : int
-        Numbers that the tables hold.
+        Number of stored parameters.
 
     References
     ----------
@@ -96,7 +98,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
     >>> import numpy as np
     >>> from tanlearn.baselines import SelectiveKDependenceClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (400, 5))
-    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features say anything
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features are informative together
     >>> model = SelectiveKDependenceClassifier(max_k=4).fit(X, y)
     >>> model.k_ >= 2, model.score(X, y)
     (True, 1.0)
@@ -137,12 +139,12 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Rank features and parents, judge all networks, and count the best one."""
+        """Rank features and parents, evaluate all networks, and count the rows for the best one."""
         information = Information.of_rows(data, n_jobs=self.n_jobs)
         self._learn_from(information, lambda: data, lambda contexts: contexts.update(data, n_jobs=self.n_jobs))
 
     def _learn_batches(self, rows: EncodedSource) -> None:
-        """Rank by all rows, let a sample judge, and count all rows in the best network."""
+        """Rank with all rows, select the network on a sample of rows, and count all rows for it."""
         pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
         pairs.names = getattr(self, "feature_names_in_", None)
         information = Information.of_counts(pairs, n_jobs=self.n_jobs)
@@ -154,7 +156,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         rows: Callable[[], EncodedData],
         count: Callable[[ContextCounts], ContextCounts],
     ) -> None:
-        """Learn from what is known of pairs, rows that judge, and what counts all rows."""
+        """Learn from mutual information, the rows for leave-one-out evaluation, and a function that counts all rows."""
         data = rows()
         order = information.by_class
         largest = KDependence(k=self.max_k).from_information(information)
@@ -176,7 +178,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
 
 
 def _forget_classes(contexts: ContextCounts, features: IntArray) -> None:
-    """Let features without parents count for all classes alike."""
+    """Replace the counts of features without parents by counts that are equal for all classes, in place."""
     for i in features.tolist():
         (values, _), counts = contexts.families[i]
         of_value = np.zeros(int(contexts.n_states[i]), counts.dtype)

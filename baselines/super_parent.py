@@ -1,8 +1,9 @@
-"""SuperParent: first the feature that all others should know, then the one that profits most (Keogh, Pazzani 1999).
+"""SuperParent: choose the best common parent first, then its best child (Keogh, Pazzani 1999).
 
-Asks for O(n_features) scores an edge where greedy search asks for O(n_features^2), and its structures classify slightly
-worse (maximum margin 2012, section 4.3). But each of these scores exchanges the families of all orphans: where greedy
-search keeps the log joint and exchanges one family at a time, as here, it is the faster one (satimage: 0.4 s, not 2.3).
+Each edge takes O(n_features) score evaluations, compared with O(n_features^2) for greedy search, and the structures are
+slightly less accurate (maximum margin 2012, section 4.3). But each of these evaluations exchanges the families of all
+orphans. The greedy search of this package keeps the log joint and exchanges one family at a time, and is faster
+(satimage: 0.4 s instead of 2.3 s).
 """
 
 from __future__ import annotations
@@ -20,41 +21,42 @@ __all__ = ["SuperParent"]
 
 
 class SuperParent(GreedySearch):
-    """Hill climbing over forests that chooses the parent of every edge before its child.
+    """Hill climbing over forests that chooses the parent of each edge before its child.
 
     An orphan is a feature without augmenting parent. The super-parent is the feature whose structure scores best when
-    it becomes the parent of all orphans that it can be the parent of without a cycle, be that better or worse than the
-    current structure. Of its edges to one of these orphans the best is added if the score grows; otherwise the search
-    ends. As for :class:`GreedySearch`, counts are not enough.
+    it becomes the parent of all orphans for which this closes no cycle, even if the score is worse than the current
+    one. Of the edges from the super-parent to one of these orphans, the best is added if it improves the score;
+    otherwise the search ends. As for :class:`GreedySearch`, the search needs all rows at once.
 
     Parameters
     ----------
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
-        What to improve: the classification rate, the mean lead of the class over the best other one up to
-        ``gamma``, or the mean log-posterior of the class.
+        Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
+        other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Where the margin ends, in nats, from 1e-6 to 1e6; for ``score="margin"`` only.
+        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only.
     validation : None, float or int, default=None
-        Rows to score: the training rows, this share of them held out from the tables, or so many folds, each held
-        out in turn. Cut points that depend on classes are fitted without the held-out rows.
+        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
+        (int). The CPTs are estimated from the other rows. Cut points that depend on classes are fitted without the
+        held-out rows.
     smoothing : MaximumLikelihood, optional
-        Makes the tables during the search; by default ``MaximumLikelihood(alpha=1)``.
+        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
-        Where to start instead of naive Bayes, such as the ``structure_`` of an interrupted search.
+        Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
     n_jobs : int, optional
-        Threads, as in joblib. The structure does not depend on it.
+        Number of threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
-        1 prints every edge.
+        1 prints each added edge.
 
     Attributes
     ----------
     structure_ : Structure
-        The structure so far; kept after every edge, so that an interrupted search leaves it (in an estimator, as
+        Current structure, updated after each edge and kept if the search is interrupted (in an estimator, as
         ``structure_learner_.structure_``).
     score_ : float
-        Its score.
+        Score of ``structure_``.
     history_ : list of Edge
-        The edges that were added, in this order: a step each.
+        The added edges, one per step.
 
     References
     ----------
@@ -68,15 +70,15 @@ class SuperParent(GreedySearch):
     >>> from tanlearn.baselines import SuperParent
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, (200, 3))
-    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # only together do 0 and 2 tell the class
+    >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> search = SuperParent()
     >>> search.learn(data, rng).parent.tolist(), search.history_
     ([-1, -1, 0], [Edge(child=2, parents=(0,), score=1.0, step=1)])
     """
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
-        """Yield the best edge of the super-parent and the score with it; the caller adds it."""
-        parent = scorer.parents[:, 0]  # a view: it changes with every edge
+        """Yield the best edge of the super-parent and the score with it; the caller then adds the edge."""
+        parent = scorer.parents[:, 0]  # a view: it changes with each edge
         order = scorer.by_name
         orphans = order[parent[order] < 0]
         while len(orphans) > 1:

@@ -1,11 +1,12 @@
-"""What wrapper searches share: structures scored by how well they classify, one family exchanged at a time.
+"""Shared parts of wrapper searches: structures are scored by classification, exchanging one family at a time.
 
 Greedy, order-based, super-parent and annealing searches (maximum margin 2012, section 4; order-based 2008, section 4)
-try thousands of structures that differ from the current one in a single family, with parameters of maximum
-likelihood. The log joint of all rows is kept, so trying a family costs one gather and one comparison a row and class.
+evaluate thousands of structures that differ from the current one in a single family, with maximum-likelihood
+parameters. The log joint of all rows is kept, so evaluating a family costs one gather and one comparison per row and
+class.
 
-Log-probabilities are rounded to multiples of 2**-32 nats. Sums of them are exact in whatever order they are added, so
-exchanging families a thousand times gives the scores of the structure built anew, to the last bit.
+Log probabilities are rounded to multiples of 2**-32 nats. Their sums are exact in any order of addition, so the scores
+after thousands of exchanges are bit-identical to those of a structure built from scratch.
 """
 
 from __future__ import annotations
@@ -34,48 +35,47 @@ from .history import Edge
 
 KINDS = {"accuracy": kernels.ACCURACY, "margin": kernels.MARGIN, "conditional-likelihood": kernels.LIKELIHOOD}
 _QUANTUM = 2.0**-32
-#: A gain has to be larger: sums of the same real weights in different order differ by less.
+#: Minimum gain: sums of the same real weights in different order differ by less.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Tables of some families of one child, ready to be tried."""
+    """CPTs of candidate families of one child, one list entry per validation fold."""
 
-    child: int  # The feature
-    parents: IntArray  # (n_families, 2): The augmenting parents of every family
-    layouts: list[TableLayout] = field(default_factory=list)  # For every part of the data, one table per family
-    codes: list[Codes] = field(default_factory=list)  # (n_columns, n_samples): For every part the columns of the layout
-    # (n_cells,): Rounded log-probabilities for every part; zeros where the class prior would be
+    child: int  # number of the feature
+    parents: IntArray  # (n_families, 2) augmenting parents, -1 for none
+    layouts: list[TableLayout] = field(default_factory=list)  # one CPT per family
+    codes: list[Codes] = field(default_factory=list)  # (n_columns, n_samples) columns of the layout
+    # (n_cells,) rounded log probabilities; 0 for the class prior
     cells: list[FloatArray] = field(default_factory=list)
-    # low, high: (n_states[child], n_classes): For every part, how far any of the families can lower and raise the
-    # lead of a class over another one
+    # (n_states[child], n_classes) bounds on the change of the lead of a class over another one by any of the families
     low: list[FloatArray] = field(default_factory=list)
     high: list[FloatArray] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class _Part:
-    """Rows that are classified with the tables of other rows, or of themselves.
+    """Rows to score, and the rows from which their CPTs are estimated (the same or other rows).
 
-    Where cut points depend on classes, those of a fold are fitted to the rows that are counted: features then have
-    other numbers of states than in other parts.
+    If cut points depend on classes, those of a fold are fitted to the counted rows. The features of a fold may then
+    have other numbers of values than in other folds.
     """
 
-    counted: EncodedData
-    data: EncodedData
-    weights: FloatArray
-    scores: FloatArray
-    current: list[tuple[TableLayout, Codes, FloatArray]]
+    counted: EncodedData  # rows from which CPTs are estimated
+    data: EncodedData  # rows to score
+    weights: FloatArray  # (n_samples,) weights of the scored rows
+    scores: FloatArray  # (n_samples, n_classes) log joint of the current structure
+    current: list[tuple[TableLayout, Codes, FloatArray]]  # layout, codes and CPT of each feature's current family
 
     def without(self, child: int) -> FloatArray:
-        """Return the log joint of all families but one, shape (n_samples, n_classes)."""
+        """Return the log joint without the family of ``child``, shape (n_samples, n_classes)."""
         layout, codes, cells = self.current[child]
         return self.scores - layout.log_joint(codes, cells)
 
 
 class StructureScorer:
-    """The score of a structure, and of all structures that differ from it in one family."""
+    """Score of the current structure, and of all structures that differ from it in one family."""
 
     def __init__(
         self,
@@ -89,18 +89,17 @@ class StructureScorer:
         rng: np.random.Generator,
     ) -> None:
         data.require_complete("A wrapper search")
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
-        self._data = data  # Complete rows
-        # gamma: Where the hinge margin ends, in nats
+        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        self._data = data
         self._kind, self._gamma = KINDS[score], np.rint(gamma / _QUANTUM) * _QUANTUM
-        # What a row is worth at most, and the leads between which it is worth less than that and more than the least.
+        # Largest contribution of a row, and the range of leads in which the contribution depends on the lead.
         self._most, self._floor, self._ceiling = {
             "accuracy": (1.0, 0.0, 0.0),
             "margin": (self._gamma, -np.inf, self._gamma),
             "conditional-likelihood": (0.0, -np.inf, kernels.NEGLIGIBLE),
         }[score]
-        self._smoothing = smoothing  # Makes tables of counts
-        self.parents: IntArray = initial.parents.copy()  # (n_features, 2): The current structure
+        self._smoothing = smoothing
+        self.parents: IntArray = initial.parents.copy()  # (n_features, 2) current structure, -1 for none
         parts = [(data, data)]
         if validation is not None:
             parts = [data.split(rows) for rows in validation_masks(data.y, data.n_classes, validation, rng)]
@@ -110,28 +109,25 @@ class StructureScorer:
         for part in self._parts:
             codes, (layout, cells) = part.data.codes, self._fitted(part, self.parents.copy())
             part.scores = layout.log_joint(codes, cells)
-            cells[: data.n_classes] = 0.0  # a family by itself has no class prior
+            cells[: data.n_classes] = 0.0  # a single family excludes the class prior
             for table in np.arange(data.n_features)[:, np.newaxis]:
                 part.current.append((layout.select(table), codes, layout.select_cells(cells, table)))
-        self.value = self._mean([part.scores for part in self._parts])  # Its score
+        self.value = self._mean([part.scores for part in self._parts])  # score of the current structure
 
     @property
     def by_name(self) -> IntArray:
-        """Feature numbers in the order of the names, in which searches try features: of equals they take the first."""
+        """Feature numbers in the order of the names. Searches try features in this order and keep the first of ties."""
         return self._data.by_name
 
     def copy(self) -> StructureScorer:
-        """Return a scorer that goes on from here by itself, with the same rows held out."""
+        """Return an independent copy that shares the rows and folds."""
         twin = copy(self)
         twin.parents = self.parents.copy()
         twin._parts = [replace(part, current=part.current.copy()) for part in self._parts]
         return twin
 
     def score(self, parents: IntArray) -> float:
-        """Return the score of any structure, computed from the start.
-
-        Shapes: parents: (n_features, 2).
-        """
+        """Return the score of any structure, computed from scratch; ``parents``: (n_features, 2), -1 for none, last."""
         scores = []
         for part in self._parts:
             layout, cells = self._fitted(part, parents)
@@ -139,9 +135,9 @@ class StructureScorer:
         return self._mean(scores)
 
     def families(self, child: int, parents: IntArray) -> Families:
-        """Return tables of some families of a child.
+        """Estimate the CPTs of candidate families of a child.
 
-        Shapes: parents: (n_families, 2).
+        Shapes: parents: (n_families, 2), -1 for none, last.
         """
         families = Families(child, parents)
         for part in self._parts:
@@ -151,16 +147,16 @@ class StructureScorer:
                 layout.n_cells,
                 8 * (2 + len(self._parts)) * layout.n_cells,
                 layout.n_cells / max(len(parents), 1) / self._data.n_samples,
-                f"the set of tables of feature {child} given {len(parents)} choices of parents",
-                "Take fewer parents, or merge, discretise or leave out columns with so many values",
+                f"the set of CPTs of feature {child} given {len(parents)} candidate sets of parents",
+                "Use fewer parents, or merge, discretize or leave out columns with so many values",
             )
             counts = layout.count(counted.codes, counted.y, counted.weights)
             cells = self._cells(layout, counts)
             low, high = (np.empty((layout.n_states[child], layout.n_classes)) for _ in range(2))
-            if len(parents) > 1:  # a family by itself is tried on all rows, so nobody asks for its bounds
+            if len(parents) > 1:  # a single family is evaluated on all rows, so its bounds are not needed
                 own = counts if data is counted else layout.count(data.codes, data.y, data.weights)
                 kernels.bound_leads(cells, own, layout.offset, layout.n_classes, low, high)
-            cells[: layout.n_classes] = 0.0  # a family is added to what holds the class prior already
+            cells[: layout.n_classes] = 0.0  # the log joint that it is added to includes the class prior
             families.layouts.append(layout)
             families.codes.append(data.codes)
             families.cells.append(cells)
@@ -169,21 +165,21 @@ class StructureScorer:
         return families
 
     def check_memory(self) -> None:
-        """Refuse to keep the tables of all edges if they are too large: 8 bytes a cell for every part of the data."""
+        """Raise TableMemoryError if the set of CPTs of all edges, 8 bytes per entry and fold, are too large."""
         states = np.max([part.counted.n_states for part in self._parts], axis=0)
         n_cells = self._data.n_classes * (int(states.sum()) ** 2 - int((states**2).sum()))
         check_memory(
             n_cells,
             8 * len(self._parts) * n_cells,
             n_cells / max(1, len(states) * (len(states) - 1)) / self._data.n_samples,
-            f"the table of every edge between {len(states)} features of up to {states.max()} values",
-            "Search along an ordering (OrderSearch), or merge, discretise or leave out columns with so many values",
+            f"the set of CPTs of all edges between {len(states)} features of up to {states.max()} values",
+            "Search along an ordering (OrderSearch), or merge, discretize or leave out columns with so many values",
         )
 
     def try_families(self, families: Families, selected: IntArray | None = None) -> FloatArray:
-        """Return the scores of the structures in which the child has other parents.
+        """Return the scores of the structures with each selected family of the child; by default all families.
 
-        Shapes: selected: (n_selected,); result: (n_selected,).
+        Shapes: selected: (n_selected,), numbers of families; result: (n_selected,).
         """
         tried = np.arange(len(families.parents)) if selected is None else selected
         total, value = np.zeros(len(tried)), np.empty(len(tried))
@@ -227,7 +223,7 @@ class StructureScorer:
         return total / self._weight
 
     def take(self, families: Families, number: int, value: float) -> None:
-        """Make one of the families the child's own."""
+        """Make a family part of the current structure, given its score ``value`` from :meth:`try_families`."""
         child, chosen = families.child, np.array([number])
         tables = families.layouts, families.codes, families.cells
         for part, layouts, codes, cells in zip(self._parts, *tables, strict=True):
@@ -238,7 +234,7 @@ class StructureScorer:
         self.value = value
 
     def _mean(self, log_joints: Sequence[FloatArray]) -> float:
-        """Return the score, given the log joint of every part."""
+        """Return the score, given the log joint of each fold."""
         none = np.zeros(self._data.n_classes)
         values = (
             kernels.classify(scores, none, part.data.y, part.weights, self._kind, self._gamma)
@@ -247,13 +243,13 @@ class StructureScorer:
         return float(sum(values)) / self._weight
 
     def _fitted(self, part: _Part, parents: IntArray) -> tuple[TableLayout, FloatArray]:
-        """Return the layout and the rounded tables of a structure, of the rows that a part counts."""
+        """Return the layout and the rounded CPTs of a structure, estimated from the counted rows of a fold."""
         counted = part.counted
         layout = TableLayout.of_parents(parents, counted.n_states, counted.n_classes)
         return layout, self._cells(layout, layout.count(counted.codes, counted.y, counted.weights))
 
     def _cells(self, layout: TableLayout, counts: AnyArray) -> FloatArray:
-        """Return the rounded tables of counts."""
+        """Estimate CPTs from counts, and round them to multiples of 2**-32 nats."""
         cells = self._smoothing.from_counts(layout, counts).cells
         np.divide(cells, _QUANTUM, out=cells)
         np.rint(cells, out=cells)
@@ -261,7 +257,7 @@ class StructureScorer:
 
 
 def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[TableLayout, Codes]:
-    """Return the layout of one family, and codes that it speaks of: its own if columns were joined for it."""
+    """Return the layout of one family and the codes for it: copies of its columns if its parents were joined."""
     if len(codes) == data.n_features:
         return layout, codes
     columns = [layout.child[0], layout.parents[0, 0]]
@@ -270,13 +266,14 @@ def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[
 
 
 def _join_wide_parents(part: _Part, parents: IntArray) -> tuple[EncodedData, EncodedData, IntArray]:
-    """Return data with one column more for every two parents with more joint values than rows, and parents in them.
+    """Replace pairs of parents with more joint values than rows by one joined column each.
 
-    The column numbers the joint values that occur, so that tables do not grow with those that do not.
+    The joined column numbers the joint values that occur, so the size of a CPT does not grow with the others. Returns
+    the counted rows, the scored rows and the parents, with the joined columns appended to the features.
     """
     counted, data = part.counted, part.data
     has_two = parents[:, 1] >= 0
-    if not has_two.any():  # as in most searches, which ask thousands of times
+    if not has_two.any():  # fast path of most searches, which call this thousands of times
         return counted, data, parents
     n_samples = counted.n_samples + (0 if data is counted else data.n_samples)
     wide = np.flatnonzero(has_two & (counted.n_states[parents].prod(axis=1) > n_samples))
@@ -302,11 +299,11 @@ def _join_wide_parents(part: _Part, parents: IntArray) -> tuple[EncodedData, Enc
 
 
 class WrapperSearch(BaseEstimator):
-    """Parameters that all wrapper searches have; subclasses search."""
+    """Base class of wrapper searches, with their common parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "score": [StrOptions(set(KINDS))],
-        "gamma": [Interval(Real, 1e-6, 1e6, closed="both")],  # far from the quantum, and from what it could overflow
+        "gamma": [Interval(Real, 1e-6, 1e6, closed="both")],  # far from the rounding unit and from overflow
         "validation": [
             None,
             Interval(Integral, 2, None, closed="left"),
@@ -329,25 +326,25 @@ class WrapperSearch(BaseEstimator):
     history_: list[Edge]
 
     def _start(self, data: EncodedData, rng: np.random.Generator, initial: Structure | None = None) -> StructureScorer:
-        """Return the scorer of a search after checking the parameters."""
+        """Check the parameters, and return the scorer at the initial structure."""
         self._validate_params()
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                "smoothing must leave no probability at zero, or a single row decides over a structure; got "
+                "smoothing must keep all probabilities above zero, or single rows decide the structure; got "
                 f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         n_features = data.n_features
         if initial is not None:
             if initial.n_features != n_features:
                 raise ValueError(
-                    f"initial is of {initial.n_features} features, but the data have {n_features}. Pass a structure "
-                    f"that was learnt from this table, or None."
+                    f"initial has {initial.n_features} features, but the data have {n_features}. Pass a structure "
+                    f"that was learned from these columns, or None."
                 )
             if not initial.is_acyclic or (initial.parents[:, 1] >= 0).any():
                 raise ValueError(
-                    f"initial must be a forest, with one augmenting parent a feature and no cycle, got {initial}. Pass "
-                    f"the structure_ of another search over forests, or None."
+                    f"initial must be a forest, with one augmenting parent per feature and no cycle, got {initial}. "
+                    f"Pass the structure_ of another search over forests, or None."
                 )
         return StructureScorer(
             data,
@@ -360,12 +357,12 @@ class WrapperSearch(BaseEstimator):
         )
 
     def _keep(self, scorer: StructureScorer) -> None:
-        """Keep what is found so far: an interrupted search leaves it."""
+        """Store the current structure and score, so that an interrupted search keeps them."""
         self.structure_ = Structure(scorer.parents)
         self.score_ = scorer.value
 
     def _tell(self, event: str, scorer: StructureScorer) -> None:
-        """Print a line of progress if asked to."""
+        """Print a line of progress if ``verbose`` is set."""
         if self.verbose:
             print(f"{type(self).__name__}: {event}; {self.score} {scorer.value:.6g}", flush=True)  # noqa: T201
 
@@ -373,20 +370,20 @@ class WrapperSearch(BaseEstimator):
 def try_many(
     scorer: StructureScorer, tasks: Sequence[tuple[Families, IntArray]], n_jobs: int | None
 ) -> list[FloatArray]:
-    """Try families of many children, in threads; the result does not depend on their number."""
+    """Evaluate families of many children in threads; the result does not depend on ``n_jobs``.
+
+    Each task is a set of families with the numbers of those to evaluate; the result has the scores of each task.
+    """
     return in_threads(lambda task: scorer.try_families(*task), tasks, n_jobs)
 
 
 def first_best(values: Any) -> int:
-    """Return the position of the first of the best: equal sums of real weights may differ by rounding.
-
-    Shapes: values: (n_values,).
-    """
+    """Return the position of the first value within ``ROUNDING`` of the maximum."""
     scores = np.asarray(values)
     return int((scores >= scores.max() - ROUNDING).argmax())
 
 
 def single_parents(child: int, features: IntArray) -> IntArray:
-    """Return the families of a child with one augmenting parent, in the order of the given features."""
+    """Return the families of a child with one augmenting parent, shape (n_features - 1, 2), in the given order."""
     others = features[features != child]
     return np.stack([others, np.full(len(others), -1)], axis=1)

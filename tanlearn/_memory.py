@@ -1,4 +1,4 @@
-"""Tables that are too large are refused before memory is asked for, and not after minutes of filling them."""
+"""Memory limit of CPTs and counts: arrays that are too large raise an error before they are allocated."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ __all__ = ["TableMemoryError", "check_memory"]
 
 _GIB = 2**30
 _VARIABLE = "TANLEARN_MAX_TABLE_GIB"
-#: What tables may take at most, whatever the machine has: at 8 GiB, filling them takes a minute.
+#: Upper limit for any machine. Filling arrays of 8 GiB takes a minute.
 _MOST = 8 * _GIB
-#: Tables with more cells than this for every row stay all but empty, and may take a quarter of that.
+#: Arrays with more entries per row than this stay mostly empty; their limit is a quarter.
 _CELLS_A_ROW = 100
 
 
 class TableMemoryError(MemoryError, ValueError):
-    """Tables would need more memory than they may have: what would be a MemoryError later is bad input now."""
+    """Error for CPTs or counts above the memory limit: both a MemoryError and, as invalid input, a ValueError."""
 
 
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
-    """Refuse tables that would take more than half of the machine's memory, or more than 8 GiB.
+    """Raise TableMemoryError for arrays that need more than half of the machine's memory, or more than 8 GiB.
 
-    Tables that rows cannot fill may take a quarter of that. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets
-    another limit for both.
+    The limit is a quarter of that for more than 100 entries per row. The environment variable
+    ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. ``what`` (singular, the subject of the sentence) and ``remedy`` are
+    parts of the message.
     """
     is_sparse = cells_a_row > _CELLS_A_ROW
     limit = _given_limit()
     if limit is None:
         limit = _default_limit() / (4 if is_sparse else 1)
     if n_bytes > limit:
-        kind = f"tables with {cells_a_row:,.0f} cells for every row" if is_sparse else "tables"
+        kind = f"arrays with {cells_a_row:,.0f} entries per row" if is_sparse else "arrays"
         raise TableMemoryError(
-            f"{what} has {n_cells:,} cells, which need {_size(n_bytes)}, but {kind} may take {_size(limit)}. "
+            f"{what} has {n_cells:,} entries, which need {_size(n_bytes)}, but {kind} may take {_size(limit)}. "
             f"{remedy}; or set the environment variable {_VARIABLE} to allow more."
         )
 
 
 def _given_limit() -> float | None:
-    """Return what the user allows, in bytes."""
+    """Return the limit from the environment variable in bytes, or None."""
     given = os.environ.get(_VARIABLE)
     if given is None:
         return None
@@ -51,14 +52,14 @@ def _given_limit() -> float | None:
 
 
 def _default_limit() -> float:
-    """Return 8 GiB, or half of the machine's memory where that is known and less."""
+    """Return 8 GiB, or half of the machine's memory if that is known and smaller."""
     try:
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not every system tells
+    except (AttributeError, OSError, ValueError):  # not available on all systems
         return _MOST
     return min(_MOST, pages * page / 2) if pages > 0 else _MOST
 
 
 def _size(n_bytes: float) -> str:
-    """Return a number of bytes for people."""
+    """Format a number of bytes in GiB or MiB."""
     return f"{n_bytes / _GIB:,.1f} GiB" if n_bytes >= _GIB else f"{n_bytes / 2**20:,.1f} MiB"

@@ -68,7 +68,7 @@ class CountState:
             8 * n_cells,
             0.0,  # who counts in batches does not know of how many rows
             f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
-            "Merge, discretise or leave out columns with so many values",
+            "Merge, discretize or leave out columns with so many values",
         )
         self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
         self.n_classes = int(n_classes)

@@ -94,7 +94,7 @@ def test_joint_of_all_estimators_sums_to_one(n):
 
 def test_naive_bayes_answers_where_nothing_was_seen_often_enough():
     X, y = with_gaps(random_rows(5))
-    with pytest.warns(UserWarning, match=r"min_count=1000 of a super-parent, so this is naive Bayes\. Scale"):
+    with pytest.warns(UserWarning, match=r"min_count=1000 of a super-parent, so the model is naive Bayes\. Scale"):
         rare = AnDEClassifier(m=1e-9, min_count=1000, **CODES).fit(X, y)
     bayes = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=1e-12), **CODES).fit(X, y)
     np.testing.assert_allclose(rare.predict_joint_log_proba(X), bayes.predict_joint_log_proba(X), rtol=1e-5)
@@ -231,14 +231,14 @@ def test_files_keep_the_rows(prior, tmp_path):
     [
         ({"codes": np.full((4, 3), 9, np.uint8)}, "below the number of values"),
         ({"codes": np.zeros((4, 2), np.uint8)}, "codes must have"),
-        ({"y": np.array([0, 1, 3], np.int32)}, "of known classes"),
-        ({"y": np.array([0, 1, -1], np.int32)}, "of known classes"),
-        ({"weights": np.array([1, 0, 1])}, "weights above 0"),
-        ({"weights": np.array([1e308, 1e308, 1.0])}, "sum is finite"),
-        ({"super_parents": np.array([0, 4], np.int32)}, "rising order"),
-        ({"super_parents": np.array([-1, 2], np.int32)}, "rising order"),
-        ({"super_parents": np.array([1, 1], np.int32)}, "rising order"),
-        ({"super_parents": np.empty(0, np.int32)}, "at least one"),
+        ({"y": np.array([0, 1, 3], np.int32)}, "y must contain class numbers"),
+        ({"y": np.array([0, 1, -1], np.int32)}, "y must contain class numbers"),
+        ({"weights": np.array([1, 0, 1])}, "weights must be positive"),
+        ({"weights": np.array([1e308, 1e308, 1.0])}, "finite sum"),
+        ({"super_parents": np.array([0, 4], np.int32)}, "increasing order"),
+        ({"super_parents": np.array([-1, 2], np.int32)}, "increasing order"),
+        ({"super_parents": np.array([1, 1], np.int32)}, "increasing order"),
+        ({"super_parents": np.empty(0, np.int32)}, "one or more"),
         *(
             ({"settings": np.array(settings)}, "settings must be n = 2 or 3")
             for settings in ([1.0, 1, 1, 0], [2.0, 0, 1, 0], [2.0, 1, -1, 0], [3.0, 1, 1, 2])
@@ -259,11 +259,12 @@ def test_values_that_leave_no_room_for_their_counts_are_refused(monkeypatch):
     X, y = np.arange(3000).reshape(-1, 1).repeat(3, axis=1).astype(str), np.arange(3000) % 10
     monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", "1e-3")
     message = (
-        r"the count of 3 features of up to 3000 values beside their super-parents, for each of 2 threads, has 90,010"
+        r"the array of counts of 3 features of up to 3000 values given their super-parents, for each of 2 threads, has "
+        r"90,010"
     )
     with pytest.raises(TableMemoryError, match=message) as error:
         AnDEClassifier(n_jobs=2).fit(X, y)
-    assert "Lower n_jobs, or merge, discretise or leave out columns" in str(error.value)
+    assert "Lower n_jobs, or merge, discretize or leave out columns" in str(error.value)
 
 
 @pytest.mark.parametrize(

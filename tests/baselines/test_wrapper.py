@@ -206,7 +206,7 @@ def test_missing_values_are_refused(search):
 @pytest.mark.parametrize("search", SEARCHES)
 def test_smoothing_that_leaves_zeros_is_refused(search):
     with pytest.raises(
-        ValueError, match=r"smoothing must leave no probability at zero.*MaximumLikelihood\(alpha=0.0\)"
+        ValueError, match=r"smoothing must keep all probabilities above zero.*MaximumLikelihood\(alpha=0.0\)"
     ):
         search_of(search, smoothing=MaximumLikelihood(alpha=0.0)).learn(random_data(), np.random.default_rng(0))
 
@@ -223,8 +223,8 @@ def test_more_folds_than_rows_are_refused(search):
     [
         (Structure([[-1, -1], [0, -1], [0, 1], [-1, -1]]), r"initial must be a forest.*n_edges=3\)"),
         (Structure([1, 0, -1, -1], allow_cycles=True), r"initial must be a forest.*cyclic\)"),
-        (Structure.naive_bayes(3), "initial is of 3 features, but the data have 4"),
-        (Structure.naive_bayes(5), "initial is of 5 features, but the data have 4"),
+        (Structure.naive_bayes(3), "initial has 3 features, but the data have 4"),
+        (Structure.naive_bayes(5), "initial has 5 features, but the data have 4"),
     ],
     ids=["two parents", "cycle", "fewer features", "more features"],
 )

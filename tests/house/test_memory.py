@@ -51,7 +51,7 @@ def test_limit_is_that_of_the_library_the_machine_the_rows_or_the_user(
     if limit is not None:
         monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", limit)
     if is_refused:
-        with pytest.raises(TableMemoryError, match=r"the thing has 7 cells, which need .* [GM]iB\. Do less; or set"):
+        with pytest.raises(TableMemoryError, match=r"the thing has 7 entries, which need .* [GM]iB\. Do less; or set"):
             check_memory(7, n_bytes, cells_a_row, "the thing", "Do less")
     else:
         check_memory(7, n_bytes, cells_a_row, "the thing", "Do less")
@@ -65,9 +65,9 @@ ESTIMATORS = {
     "gradient": (TANClassifier(n_epochs=1), r"feature \d given \d \(30 x 30 x 2 values and classes\) has"),
     "edges": (
         BayesNetClassifier(structure=GreedySearch()),
-        "table of every edge between 4 features of up to 30 values",
+        "CPTs of all edges between 4 features of up to 30 values",
     ),
-    "ensemble": (AODEClassifier(), "ensemble over all pairs of 4 features of up to 30 values has 29,282 cells"),
+    "ensemble": (AODEClassifier(), "ensemble over all pairs of 4 features of up to 30 values has 29,282 entries"),
 }
 
 
@@ -80,8 +80,8 @@ def test_estimators_refuse_with_cells_bytes_and_remedy(name, monkeypatch):
     with pytest.raises(ValueError, match=message) as error:
         estimator.fit(X, y)
     assert isinstance(error.value, MemoryError)
-    assert re.search(r"[\d,]+ cells, which need \d+\.\d MiB, but tables .*may take 0\.1 MiB", str(error.value))
-    assert "merge, discretise or leave out columns" in str(error.value)
+    assert re.search(r"[\d,]+ entries, which need \d+\.\d MiB, but arrays .*may take 0\.1 MiB", str(error.value))
+    assert "merge, discretize or leave out columns" in str(error.value)
 
 
 def test_state_of_all_pairs_is_refused_before_it_is_made():
@@ -102,7 +102,7 @@ def test_two_parents_of_three_hundred_values_are_refused_at_once():
 def test_tables_of_more_cells_than_64_bits_number_are_refused():
     structure = Structure([[-1] * 6] * 6 + [[0, 1, 2, 3, 4, 5]])
     layout = TableLayout.of_parents(structure.parents, np.full(7, 5000), 2)
-    with pytest.raises(TableMemoryError, match=r"feature 6 given 0 and 1 .* 5000 x 5000 .* cells"):
+    with pytest.raises(TableMemoryError, match=r"feature 6 given 0 and 1 .* 5000 x 5000 .* entries"):
         _ = layout.n_cells
 
 
@@ -154,7 +154,7 @@ def test_a_stream_that_was_accepted_is_not_refused_for_a_short_chunk(monkeypatch
     model = BayesNetClassifier(structure=Structure([[-1, -1], [0, -1]])).partial_fit(X, y, classes=[0, 1])
     before = model.counts_.cells.sum()
     assert model.partial_fit(X[:3], y[:3]).counts_.cells.sum() > before
-    with pytest.raises(TableMemoryError, match="cells for every row"):
+    with pytest.raises(TableMemoryError, match="entries per row"):
         clone(model).fit(X, y)
 
 
@@ -163,5 +163,5 @@ def test_search_names_the_features_of_the_user():
     data = EncodedData.from_codes(np.unique(X, return_inverse=True)[1].reshape(X.shape), y)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TANLEARN_MAX_TABLE_GIB", "2e-4")
-        with pytest.raises(TableMemoryError, match=r"the set of tables of feature \d given \d choices of parents has"):
+        with pytest.raises(TableMemoryError, match=r"the set of CPTs of feature \d given \d candidate sets"):
             OrderSearch(max_parents=2).learn(data, RNG)
