@@ -54,7 +54,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "write_computation_times": False,
 }
-warnings.filterwarnings("ignore", "discretisation left one value")  # examples say what they show
+warnings.filterwarnings("ignore", "discretization left a single interval")  # examples say what they show
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"tanlearn {release}"

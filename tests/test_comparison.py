@@ -370,4 +370,4 @@ def test_what_all_learners_warn_of_is_told_once():
         warnings.simplefilter("always")
         compare(table, ["NB ML", "TAN-CMI ML"], n_folds=2)
     (warning,) = caught
-    assert "discretisation left one value of 2 column(s)" in str(warning.message)
+    assert "discretization left a single interval in 2 column(s)" in str(warning.message)

@@ -56,7 +56,7 @@ def test_warnings_point_at_this_file(case):
 
 def test_the_line_is_that_of_the_call():
     model = _known()
-    with pytest.warns(UserWarning, match="nothing in 1 column") as caught:
+    with pytest.warns(UserWarning, match="no value in 1 column") as caught:
         model.predict(OTHERS)  # this line
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert lines[caught[0].lineno - 1].endswith("# this line")

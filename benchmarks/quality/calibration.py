@@ -145,7 +145,7 @@ def main(argv=None):
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--output", type=Path, default=HERE, help="folder of calibration.md and calibration.png")
     arguments = parser.parse_args(argv)
-    warnings.filterwarnings("ignore", message="discretisation left|nothing in")
+    warnings.filterwarnings("ignore", message="discretization left|no value in")
     found = {}
     for name in arguments.sets:
         if name == "digits" or arguments.data.exists():

@@ -79,7 +79,7 @@ def errors_by_limit(name, folder):
 
 def main(argv=None):
     """Print a row a limit, for both halves or for every table asked for."""
-    warnings.filterwarnings("ignore", message="discretisation left|nothing in")
+    warnings.filterwarnings("ignore", message="discretization left|no value in")
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "raw")
     parser.add_argument("--sets", nargs="+")

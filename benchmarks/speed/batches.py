@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--batch-rows", type=int, default=2**17)
     parser.add_argument("--file", type=Path, help="where the table is, or is to be kept")
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore", "discretisation left")  # some numbers tell nothing
+    warnings.filterwarnings("ignore", "discretization left")  # some numbers tell nothing
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.file or Path(folder) / "rows.parquet"
         if not path.exists():

@@ -1,4 +1,4 @@
-"""Arrays that were sent or stored as bytes, read without trust."""
+"""Validated deserialization of NumPy arrays from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tanlearn._typing import AnyArray
 
 __all__ = ["DAMAGE", "read_arrays", "read_format"]
 
-#: What reading a damaged archive raises: NumPy MemoryError and OverflowError for a header that asks for more than
-#: there is, zipfile RuntimeError for encryption and, as NotImplementedError, for formats that it does not know.
+#: Exceptions raised for a damaged archive. NumPy raises MemoryError and OverflowError for a header that claims more
+#: data than the file has. zipfile raises RuntimeError for encryption, and NotImplementedError for unsupported formats.
 DAMAGE = (
     EOFError,
     KeyError,
@@ -28,20 +28,24 @@ DAMAGE = (
 
 
 def read_arrays(data: bytes) -> dict[str, AnyArray]:
-    """Return the arrays of an archive after comparing its checksums, so that NumPy parses sound bytes only."""
+    """Return the arrays that ``numpy.savez`` wrote, after verifying sizes and checksums.
+
+    Raises ``BadZipFile`` for a wrong checksum, compressed entries or entries that share bytes. Other damage raises
+    another exception of :data:`DAMAGE`.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
-        # savez does not compress, so the members of an honest archive are no larger than it is; those of another could
-        # share their bytes.
+        # savez does not compress, so valid entries add up to at most the archive size. Larger totals mean entries that
+        # share bytes (a zip bomb).
         is_stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
         if not is_stored or sum(member.file_size for member in members) > len(data):
-            raise zipfile.BadZipFile("something is compressed, or stored once for several members")
-        # Reading a member compares its checksum.
+            raise zipfile.BadZipFile("the archive has compressed or overlapping entries")
+        # archive.read verifies the checksum.
         return {member.filename.removesuffix(".npy"): _read_array(archive.read(member)) for member in members}
 
 
 def _read_array(content: bytes) -> AnyArray:
-    """Return the array in an .npy file after comparing the size that its header claims with that of the file."""
+    """Parse one .npy file after checking the size that its header claims against its length."""
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array is not of .npy format 1.0")
@@ -54,10 +58,7 @@ def _read_array(content: bytes) -> AnyArray:
 
 
 def read_format(version: AnyArray) -> int:
-    """Return the number of the format that bytes are in.
-
-    Shapes: version: ().
-    """
+    """Return the format number stored in a 0-d integer array, which must be at least 1."""
     if version.ndim or version.dtype.kind not in "iu" or version < 1:
-        raise ValueError("its format is no positive integer")
+        raise ValueError("its format is not a positive integer")
     return int(version)

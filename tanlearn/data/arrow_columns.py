@@ -1,4 +1,4 @@
-"""Arrow's arrays as columns, without a Python object for every row."""
+"""Conversion of Arrow arrays to columns without creating a Python object per row."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tanlearn.data.table import Column, Table, where_any
 
 __all__ = ["read_array", "read_record_batch"]
 
-# Told by name, as older releases of pyarrow have no views.
+# Types are compared by name, because older pyarrow releases do not define the view types.
 _TEXTS = frozenset(
     ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
 )
 
 
 def read_record_batch(batch: Any, texts: Collection[Any] = (), ignored: NDArray[np.bool_] | None = None) -> Table:
-    """Read a record batch column by column.
+    """Convert a non-empty record batch to a ``Table``, column by column.
 
-    Shapes: ignored: (n_samples,).
+    ``texts`` names columns whose dictionaries the reader created from plain strings, so that they declare no
+    categories. ``ignored`` masks rows whose values are not used, shape (n_samples,).
     """
     named = zip(batch.schema.names, batch.columns, strict=True)
     return Table(
@@ -34,12 +35,11 @@ def read_record_batch(batch: Any, texts: Collection[Any] = (), ignored: NDArray[
 
 
 def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDArray[np.bool_] | None = None) -> Column:
-    """Read an array: numbers without nulls where they lie, strings by their dictionary.
+    """Convert an Arrow array to a column: numbers without nulls without a copy, strings by dictionary encoding.
 
-    A dictionary declares categories: pandas makes a ``category`` of it, and so do pandas and polars make one of their
-    ``category`` and ``Enum``. A reader that makes dictionaries of texts on its way says so.
-
-    Shapes: ignored: (n_samples,).
+    A dictionary declares categories, because pandas and polars write their ``category`` and ``Enum`` types that way.
+    Pass ``is_declared=False`` if a reader has dictionary-encoded plain strings. ``place`` is the column's name in
+    messages; ``ignored`` masks rows whose values are not used, shape (n_samples,).
     """
     import pyarrow as pa
 
@@ -56,42 +56,42 @@ def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDA
         missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         plain = array if missing is None else array.fill_null(0 if types.is_integer(dtype) else False)
         return Column(plain.to_numpy(zero_copy_only=False), missing, None, place)
-    if types.is_decimal(dtype):  # as Python rounds them, which a cast of Arrow's does not
+    if types.is_decimal(dtype):  # Arrow's cast rounds differently from Python's float()
         return from_objects(array.to_numpy(zero_copy_only=False), place, ignored)
     if types.is_null(dtype):
         return Column(np.full(len(array), None), np.ones(len(array), np.bool_), None, place)
     if types.is_temporal(dtype):
         raise temporal_error(place, dtype)
     raise TypeError(
-        f"{place} is of Arrow's type {dtype}, but only strings, numbers and booleans can be read. Cast the column to "
+        f"{place} has the Arrow type {dtype}, but only strings, numbers and booleans can be read. Cast the column to "
         f"string if it is categorical, to float64 if it is continuous, or leave it out."
     )
 
 
 def _is_text(dtype: Any) -> bool:
-    """Return whether a type is one of strings or bytes."""
+    """Return whether an Arrow type stores strings or bytes."""
     return str(dtype).partition("[")[0] in _TEXTS
 
 
 def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
-    """Read indices into a dictionary; Arrow lets it hold a value twice, and null."""
+    """Convert a dictionary array to a column; dictionaries with duplicate or null values are normalized first."""
     from pyarrow import types
 
-    if not is_declared and len(array.dictionary) > len(array):  # of a whole row group, of which few occur here
+    if not is_declared and len(array.dictionary) > len(array):  # the dictionary covers a whole row group
         array = array.dictionary_decode().dictionary_encode()
     codes, dictionary = _filled(array.indices), array.dictionary
     if types.is_nested(dictionary.type):
-        raise TypeError(f"{place} holds categories of several parts ({dictionary.type}). Leave the column out.")
+        raise TypeError(f"{place} has nested categories ({dictionary.type}). Leave the column out.")
     if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
         encoded = dictionary.dictionary_encode()
-        codes = np.append(_filled(encoded.indices), -1)[codes]  # one more at the end, which -1 finds
+        codes = np.append(_filled(encoded.indices), -1)[codes]  # index -1 selects the appended -1
         dictionary = encoded.dictionary
     if any(is_such(dictionary.type) for is_such in (_is_text, types.is_integer, types.is_floating, types.is_boolean)):
         categories = dictionary.to_numpy(zero_copy_only=False)
     else:
         categories = np.empty(len(dictionary), object)
         categories[:] = dictionary.to_pylist()
-    if categories.dtype.kind == "f" and np.isnan(categories).any():  # NaN is missing, and equal to no other NaN
+    if categories.dtype.kind == "f" and np.isnan(categories).any():  # NaN means missing
         kept = ~np.isnan(categories)
         codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
         categories = categories[kept]
@@ -100,7 +100,7 @@ def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
 
 
 def _filled(indices: Any) -> Any:
-    """Return indices, and -1 where there is none."""
+    """Return dictionary indices as an integer array, with -1 for null."""
     import pyarrow as pa
 
     plain = indices.cast(pa.int32()).fill_null(-1) if indices.null_count else indices

@@ -1,8 +1,8 @@
-"""Batches of columns, classes and weights, of data of any size, as often as they are asked for.
+"""Batches of features, classes and weights from data sources of any size.
 
-Every batch has the columns of the first, in their order and of their kinds. What is wrong is told with the batch and
-the number of its first row. A source may also be a part of a larger one, whose parts are read elsewhere: by itself it
-may have no rows, no weight and one class.
+Every batch must have the columns of the first one, in the same order and of the same kinds. Errors name the batch and
+its first row. A source may be one partition of a larger source; a partition may have no rows, a total weight of zero
+or a single class.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tanlearn.data.validation import check_total, read_labels, read_target, row_
 __all__ = ["Batch", "Batches", "located", "open_batches"]
 
 _REMEDY = (
-    "To have it read again, pass what begins anew: a list, a file, a data set, or a function without arguments that "
-    "returns the source."
+    "To read it several times, pass a list, a file, a data set, or a function without arguments that returns the "
+    "source."
 )
 
 
 class Batch(NamedTuple):
-    """Some rows of a source."""
+    """Some rows of a source: features, classes and weights."""
 
-    columns: Table  # The features
-    target: Column  # The classes as they were read
-    sample_weight: AnyArray | None  # (n_samples,): Weights, finite and non-negative, perhaps all zero
-    place: str = "batch 0"  # What messages call it
+    columns: Table  # features
+    target: Column  # class labels as read
+    sample_weight: AnyArray | None  # (n_samples,) finite and non-negative; may be all zero
+    place: str = "batch 0"  # name of the batch in messages
 
     @property
     def n_samples(self) -> int:
@@ -45,17 +45,17 @@ class Batch(NamedTuple):
 
     @property
     def y(self) -> AnyArray:
-        """The classes as they are, not numbered, shape (n_samples,)."""
+        """Class labels, not encoded, shape (n_samples,)."""
         return read_labels(self.target)
 
     def located(self) -> AbstractContextManager[None]:
-        """Return a context in which errors tell where the batch is."""
+        """Return a context manager that adds the position of the batch to errors."""
         return located(self.place)
 
 
 @contextmanager
 def located(place: str) -> Iterator[None]:
-    """Say where something is wrong."""
+    """Prefix the message of a ``TypeError`` or ``ValueError`` with the position ``place``."""
     try:
         yield
     except TypeError as error:
@@ -65,7 +65,7 @@ def located(place: str) -> Iterator[None]:
 
 
 class Batches:
-    """A source of batches; every iteration is a new reading of it."""
+    """Iterable over the batches of a source; each iteration reads the source again."""
 
     def __init__(
         self,
@@ -77,32 +77,32 @@ class Batches:
         part: int | None,
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
-            raise ValueError(f"batch_rows must be a whole number of at least 1, got {batch_rows!r}.")
+            raise ValueError(f"batch_rows must be an integer of at least 1, got {batch_rows!r}.")
         for what, name in (("target", target), ("weight", weight)):
             if np.ndim(name) > 0:
                 raise TypeError(
-                    f"{what} must be the name of a column of the source, got {shorten(name)}. Classes and weights that "
-                    f"are at hand stand beside the table: pass [(X, y)] or [(X, y, sample_weight)]."
+                    f"{what} must be the name of a column of the source, got {shorten(name)}. To pass classes and "
+                    f"weights as arrays, use a source of tuples: [(X, y)] or [(X, y, sample_weight)]."
                 )
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
         if not (holds_table(source) or callable(source) or isinstance(source, Iterable)):
             raise _unknown("source", source)
-        # Names of the features; ``None`` if the source has none, and before the first batch has been read
+        # Feature names; None before the first batch has been read, and for sources without names
         self.names: tuple[str, ...] | None = None
-        self._source = source  # source, target, weight, columns, batch_rows, part: As for :func:`open_batches`
+        self._source = source
         self._target, self._weight = target, weight
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._part = part
         self._is_begun = False
-        # What the first reading has found, and later ones have to find again.
-        self.same = SameColumns()  # What the batches that have been read have in common
-        self.n_samples: int | None = None  # Rows, of any weight, once all were read
+        # Set by the first pass; later passes must match.
+        self.same = SameColumns()  # consistency checks across batches
+        self.n_samples: int | None = None  # number of rows, including rows of weight 0; None before the first full pass
 
     @property
     def is_rereadable(self) -> bool:
-        """Whether the source can be read more than once: iterators, which end for good, cannot."""
+        """True if the source can be iterated more than once; False for iterators."""
         return not hasattr(self._source, "__next__")
 
     def __iter__(self) -> Iterator[Batch]:
@@ -112,7 +112,7 @@ class Batches:
         return self._read()
 
     def _read(self) -> Iterator[Batch]:
-        """Yield the batches of one reading."""
+        """Yield the batches of one pass over the source."""
         first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
@@ -122,7 +122,9 @@ class Batches:
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
                 columns, target = batch.columns, batch.target
-                if (ignored := zero_weight_rows(batch.sample_weight)) is not None:  # they decide on no type
+                if (
+                    ignored := zero_weight_rows(batch.sample_weight)
+                ) is not None:  # rows of weight 0 do not determine types
                     columns, target = columns.take(~ignored), target.take(~ignored)
                 self.same.check(name, columns)
                 self.same.check_kind(name, "y", kind_of(replace(target, is_declared=False)))
@@ -131,7 +133,7 @@ class Batches:
                     self.names = _string_names(names)
             if batch.sample_weight is not None:
                 is_weighted = True
-                with np.errstate(over="ignore"):  # an infinite sum is refused at the end
+                with np.errstate(over="ignore"):  # check_total raises for an infinite sum
                     total += batch.sample_weight.sum().item()
             first += batch.n_samples
             yield batch
@@ -144,12 +146,12 @@ class Batches:
         if self._part is not None:
             return
         if first == 0:
-            raise ValueError("the source has no rows, but learning needs some. Pass one that has.")
+            raise ValueError("the source has no rows. Pass a source with at least one row.")
         if is_weighted:
             check_total(total, first)
 
     def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:
-        """Yield pieces of tables, and tuples, that have any rows."""
+        """Yield the non-empty slices of frames, and the non-empty tuples, of the source."""
         source = self._source
         if callable(source) and not holds_table(source):
             source = source()
@@ -162,8 +164,8 @@ class Batches:
             if isinstance(item, tuple) and len(item) in (2, 3):
                 if (self._target, self._weight, self._columns) != (None, None, None):
                     raise ValueError(
-                        f"target, weight and columns name columns of tables, but item {number} of the source is a "
-                        f"tuple, which holds classes and weights itself. Leave them out, or pass tables."
+                        f"target, weight and columns select columns of a table, but item {number} of the source is a "
+                        f"tuple, which already contains classes and weights. Leave them out, or pass tables."
                     )
                 if not hasattr(item[0], "__len__") or len(item[0]):
                     yield item
@@ -173,7 +175,7 @@ class Batches:
                 raise _unknown(f"item {number} of the source", item)
 
     def _choose(self, names: list[Any]) -> list[Any]:
-        """Return features, then target and weight, among the columns of a table."""
+        """Return the columns to read: features, then target, then weight."""
         known, times = f"There are: {', '.join(map(repr, names))}.", Counter(names)
         if self._target is None:
             raise ValueError(f"target must name the column that holds the classes. {known}")
@@ -191,7 +193,7 @@ class Batches:
         return chosen
 
     def _batch(self, piece: Piece | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
-        """Return a batch, and the names of its features or what stands for them."""
+        """Return a batch and the names of its features; column numbers stand in for names that are missing."""
         weights = None
         if isinstance(piece, tuple):
             X, y, sample_weight = (*piece, None)[:3]
@@ -211,19 +213,19 @@ class Batches:
 
 
 def _string_names(names: list[Any]) -> tuple[str, ...] | None:
-    """Return names that are strings; others are none."""
+    """Return the feature names if all are strings, None if none is; raise TypeError for a mix."""
     n_strings = sum(isinstance(name, str) for name in names)
     if 0 < n_strings < len(names):
         other = next(name for name in names if not isinstance(name, str))
         raise TypeError(
-            f"names of columns are strings but for {other!r}, so predictions could not compare them. Make all of them "
-            f"strings."
+            f"column names must be all strings or all of other types, but {other!r} is not a string. Convert all "
+            f"names to strings."
         )
     return tuple(names) if n_strings else None
 
 
 def _weights_of(column: Column) -> AnyArray:
-    """Return the weights that a column holds."""
+    """Return the row weights stored in a column."""
     kind = kind_of(column)
     if kind not in (None, "numbers"):
         raise TypeError(f"{column.place} holds {kind}, but weights must be numbers. Cast the column to numbers.")
@@ -231,7 +233,7 @@ def _weights_of(column: Column) -> AnyArray:
 
 
 def _unknown(what: str, found: Any) -> TypeError:
-    """Return the error for what holds no rows."""
+    """Return the error for an object that is not a supported source."""
     return TypeError(
         f"{what} must be a table (a DataFrame of pandas or polars, a LazyFrame, a Table, RecordBatchReader or data set "
         f"of Arrow, or anything else with __arrow_c_stream__), the path of a Parquet, Feather or CSV file, an iterable "
@@ -249,9 +251,24 @@ def open_batches(
     batch_rows: int | None = None,
     part: int | None = None,
 ) -> Batches:
-    """Take whatever holds rows as batches of columns, classes and weights.
+    """Wrap a source of rows as batches of features, classes and weights; nothing is read until iteration.
 
-    Nothing is read before batches are asked for. Values are read as :func:`tanlearn.data.columns.read_columns` reads
-    them, batch by batch; Arrow's dictionaries declare categories, as pandas' ``category`` and polars' ``Enum`` do.
+    Sources are
+
+    - a table: a pandas or polars DataFrame, a polars LazyFrame (collected as a whole before polars 1.34), a pyarrow
+      data set or Scanner, or any object with Arrow's C stream interface, such as a DuckDB relation;
+    - the path of a Parquet, Feather or CSV file, or of a folder of Parquet files. Column types of text files are those
+      that pyarrow infers from the first 16 MiB;
+    - an iterable of tables, such as pandas' chunk reader;
+    - an iterable of tuples ``(X, y)`` or ``(X, y, sample_weight)``, one batch each;
+    - a function without arguments that returns one of these; it is called once per pass.
+
+    ``target``, ``weight`` and ``columns`` name columns of a table; ``columns=None`` means all others. ``batch_rows`` is
+    the largest number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
+    million values. ``part`` numbers a source that is one partition of a larger one; a partition may have no rows and no
+    weight.
+
+    Values are converted batch by batch as by :func:`tanlearn.data.columns.read_columns`. Arrow dictionaries declare
+    categories, like pandas ``category`` and polars ``Enum``.
     """
     return Batches(source, target, weight, columns, batch_rows, part)

@@ -1,4 +1,4 @@
-"""From a user's table, classes and weights to what learners learn from."""
+"""Validation and encoding of the data, classes and weights that users pass to estimators."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ __all__ = [
 def encode_training(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
 ) -> tuple[EncodedData, EncodedData | None]:
-    """Check what an estimator's ``fit`` was given, and encode it.
+    """Validate and encode the arguments of ``fit``; return training data and held-out data (or None).
 
-    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, if the table has names, ``feature_names_in_`` on the
-    estimator. Rows of weight 0 are dropped before anything is learnt from them, exactly as if they were absent.
-
-    Shapes: y: (n_samples,); sample_weight: (n_samples,).
+    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, for data with column names, ``feature_names_in_`` on the
+    estimator. Rows of weight 0 are dropped first, exactly as if they were absent. ``estimator.encoder`` is cloned;
+    ``estimator.class_weight`` multiplies the weights. With ``validation_fraction``, a stratified fraction of the rows,
+    drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, frame_of(X), y, skip_check_array=True)
@@ -72,9 +72,11 @@ def encode_training(
 
 
 def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
-    """Check a chunk of rows that an estimator's ``partial_fit`` was given, and encode it as the first one decided.
+    """Validate and encode one chunk of ``partial_fit``; the first chunk fits the encoder.
 
-    Shapes: y: (n_samples,); classes: (n_classes,); sample_weight: (n_samples,).
+    ``classes`` are all classes, sorted, shape (n_classes,). Rows of weight 0 are dropped, and class weights do not
+    change cut points. Raises ``ValueError`` if the first chunk has one class and a column needs supervised cut points;
+    warns if a later chunk contains new categories.
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -101,7 +103,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
 
 
 def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) -> None:
-    """Raise if a column of a chunk of one class needs cut points that are chosen by the classes."""
+    """Raise ValueError if a first chunk of a single class has a column that needs supervised cut points."""
     encoder = new_encoder(estimator)
     encoder._validate_params()
     if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
@@ -113,7 +115,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
             f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
-            f"numeric columns are chosen by the classes: {shown}. Begin with a larger chunk of several classes; "
+            f"numeric columns depend on the classes: {shown}. Begin with a larger chunk of several classes; "
             f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
             f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
             f"first, from_counts(TableCounts.of_source(...))."
@@ -121,7 +123,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
 
 
 def new_encoder(estimator: Any) -> TableEncoder:
-    """Return an unfitted encoder for an estimator: the user's, or one with its defaults."""
+    """Return an unfitted encoder: a clone of the user's, or the default with the estimator's ``n_jobs``."""
     encoder: TableEncoder = (
         TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     )
@@ -131,7 +133,7 @@ def new_encoder(estimator: Any) -> TableEncoder:
 
 
 def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
-    """Set an estimator's ``encoder_``, fitted to columns that are read already, and return their codes."""
+    """Fit ``estimator.encoder_`` to columns and return their codes."""
     estimator.encoder_ = new_encoder(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
@@ -147,7 +149,7 @@ def _encoded(
     weights: AnyArray | None,
     numbers: IntArray,
 ) -> EncodedData:
-    """Return encoded rows with their weights before and after class weights multiplied them."""
+    """Return encoded rows with their weights before and after multiplication by class weights."""
     encoder = estimator.encoder_
     rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.places, numbers
     return EncodedData(
@@ -160,14 +162,14 @@ def _encoded(
 
 
 def check_rows(estimator: Any, X: Any) -> RowCheck:
-    """Count missing, unseen and out-of-range values in rows for an estimator."""
+    """Count missing, unseen and out-of-range values in rows passed to a fitted estimator."""
     columns = _read_rows(estimator, X)
     checked: RowCheck = estimator.encoder_.check_columns(columns)
     return checked
 
 
 def forget(estimator: Any) -> None:
-    """Delete what an earlier fit left, so that one that fails leaves no mixture of two models."""
+    """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
     for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, learnt)
     for name in ("_was_loaded", "_notation"):
@@ -175,7 +177,7 @@ def forget(estimator: Any) -> None:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return a Generator of what scikit-learn calls a random state; an int gives the same one each time."""
+    """Convert scikit-learn's ``random_state`` to a NumPy Generator; the same int gives the same Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -184,30 +186,24 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def encode_rows(estimator: Any, X: Any) -> Codes:
-    """Check what an estimator's ``predict`` was given, and encode it with the estimator's ``encoder_``.
-
-    Shapes: result: (n_features, n_samples).
-    """
-    columns = _read_rows(estimator, X)  # raises if there is no encoder
+    """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
+    columns = _read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes
 
 
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
-    """Encode rows as :func:`encode_rows` does, and find the values that training did not contain.
-
-    Shapes: result codes: (n_features, n_samples).
-    """
+    """Encode rows as :func:`encode_rows` does, and find the values that training did not contain."""
     columns = _read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)
     return codes, find_novelty(estimator.encoder_, columns, codes)
 
 
 def _read_rows(estimator: Any, X: Any) -> Table:
-    """Return the columns of a table, after comparing them with those of the training table."""
+    """Return the columns of X after comparing their names and number with those of ``fit``."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
-    # Names are all that is left to compare; of a single row that takes a third of the time of its prediction.
+    # Only names remain to be compared, which takes a third of the time of predicting a single row.
     is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
     if not is_nameless or len(columns) != estimator.n_features_in_:
         check_names(estimator, X)

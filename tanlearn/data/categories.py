@@ -1,4 +1,4 @@
-"""Categories to codes and back."""
+"""Encoding of categorical values as integer codes, and decoding."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ __all__ = [
     "warn_of_unseen",
 ]
 
-#: So many categories a column may have.
+#: Largest number of categories of a column.
 LARGEST_N_STATES = missing_code(np.uint16)
 _N_SHOWN = 10
-# A column with fewer values that are all unseen may be as it should: where half of the values of a column are unseen,
-# ten in a row are so by chance once in 1,000 tables, and one row, as in production, says nothing.
+# Below this number of values, an entirely unseen column is no reason to warn. If half of a column's values are unseen,
+# ten unseen values in a row occur by chance once in 1,000 data sets; a single row, as in production, proves nothing.
 _FEWEST_UNSEEN = 10
 
 
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Number the categories of every feature.
+    """Encode the categories of every feature as integer codes.
 
-    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. A
-    feature has the categories that its training rows hold, sorted; a column of a frame that declares
-    categories (pandas ``category``, polars ``Enum``) has all of these, seen or not, in their order. A feature
-    without any training value has one state, and every value of it is unseen.
+    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. The
+    categories of a feature are its distinct training values, sorted. A frame column that declares
+    categories (pandas ``category``, polars ``Enum``) has all declared categories, seen or not, in their order. A
+    feature without training values has one state, and every value of it is unseen.
 
     Parameters
     ----------
     handle_unknown : {"missing", "error"}, default="missing"
-        What to do with a category that was not there in ``fit``: treat it as missing, or raise.
+        How to treat a category that was not seen in ``fit``: as missing, or as an error.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the table had names.
+        Names of the features. Set only if X has column names.
 
     Examples
     --------
@@ -82,26 +82,26 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.handle_unknown = handle_unknown
 
     def fit(self, X: Any, y: Any = None) -> CategoryEncoder:
-        """Find the categories.
+        """Find the categories of every feature.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Strings, numbers, booleans or categories; NaN, None and the like mean missing.
+            Strings, numbers, booleans or categories. NaN, None and other null values mean missing.
         y : Ignored
-            For scikit-learn's pipelines.
+            Not used, present for API consistency.
 
         Returns
         -------
         CategoryEncoder
-            Itself.
+            Fitted encoder.
 
         Raises
         ------
         ValueError
-            If X is empty or infinite somewhere, or a column has more than 65,535 categories.
+            If X is empty or contains infinity, or a column has more than 65,535 categories.
         TypeError
-            If a column mixes strings and numbers, or holds something else.
+            If a column mixes strings and numbers, or contains another type.
         """
         self._validate_params()
         columns = read_columns(X)
@@ -113,26 +113,26 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Codes:
-        """Return the codes of the categories.
+        """Encode categories as integer codes.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            As in ``fit``.
+            Data with the columns of ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for "missing"; in Fortran order.
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; in Fortran order.
 
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
+            If X has other columns than in ``fit``, contains infinity, or contains an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, holds something else, or strings where there were numbers or numbers
-            where there were strings.
+            If a column mixes strings and numbers, contains another type, or contains strings where ``fit`` had numbers
+            or numbers where ``fit`` had strings.
         """
         check_is_fitted(self)
         columns = read_columns(X)
@@ -145,7 +145,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return codes.T
 
     def inverse_transform(self, X: Any) -> AnyArray:
-        """Return the categories of codes.
+        """Decode integer codes to categories.
 
         Parameters
         ----------
@@ -155,12 +155,12 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            The categories, ``None`` where missing.
+            The categories, ``None`` for missing values.
 
         Raises
         ------
         ValueError
-            If the shape or a code does not fit.
+            If X has the wrong shape or dtype, or a code is out of range.
         """
         check_is_fitted(self)
         codes = np.asarray(X)
@@ -175,7 +175,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if wrong.any():
             row, j = np.argwhere(wrong)[0]
             raise ValueError(
-                f"code {codes[row, j]} in row {row}, column {j} stands for nothing: the column has "
+                f"code {codes[row, j]} in row {row}, column {j} is out of range: the column has "
                 f"{n_categories[j]} categories, numbered from 0."
             )
         values = np.full(codes.shape, None, dtype=object)
@@ -193,15 +193,12 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def find_categories(column: Column) -> AnyArray:
-    """Return the categories of a column.
-
-    Shapes: result: (n_categories,).
-    """
+    """Return the categories of a column, shape (n_categories,): declared ones in their order, otherwise sorted."""
     categories = column.categories
     if categories is None:
         categories = distinct(column)
     elif not column.is_declared:
-        occurs = np.zeros(len(categories) + 1, np.bool_)  # one more at the end, which -1 finds
+        occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
         occurs[column.values] = True
         categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
     check_number(len(categories), column.place)
@@ -209,25 +206,22 @@ def find_categories(column: Column) -> AnyArray:
 
 
 def check_number(n_categories: int, place: str) -> None:
-    """Refuse more categories than codes can number."""
+    """Raise ValueError if a column has more than 65,535 categories."""
     if n_categories > LARGEST_N_STATES:
         raise ValueError(
             f"{place} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
-            f"an identifier or a continuous column: drop it, or discretise it."
+            f"an identifier or a continuous column: drop it, or discretize it."
         )
 
 
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
-    """Return the codes of a column.
-
-    Shapes: result: (n_samples,).
-    """
+    """Return the codes of a column, shape (n_samples,); ``handle_unknown="error"`` raises for an unseen category."""
     if column.categories is None:
         codes = index.codes(column.values)
         if column.missing is not None:
             codes[column.missing] = index.unseen
     else:
-        # One more entry at the end, which -1, the index of a missing value, finds.
+        # The appended entry is selected by -1, the index of a missing value.
         codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
     if len(index.categories) and codes[0] == index.unseen and (codes == index.unseen).all():
         _check_types(column, index.categories)
@@ -237,10 +231,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
 
 
 def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
-    """Raise if a column holds what is no category of it.
-
-    Shapes: codes: (n_samples,).
-    """
+    """Raise ValueError if a column contains a value that is not one of its categories."""
     unknown = codes == index.unseen
     if column.missing is not None:
         unknown &= ~column.missing
@@ -249,9 +240,9 @@ def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
 
 
 def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
-    """Warn, once, of columns in which nothing is known: such values count as missing, and what they tell is lost.
+    """Warn once about columns with at least ten values of which none was seen in ``fit``.
 
-    Shapes: codes: (n_features, n_samples).
+    ``codes`` has shape (n_features, n_samples). Columns that had no value in ``fit`` are skipped.
     """
     unseen = missing_code(codes.dtype)
     found: list[str] = []
@@ -264,20 +255,20 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
         present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
         if len(present) >= _FEWEST_UNSEEN:
             known = shorten(np.asarray(index.categories[0]).item())
-            found.append(f"{column.place} holds {shorten(_value(column, present[0]))}, where {known} is known")
+            found.append(f"{column.place} (holds {shorten(_value(column, present[0]))}, fit had {known})")
     if found:
         more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
         warn(
-            f"nothing in {len(found):,} column(s) was there in fit, so all of it counts as missing: "
-            f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as they were in fit, or fit with these, too.",
+            f"no value in {len(found):,} column(s) was seen in fit, so all of them count as missing: "
+            f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as in fit, or fit again with these rows.",
             UserWarning,
         )
 
 
 def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
-    """Warn, once, of training rows with categories that the fitted encoder does not have.
+    """Warn once about training rows with categories that the fitted encoder does not have.
 
-    Shapes: codes: (n_features, n_samples).
+    ``codes`` has shape (n_features, n_samples). Columns reported by :func:`warn_of_unseen` are skipped.
     """
     is_unseen, found = codes == missing_code(codes.dtype), []
     for number in np.flatnonzero(is_unseen.any(axis=1)).tolist():
@@ -286,45 +277,42 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
             continue
         present = np.ones(codes.shape[1], np.bool_) if column.missing is None else ~column.missing
         n_unseen = int((is_unseen[number] & present).sum())
-        is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # by warn_of_unseen
+        is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # reported by warn_of_unseen
         if n_unseen and not is_named:
             found.append(column.place)
     if found:
         more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
-        # The values are left out: the same words for every chunk of a stream, so that Python shows them once.
+        # The values are left out: identical text for every chunk, so that Python shows the warning once.
         warn(
-            f"{len(found):,} column(s) hold categories that the encoder was fitted without, so that these count as "
-            f"missing: {', '.join(found[:_N_SHOWN])}{more}. Begin with more rows (a larger first chunk), or declare "
+            f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
+            f"as missing: {', '.join(found[:_N_SHOWN])}{more}. Begin with more rows (a larger first chunk), or declare "
             f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
             UserWarning,
         )
 
 
 def distinct(column: Column) -> AnyArray:
-    """Return the distinct values of a column, sorted.
-
-    Shapes: result: (n_values,).
-    """
+    """Return the distinct values of a column without declared categories, sorted, shape (n_values,)."""
     values = column.values if column.missing is None else column.values[~column.missing]
     if values.dtype.kind in "iu" and values.size > 0:
         low, high = values.min(), values.max()
         span = int(high) - int(low)
         if span < TABLE_SPAN:
-            # 16 us for 7,000 values, for which numpy.unique takes 94. In 64 bits the differences are right even where
-            # they wrap around.
+            # 16 us for 7,000 values; numpy.unique takes 94. Differences of 64-bit integers are correct even if they
+            # wrap around.
             present = np.zeros(span + 1, np.bool_)
             present[values.astype(np.int64, copy=False) - low.astype(np.int64)] = True
             return np.flatnonzero(present).astype(values.dtype) + low
     if values.dtype.kind in "biuf":
         return np.unique(values)
-    # Python's hashes take 1 ms for 60,000 strings, sorting them all 27 ms.
+    # A set takes 1 ms for 60,000 strings, sorting all of them 27 ms.
     return np.array(sorted(set(values.tolist())), dtype=object)
 
 
 def _check_types(column: Column, categories: AnyArray) -> None:
-    """Raise if no value of a column can be a category, because of their types."""
+    """Raise TypeError if the type of a column's values rules out that any of them equals a category."""
     present = np.ones(len(column.values), np.bool_) if column.missing is None else ~column.missing
-    # Without a declaration, all values of a column are of one kind.
+    # Without declared categories, all values of a column have one kind.
     differ = column.values[present] if column.categories is not None else np.zeros(np.count_nonzero(present))
     rows = np.flatnonzero(present)[np.unique(differ, return_index=True)[1]].tolist()
     values = [_value(column, row) for row in rows]
@@ -338,13 +326,13 @@ def _check_types(column: Column, categories: AnyArray) -> None:
 
 
 def _kind(value: Any) -> str:
-    """Return what a value has to be of to be equal to this one."""
+    """Return the kind of a value; values of different kinds are never equal."""
     kinds = {Real: "numbers", str: "strings", bytes: "bytes"}
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), type(value).__name__)
 
 
 def _value(column: Column, row: int) -> Any:
-    """Return what is in a row of a column."""
+    """Return the value of a column in one row, as a Python object."""
     value = column.values[row] if column.categories is None else column.categories[column.values[row]]
     return np.asarray(value).item()
 
@@ -354,6 +342,6 @@ def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
     shown = ", ".join(map(repr, categories[:_N_SHOWN].tolist()))
     more = f", ... ({len(categories)} in all)" if len(categories) > _N_SHOWN else ""
     return ValueError(
-        f"{column.place} holds {_value(column, row)!r} in row {row}, which was not there in fit; known "
+        f"{column.place} holds {_value(column, row)!r} in row {row}, which was not seen in fit; the categories "
         f"are {shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
     )

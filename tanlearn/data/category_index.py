@@ -1,4 +1,4 @@
-"""Where the categories of a column are found."""
+"""Lookup tables from category to code."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tanlearn._typing import AnyArray, Codes, missing_code
 
 __all__ = ["LARGEST_EXACT", "TABLE_SPAN", "CategoryIndex"]
 
-# Integers are looked up in a table of all that they span, 0.2 ms for 60,000 values instead of 2, if that is
-# less than this, or than four entries a category.
+# Integers are looked up in an array over their whole span if the span is below this number or below four entries per
+# category: 0.2 ms for 60,000 values instead of 2.
 TABLE_SPAN = 2**12
-#: Up to here, floating numbers of 64 bits hold every integer and its neighbours.
+#: Up to this value, 64-bit floats represent every integer and its two adjacent integers exactly.
 LARGEST_EXACT = 2**53 - 2
 
 
 class CategoryIndex:
-    """Where the categories of a column are found: made once in ``fit``, asked in every prediction."""
+    """Lookup table from category to code, built in ``fit`` and used in every prediction."""
 
     def __init__(self, categories: AnyArray, dtype: type) -> None:
-        self.categories = categories  # (n_categories,): What the codes stand for
-        self.dtype = dtype  # ``numpy.uint8`` or ``numpy.uint16``, large enough for the categories
+        self.categories = categories  # (n_categories,) the code of a category is its index
+        self.dtype = dtype  # numpy.uint8 or numpy.uint16
         self.unseen = missing_code(dtype)
         self._table: AnyArray | None = None
         self._before = 0
@@ -33,7 +33,7 @@ class CategoryIndex:
         whole = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
         if whole and len(categories) > 0:
             low, high = int(categories.min()), int(categories.max())
-            # Both neighbours must be 64-bit integers too.
+            # low - 1 and high + 1 must be 64-bit integers too.
             small = high - low < max(TABLE_SPAN, 4 * len(categories))
             if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
                 self._before = low - 1
@@ -42,7 +42,7 @@ class CategoryIndex:
                 self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the dictionary of categories, which may be objects that no file has as keys."""
+        """Return the state without the dictionary, whose keys may be objects that file formats cannot store as keys."""
         return {**vars(self), "_by_value": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -50,25 +50,26 @@ class CategoryIndex:
         self._by_value = {} if self._order is not None else self._numbered()
 
     def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
-        """Return what kernels look numbers of a type up in."""
+        """Return ``(low, stop, codes)``, the integer lookup table that kernels use for numbers of a dtype.
+
+        ``codes`` covers ``low..stop - 1``, followed by the codes of other numbers and of NaN. Returns None without such
+        a table, or if not all numbers of the dtype can be compared with the categories exactly.
+        """
         if self._table is None or not (self._is_exact or dtype.kind == "i"):
             return None
         return self._before + 1, self._before + len(self._table) - 1, np.append(self._table[1:], self._table[-1])
 
     def _numbered(self) -> dict[Any, int]:
-        """Return the number of every category."""
+        """Return a dictionary from category to code."""
         return {category: code for code, category in enumerate(self.categories.tolist())}
 
     def codes(self, values: AnyArray) -> Codes:
-        """Return the index of every value among the categories, the missing code for others.
-
-        Shapes: values: (n_samples,); result: (n_samples,).
-        """
-        # As 64-bit integers, unsigned ones from 2**63 on are negative: no harm where no category is.
+        """Return the code of every value, or the missing code for an unseen value, shape (n_samples,)."""
+        # Unsigned integers from 2**63 on become negative int64, which is harmless if no category is negative.
         fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
         if self._table is not None and fits and (self._is_exact or self.categories.dtype.kind != "f"):
-            # What lies outside is moved to the ends of the table, which stand for no category; a difference that
-            # wraps around lies far outside on the other side.
+            # mode="clip" moves values outside the table to its ends, which are unseen. A difference that wraps around
+            # is clipped to the opposite end.
             return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
         if len(self.categories) == 0:
             return np.full(len(values), self.unseen, self.dtype)

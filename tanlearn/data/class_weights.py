@@ -1,4 +1,4 @@
-"""Weights and probabilities of classes that the user gives."""
+"""Class weights and class priors given by the user."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ __all__ = ["log_frequencies", "own_weights", "read_prior", "weigh_classes"]
 
 
 def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
-    """Return the weights of rows, multiplied by those of their classes.
+    """Return row weights multiplied by class weights, shape (n_samples,).
 
-    Shapes: y: (n_samples,); classes: (n_classes,); weights: (n_samples,); result: (n_samples,).
+    ``option`` is None, ``"balanced"`` or a dict from class to weight, 1 for classes not named. ``"balanced"`` gives all
+    classes the same total and keeps the total of all rows. The result is integer if all weights are.
     """
     if option is None:
         return weights
-    if isinstance(option, str):  # "balanced", the only string that the constraints let pass
+    if isinstance(option, str):  # "balanced", the only string that parameter validation accepts
         of_class = np.bincount(y, weights, len(classes))
         if of_class.min() * LARGEST_TOTAL < of_class.sum():
             label = classes.tolist()[of_class.argmin()]
             raise ValueError(
-                f"class_weight='balanced' cannot make up for the weight {of_class.min():.3g} of class {label!r} beside "
-                f"{of_class.sum():.3g} of all rows. Drop its rows, or give them more weight."
+                f"class_weight='balanced' cannot balance class {label!r}, whose weight is {of_class.min():.3g} of "
+                f"{of_class.sum():.3g} in all rows. Drop its rows, or give them more weight."
             )
         return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
     known = classes.tolist()
@@ -45,7 +46,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
             )
     factors = [option.get(label, 1) for label in known]
     own = np.ones(len(y), np.int64) if weights is None else weights
-    with np.errstate(over="ignore"):  # inf is what is looked for
+    with np.errstate(over="ignore"):  # an infinite total raises below
         total = float((own * np.array(factors, np.float64)[y]).sum())
     exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
     if not total < np.iinfo(np.int64).max if exact else not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
@@ -57,33 +58,24 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
 
 
 def log_frequencies(class_counts: AnyArray) -> FloatArray:
-    """Return log frequencies of the classes, each as if one row more belonged to it.
-
-    Shapes: class_counts: (n_classes,); result: (n_classes,).
-    """
+    """Return log class frequencies with add-one smoothing, shape (n_classes,)."""
     counts = class_counts + 1.0
     log_p: FloatArray = np.log(counts / counts.sum())
     return log_p
 
 
 def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyArray | None:
-    """Return the weights before class weights multiplied them, if class weights did.
-
-    Shapes: base_weights: (n_samples,); weights: (n_samples,); result: (n_samples,).
-    """
+    """Return the row weights before multiplication by class weights, or None if class weights changed nothing."""
     if weights is None or weights is base_weights:
         return None
     return np.ones(len(weights), np.int64) if base_weights is None else base_weights
 
 
 def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
-    """Return the logarithms of class probabilities.
-
-    Shapes: class_prior: (n_classes,); result: (n_classes,).
-    """
+    """Validate class probabilities and return their logarithms, shape (n_classes,); a probability may be 0."""
     try:
         prior = np.asarray(class_prior, dtype=np.float64)
-    except (TypeError, ValueError):  # words, or lists of different lengths
+    except (TypeError, ValueError):  # strings, or lists of different lengths
         prior = np.empty(0)
     if prior.shape != (n_classes,) or not (prior >= 0).all() or not np.isclose(prior.sum(), 1):
         raise ValueError(

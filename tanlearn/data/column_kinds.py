@@ -1,4 +1,4 @@
-"""Which columns of a table are categorical, and which hold quantities."""
+"""Classification of columns as categorical or continuous, and as ordered or unordered."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tanlearn.data.table import Column, Table
 
 __all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories", "have_order", "named_columns"]
 
-# Whole numbers of more values than this are a quantity (a pixel, an age, an amount) more often than a code. Errors of
-# Chow-Liu TAN with limits of 0, 10 and 64, means over 18 tables that had no part in the choice of the limit: 12.99,
-# 12.59 and 15.76 %; over the 20 tables of the choice 17.70, 16.32 and 18.31 % (benchmarks/quality/whole_numbers.md).
+# Integers with more distinct values than this are usually a quantity (a pixel, an age, an amount) and not a code. Mean
+# error of Chow-Liu TAN with limits of 0, 10 and 64: 12.99, 12.59 and 15.76 % over 18 data sets not used to choose the
+# limit; 17.70, 16.32 and 18.31 % over the 20 used (benchmarks/quality/whole_numbers.md).
 MAX_NUMERIC_CATEGORIES = 10
 
 
 def find_all_categories(
     option: Any, table: Table, names: AnyArray | None, n_jobs: int | None = None
 ) -> list[AnyArray | None]:
-    """Return the categories of the columns that are categorical.
+    """Return the categories of each column, shape (n_categories,), or None for a continuous column.
 
-    Shapes: names: (n_features,); result: (n_categories,).
+    ``option`` is ``discrete_features`` of :class:`~tanlearn.TableEncoder`; ``names`` are the column names, if any.
     """
-    is_auto = isinstance(option, str)  # "auto", the only string that the constraints let pass
+    is_auto = isinstance(option, str)  # "auto", the only string that parameter validation accepts
     chosen = _may_be_categorical(table) if is_auto else named_columns(option, len(table), names)
     known = distinct_numbers(table, np.flatnonzero(chosen), n_jobs)
     found: list[AnyArray | None] = [None] * len(table)
@@ -41,12 +41,10 @@ def find_all_categories(
 
 
 def have_order(option: Any, table: Table, categories: Sequence[AnyArray | None]) -> NDArray[np.bool_]:
-    """Return which columns have codes whose order means something: those of quantities, and of ordered categories.
+    """Return a mask of the columns whose codes are ordered: quantities and ordered categories, shape (n_features,).
 
-    Whole numbers that "auto" takes as they are are sorted, and so remain quantities; where the user calls a column of
-    numbers categorical, they are names.
-
-    Shapes: categories: (n_categories,); result: (n_features,).
+    Under "auto", integer columns taken as categories keep their numeric order. Numeric columns that the user declares
+    categorical are unordered.
     """
     is_auto = isinstance(option, str)
     return np.array(
@@ -58,16 +56,13 @@ def have_order(option: Any, table: Table, categories: Sequence[AnyArray | None])
 
 
 def _holds_numbers(table: Table, number: int) -> bool:
-    """Return whether a column holds numbers, and no truth values."""
+    """Return whether a column contains numbers that are not booleans."""
     values = table.values_of(number)
     return values is not None and values.dtype.kind != "b"
 
 
 def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArray[np.bool_]:
-    """Return which columns an option other than "auto" names.
-
-    Shapes: names: (n_features,); result: (n_features,).
-    """
+    """Return a mask of the columns that ``discrete_features`` selects, for values other than "auto"."""
     chosen = np.asarray(option)
     if chosen.ndim == 0:
         return np.full(n_features, bool(option))
@@ -91,12 +86,12 @@ def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArr
 
 
 def _may_be_categorical(table: Table) -> NDArray[np.bool_]:
-    """Return which columns do not show by their first rows already that "auto" takes them for continuous."""
+    """Return a mask without the columns that their first rows already show to be continuous under "auto"."""
     return np.array([_few_at_first(table, i) for i in range(len(table))])
 
 
 def _few_at_first(table: Table, number: int) -> bool:
-    """Return whether a column holds no numbers, or shows few of them at first, and whole ones: most show many."""
+    """Return whether the first rows of a column contain no numbers, or few distinct numbers that are all integers."""
     values = table.values_of(number)
     if values is None:
         return True
@@ -106,7 +101,7 @@ def _few_at_first(table: Table, number: int) -> bool:
 
 
 def _looks_categorical(column: Column) -> bool:
-    """Return whether "auto" takes a column for categorical: of numbers, by their values and not by their type."""
+    """Return whether "auto" takes a column as categorical; for numbers, the values decide and not the dtype."""
     if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True
     values = column.values if column.missing is None else column.values[~column.missing]

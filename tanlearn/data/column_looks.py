@@ -1,7 +1,7 @@
-"""What a column of strings seems to hold: numbers that were not read as numbers, dates, identifiers, free text.
+"""Detection of the content of string columns: unparsed numbers, dates, identifiers or free text.
 
-One function, :func:`look_at_strings`, decides for Python's warnings and for the notes of the command line. A column has
-the first kind of the list :data:`KINDS` that all its values fit; then, the first kind that most of them fit.
+:func:`look_at_strings` makes the decision for Python warnings and for the notes of the command line. A column has the
+first kind in :data:`KINDS` that all its values match; otherwise, the first kind that most of its values match.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ __all__ = [
     "plain_number",
 ]
 
-#: Kinds in the order in which they are tried, besides "constant", "identifiers", "free text" and "categories".
+#: Kinds in the order in which they are tried. "constant", "identifiers", "free text" and "categories" come afterwards.
 KINDS = (
     "number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit", "quoted",
     "time", "date", "codes",
 )  # fmt: skip
-#: Kinds of numbers.
+#: Kinds that can be converted to numbers.
 NUMBER_KINDS = ("number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit")
-#: Fewer rows do not show that values do not repeat.
+#: Fewest rows for the decision that values rarely repeat.
 FEWEST_ROWS = 30
-# Half of the rows hold a value of no other row: nothing can be learned from these, and new rows will be like them.
+# Smallest fraction of rows with a unique value for a column to count as mostly unique. Unique values carry no
+# information about the class, and new rows will mostly contain unseen values.
 _LONELY = 0.5
-#: More distinct values are not looked at one by one.
+#: Largest number of distinct values that are examined; more are subsampled.
 _MOST_VALUES = 5_000
-#: Words of a value that make it a text, and no name.
+#: Fewest words, as the median over the values, for free text.
 _WORDS = 3
 _NO_UNITS = ("()", "\u2212")
 _SPACES = " \u00a0\u202f\u2009"
@@ -64,7 +65,7 @@ _UNIT = re.compile(
 _PARENTHESES = re.compile(r"([^\d()]{0,5})\(([^()]+)\)([^\d()]{0,5})")
 _BEFORE = re.compile(rf"([+\-]?)\s*({_CURRENCY})\s*([+\-]?)(?=[\d.,])")
 _BEHIND = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
-#: More units than this are letters of codes, as in 1A and 2B.
+#: Largest number of different units; more suffixes indicate codes, as in 1A and 2B.
 _MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
@@ -75,45 +76,49 @@ _YEAR_DATE = re.compile(rf"\d{{4}}([/.\-])(0?[1-9]|1[0-2])\1(0?[1-9]|[12]\d|3[01
 _NAME_DATE = re.compile(
     rf"(?:\d{{1,2}}[ .\-/]*{_MONTH}[ ,.\-/]*(?:\d{{4}}|\d\d)|{_MONTH} ?\d{{1,2}},? \d{{4}}){_CLOCK}", re.IGNORECASE
 )
-# A month without a day is its first day. Years are limited, as 1234-05 is more often a code.
+# A month without a day is read as its first day. Years are limited, because 1234-05 is more often a code.
 _YEAR_MONTH = re.compile(r"(?:1[6-9]|20)\d\d[/\-](?:0[1-9]|1[0-2])")
 _NAME_MONTH = re.compile(rf"{_MONTH}[ \-/]?(?:1[6-9]|20)\d\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class StringLook:
-    """What a column of strings seems to hold."""
+    """Detected content of a string column."""
 
-    kind: str  # One of :data:`KINDS`, or "constant", "identifiers", "free text", "categories"
-    examples: tuple[str, ...]  # Up to two of the values that fit
-    n_matching: int  # n_matching, n_values: How many of the distinct values fit, and how many there are
-    n_values: int
-    others: tuple[str, ...] = ()  # Up to two of the values that do not fit
-    mark: str = ""  # Of numbers, the thousands separator: "", ",", ".", "'" or " "
-    decimal: str = "."  # Of numbers, the decimal mark
-    order: str = ""  # Of dates, "day first", "month first", "year first", "month name", or "ambiguous"
-    is_ambiguous: bool = False  # Whether commas may be thousands separators as well as decimal marks
-    signs: tuple[str, ...] = ()  # Signs or units around the numbers that fit; "()" for parentheses
-    has_minus: bool = False  # has_minus, has_spaces: Whether values that fit contain the minus sign U+2212, or spaces
-    has_spaces: bool = False
-    # Whether there are at least 30 rows, and at least half of them hold a value that occurs in no other row
+    kind: str  # one of KINDS, or "constant", "identifiers", "free text", "categories"
+    examples: tuple[str, ...]  # up to two matching values
+    n_matching: int  # number of matching distinct values
+    n_values: int  # number of distinct values
+    others: tuple[str, ...] = ()  # up to two values that do not match
+    mark: str = ""  # thousands separator: "", ",", ".", "'" or " "
+    decimal: str = "."  # decimal mark
+    order: str = ""  # dates: "day first", "month first", "year first", "month name" or "ambiguous"
+    is_ambiguous: bool = False  # whether commas may be thousands separators or decimal marks
+    signs: tuple[str, ...] = ()  # symbols or units around matching numbers; "()" for parentheses
+    has_minus: bool = False  # whether matching values contain the minus sign U+2212
+    has_spaces: bool = False  # whether matching values contain spaces
+    # Whether there are at least 30 rows, and at least half of them contain a value that occurs in no other row
     is_mostly_unique: bool = False
 
     @property
     def has_several_units(self) -> bool:
-        """Whether values have different units or currencies, so that their numbers cannot be compared."""
+        """True if values have different units or currencies, so that their numbers are not comparable."""
         return self.kind in NUMBER_KINDS and len([sign for sign in self.signs if sign not in _NO_UNITS]) > 1
 
     @property
     def is_whole(self) -> bool:
-        """Whether all values fit."""
+        """True if all values match the detected kind."""
         return self.n_matching == self.n_values
 
 
 def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
-    """Return what a column of strings seems to hold.
+    """Detect the content of a string column from its values.
 
-    Shapes: counts: (n_values,).
+    ``values`` are the distinct values that are not missing, with their row counts in ``counts``, shape (n_values,), or
+    all values if ``counts`` is None. The result is a kind of numbers or dates if more than half of the distinct values
+    match it. "identifiers" or "free text" need at least 30 rows of which at least half have a unique value, including
+    digits with leading zeros; free text has a median of at least three words. At most 5,000 distinct values are
+    examined.
     """
     if counts is None:
         number = Counter(map(str, values))
@@ -134,7 +139,7 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
 
 
 def notation_of_strings(values: Sequence[str]) -> StringLook | None:
-    """Return the kind of numbers or dates that most of the values fit, even of a single value."""
+    """Return the kind of numbers or dates that more than half of the values match, or None; a single value suffices."""
     some = list(values[:: 1 + (len(values) - 1) // _MOST_VALUES])
     best: StringLook | None = None
     for look in _candidates(some, [text.strip() for text in some]):
@@ -144,7 +149,11 @@ def notation_of_strings(values: Sequence[str]) -> StringLook | None:
 
 
 def plain_number(text: str, mark: str, decimal: str) -> float | None:
-    r"""Return the number that a text is, with its thousands separator and decimal mark, or None."""
+    """Parse a number with the given thousands separator and decimal mark; return None for anything else.
+
+    Thousands are grouped by three digits, U+2212 is a minus sign, and digits with leading zeros are not a number. The
+    separator ``" "`` includes no-break and narrow spaces.
+    """
     text = text.strip().replace("\u2212", "-")
     if _PLAIN.fullmatch(text) and not (mark == "." and "." in text) and not (decimal == "," and "." in text):
         return float(text)
@@ -161,7 +170,7 @@ def plain_number(text: str, mark: str, decimal: str) -> float | None:
 
 
 def date_order(text: str, order: str) -> bool:
-    """Return whether a text is a date that can be read in an order."""
+    """Return whether a string is a date in an order such as "day first"; dates with month names match every order."""
     text = text.strip()
     if _has_year_first(text) or _has_month_name(text):
         return True
@@ -173,16 +182,16 @@ def date_order(text: str, order: str) -> bool:
 
 
 def is_number_date(text: str) -> bool:
-    """Return whether a text is a date of numbers that ends with the year."""
+    """Return whether a string without surrounding spaces is a numeric date that ends with the year."""
     return _NUMBER_DATE.fullmatch(text) is not None
 
 
-#: Pairs of a thousands separator and a decimal mark, in the order in which they are preferred.
+#: Pairs of a thousands separator and a decimal mark, in order of preference.
 _NOTATIONS = (("", "."), (",", "."), ("", ","), (" ", "."), (" ", ","), ("'", "."), (".", ","))
 
 
 def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
-    """Return the looks that some values fit, those of simpler kinds first."""
+    """Return the matches of all kinds of numbers and dates, simpler kinds first."""
     found = [_as_codes(texts, stripped)]
     plain = [text.replace("\u2212", "-") for text in stripped]
     cleaners: list[tuple[str, Callable[[str], tuple[str, tuple[str, ...]]]]] = [
@@ -214,7 +223,7 @@ def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
 
 
 def _as_numbers(kind: str, texts: list[str], pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[StringLook]:
-    """Return the looks of numbers in every notation, given texts without signs and these signs."""
+    """Return one match per number notation; ``pairs`` are the values without symbols, and these symbols."""
     found, cleaned = [], [text for text, _ in pairs]
     for mark, decimal in _NOTATIONS:
         fits = [plain_number(text, mark, decimal) is not None for text in cleaned]
@@ -234,14 +243,14 @@ def _as_numbers(kind: str, texts: list[str], pairs: Sequence[tuple[str, tuple[st
 
 
 def _as_codes(texts: list[str], stripped: list[str]) -> StringLook:
-    """Return the look of digits with leading zeros, which are names and no numbers."""
+    """Return the match of digits with leading zeros, which are codes and not numbers."""
     is_digits = [text.isdecimal() for text in stripped]
     has_zeros = any(text[0] == "0" and len(text) > 1 for text, own in zip(stripped, is_digits, strict=True) if own)
     return _look("codes", texts, is_digits if has_zeros else [False] * len(texts))
 
 
 def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
-    """Return the looks of dates in every order."""
+    """Return one match per date order."""
     found = [
         _look("date", texts, list(map(_has_year_first, stripped)), order="year first"),
         _look("date", texts, list(map(_has_month_name, stripped)), order="month name"),
@@ -256,12 +265,12 @@ def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
 
 
 def _has_year_first(text: str) -> bool:
-    """Return whether a text is a date or a month of numbers that begins with the year."""
+    """Return whether a string is a numeric date or month that begins with the year."""
     return bool(_YEAR_DATE.fullmatch(text) or _YEAR_MONTH.fullmatch(text))
 
 
 def _has_month_name(text: str) -> bool:
-    """Return whether a text is a date or a month with the name of the month."""
+    """Return whether a string is a date or month that contains the name of the month."""
     return bool(_NAME_DATE.fullmatch(text) or _NAME_MONTH.fullmatch(text))
 
 
@@ -272,7 +281,7 @@ def _look(
     pairs: Sequence[tuple[str, tuple[str, ...]]] | None = None,
     **rest: Any,
 ) -> StringLook:
-    """Return a look with examples."""
+    """Return the match of one kind with its counts and examples."""
     matching = [text for text, fit in zip(texts, fits, strict=True) if fit]
     others = [text for text, fit in zip(texts, fits, strict=True) if not fit]
     if pairs is not None:
@@ -280,19 +289,19 @@ def _look(
         rest["signs"] = tuple(signs)
         rest["has_minus"] = any("\u2212" in text for text in matching)
         rest["has_spaces"] = any(space in text.strip() for text in matching for space in _SPACES)
-    # The values that show the notation come first.
+    # Values that show the notation come first among the examples.
     matching.sort(key=lambda text: text.lstrip("+-").isdecimal())
     return StringLook(kind, tuple(matching[:2]), len(matching), len(texts), tuple(others[:2]), **rest)
 
 
 def _is_time(text: str) -> bool:
-    """Return whether a text is a time of day."""
+    """Return whether a string is a time of day."""
     found = _TIME.fullmatch(text)
     return found is not None and int(found["h"]) <= (12 if found["half"] else 23)
 
 
 def _without_parentheses(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return an amount without its currency or percent sign, negative if it was in parentheses."""
+    """Return an amount without currency and percent sign, negated if it was in parentheses, and the removed symbols."""
     found = _PARENTHESES.fullmatch(text)
     inner = text if found is None else found[1] + found[2].strip() + found[3]
     inner, currency = _without_currency(inner)
@@ -300,17 +309,17 @@ def _without_parentheses(text: str) -> tuple[str, tuple[str, ...]]:
     signs = currency + percent
     if found is None:
         return inner, signs
-    # A second sign stays, and makes this no number.
+    # A second sign is kept, so that the result is not a valid number.
     return f"-{inner}", (*signs, "()")
 
 
 def _without_percent(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a number without the sign for percent or per mille."""
+    """Split off the sign for percent or per mille."""
     return (text[:-1].strip(), (text[-1],)) if text[-1:] in ("%", "‰") else (text, ())
 
 
 def _without_currency(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a number without its currency, in front of it or behind."""
+    """Split off the currency before or after a number."""
     found = _BEFORE.match(text)
     if found:
         return found[1] + found[3] + text[found.end() :], (found[2],)
@@ -319,7 +328,7 @@ def _without_currency(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _without_unit(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a number without the unit behind it."""
+    """Split off the unit after a number."""
     found = _UNIT.fullmatch(text)
     if found is None or found["unit"].lower() in _ORDINALS or not found["number"][-1:].isdigit():
         return text, ()

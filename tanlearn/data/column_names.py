@@ -1,4 +1,4 @@
-"""The columns of a table beside those of ``fit``, with the remedy where they differ."""
+"""Comparison of the columns of new data with those of ``fit``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_names"]
 
 
 def check_names(estimator: Any, X: Any) -> None:
-    """Check that a table has the columns of ``fit``."""
+    """Raise ValueError, with a remedy, if columns are missing, added or in another order than in ``fit``."""
     try:
         validate_data(estimator, frame_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
@@ -20,13 +20,13 @@ def check_names(estimator: Any, X: Any) -> None:
 
 
 def _remedy(estimator: Any, X: Any) -> str:
-    """Return the call that gives a frame the columns of ``fit``, or what to do with a table without names."""
+    """Return the call that selects the columns of ``fit`` from a frame, or advice for data without column names."""
     names = getattr(estimator, "feature_names_in_", None)
     given = [name for name in getattr(frame_of(X), "columns", ()) if isinstance(name, str)]
     if names is None or not given:
         return (
             f"Pass the {estimator.n_features_in_} columns of fit in their order, without the class and without others; "
-            f"NaN or None stands for a value that is missing."
+            f"use NaN or None for a missing value."
         )
     missing = [name for name in names.tolist() if name not in given]
     is_pandas = hasattr(X, "reindex")

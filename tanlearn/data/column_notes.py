@@ -1,4 +1,4 @@
-"""One warning per fit about columns of strings that look like numbers, dates, identifiers or free text."""
+"""Warning about string columns that look like numbers, dates, identifiers or free text, at most one per fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARKS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """A column of strings is used as categories, but seems to hold numbers, dates, identifiers or free text.
+    """A string column is used as categorical but looks like numbers, dates, identifiers or free text.
 
     Examples
     --------
@@ -45,7 +45,10 @@ class ColumnKindWarning(UserWarning):
 
 
 def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
-    """Return the columns of strings that look like something else than categories."""
+    """Return name and detected content of the string columns that do not look categorical.
+
+    Columns with declared categories are skipped.
+    """
     found = []
     for column in columns:
         if column.is_declared and column.categories is not None:
@@ -66,12 +69,11 @@ def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
 
 
 def is_suspect(look: StringLook) -> bool:
-    """Return whether a column deserves a note.
+    """Return whether the detected content of a string column deserves a warning.
 
-    Numbers of at most ten distinct values are no reason: they are used as categories also where they are integers.
-    Strings of integers are no reason, as casting codes to strings declares them categorical, unless half of the rows
-    hold a value of their own: nothing can be learned from such categories. Other plain numbers are a reason if at most
-    a twentieth (or two) of the distinct values are others.
+    Numbers with at most ten distinct values do not, because integers with so few values are categorical too. Strings of
+    integers do not, because casting codes to strings declares them categorical, unless at least half of the rows have a
+    unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not numbers.
     """
     if look.kind in ("constant", "categories", "codes"):
         return False
@@ -85,14 +87,18 @@ def is_suspect(look: StringLook) -> bool:
 
 
 def warn_of_string_columns(columns: Table, option: Any) -> None:
-    """Warn, once, of columns of strings that are used as categories, but look like something else."""
+    """Warn once about string columns that are used as categorical but do not look categorical.
+
+    Only ``option="auto"`` (``discrete_features`` of the encoder) warns; any other value declares the kinds of the
+    columns.
+    """
     if not isinstance(option, str):
         return
     _warn(looks_of_table(columns))
 
 
 def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> None:
-    """Warn as :func:`warn_of_string_columns` does, of columns that are summarized."""
+    """Warn as :func:`warn_of_string_columns` does, given summaries of the columns."""
     if not isinstance(option, str):
         return
     found = []
@@ -105,7 +111,7 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> N
 
 
 def _warn(found: list[tuple[str, StringLook]]) -> None:
-    """Warn of columns, the first ones with their remedies."""
+    """Warn about columns; the first ten are named, each with a remedy."""
     if not found:
         return
     told = " ".join(_python_note(place, look) for place, look in found[:_N_NAMED])
@@ -118,7 +124,7 @@ def _warn(found: list[tuple[str, StringLook]]) -> None:
 
 
 def kind_in_words(look: StringLook) -> str:
-    """Return what a column seems to hold, in words, with one or two values."""
+    """Describe the detected content of a column in words, with one or two example values."""
     signs = ", ".join(map(repr, look.signs))
     kinds = {
         "number": "numbers as strings",
@@ -140,7 +146,7 @@ def kind_in_words(look: StringLook) -> str:
         words = "numbers whose commas are thousands separators or decimal marks"
     shown = " and ".join(map(repr, look.examples))
     if look.kind in ("identifiers", "free text"):
-        return f"{words}: {look.n_matching:,} rows hold a value of their own, such as {shown}"
+        return f"{words}: {look.n_matching:,} rows hold a unique value, such as {shown}"
     if look.is_whole:
         return f"{words}, such as {shown}"
     others = " and ".join(map(repr, look.others))
@@ -149,14 +155,14 @@ def kind_in_words(look: StringLook) -> str:
 
 
 def _python_note(place: str, look: StringLook) -> str:
-    """Return a sentence on a column with the remedy in Python."""
+    """Describe a column in one sentence, with the remedy in Python."""
     name = place.removeprefix("X column ")
     column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
     return f"{place} looks like {kind_in_words(look)}: {remedy(column, look)}."
 
 
 def remedy(column: str, look: StringLook) -> str:
-    """Return the Python code that reads a column, followed by a few words."""
+    """Return Python code that converts a column, followed by a few words; ``column`` is a Python expression."""
     coerce = "" if look.is_whole else ', errors="coerce"'
     if look.kind == "free text":
         return "leave it out, or extract features from it"

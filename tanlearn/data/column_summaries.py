@@ -1,4 +1,4 @@
-"""What is kept of one column of a table that is read in parts: its values, counted class by class."""
+"""Mergeable summary of one column: the weight of each distinct value in each class."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from tanlearn.data.value_counts import Block, ValueCounts, add_block, collect, c
 
 __all__ = ["ColumnSummary", "Limits", "summarize"]
 
-# Exact up to so many times the number of points: by default one value more than categories can be numbered, so that a
-# column of points is none that could be categorical.
+# A column is exact up to this multiple of n_points distinct values. By default, that is one value more than the largest
+# number of categories, so that a compressed column cannot be categorical.
 _EXACT = 8
 
 
 class Limits(NamedTuple):
-    """How much is kept of a column of numbers."""
+    """Size limits of the summary of a numeric column."""
 
-    n_points: int  # Number of points of a block; eight times as many distinct values are kept as they are
-    exact: bool  # Whether all are
+    n_points: int  # points per block; up to eight times as many distinct values are kept exactly
+    exact: bool  # whether all distinct values are kept
 
     @property
     def largest(self) -> int:
-        """Number of distinct values that are kept as they are, if not all are."""
+        """Largest number of distinct values that are kept exactly unless ``exact`` is set."""
         return _EXACT * self.n_points
 
     def hold(self, counts: ValueCounts) -> bool:
-        """Return whether counts are kept as they are."""
+        """Return whether counts stay within the limits, so that they need no compression."""
         return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """The values of a column, counted class by class. It is never changed."""
+    """Immutable weight of each distinct value of a column in each class."""
 
-    place: str  # What messages call the column
-    kind: str  # What it holds; nothing if all rows so far miss it
-    counts: ValueCounts  # Of numbers, or of indices into ``names``
-    names: AnyArray | None = None  # (n_names,): The distinct strings, sorted, or the declared categories in their order
-    is_ordered: bool = False  # Whether declared categories have an order that means something
-    blocks: tuple[Block, ...] = ()  # What has become points, besides ``counts``
-    # Smallest and largest of the values that have become points, which points do not keep
+    place: str  # name of the column in messages
+    kind: str  # "numbers", "strings", "bytes", "declared", or "nothing" if all values so far are missing
+    counts: ValueCounts  # exact counts of numbers, or of indices into names
+    names: AnyArray | None = None  # (n_names,) distinct strings, sorted, or declared categories in their order
+    is_ordered: bool = False  # whether declared categories are ordered
+    blocks: tuple[Block, ...] = ()  # compressed counts, in addition to counts
+    # Smallest and largest of the compressed values, which the points do not retain
     bounds: tuple[float, float] | None = None
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """Smallest and largest value of a column of numbers, (nan, nan) without a value.
+        """Smallest and largest value of a numeric column, (nan, nan) without values.
 
-        None if the summary comes from a file of an earlier version, which kept points without bounds.
+        None for summaries from files of an earlier version, which stored no bounds of compressed values.
         """
         if self.blocks and self.bounds is None:
             return None
@@ -68,23 +68,27 @@ class ColumnSummary:
 
     @property
     def total(self) -> float:
-        """Weight of the rows that do not miss the column."""
+        """Total weight of the rows that have a value."""
         return sum(counts.weights.sum().item() for counts in self._all_counts())
 
     @property
     def rank_error(self) -> float:
-        """Most that the rank of any number may be wrong by, as a share of the weight."""
+        """Bound on the error of the rank of any number, as a fraction of the total weight."""
         if not self.blocks:
             return 0.0
         return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
 
     def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary of both."""
+        """Return the summary of the rows of both.
+
+        Raises ``ValueError`` for too many distinct strings or for integers that no 64-bit type can represent together,
+        and ``TypeError`` for a mix of strings and numbers or for categories declared in different orders.
+        """
         if "nothing" in (self.kind, other.kind):
             known = other if self.kind == "nothing" else self
             if known.kind == "nothing":
                 dtypes = [part.counts.values.dtype for part in (self, other)]
-                # Missing objects are objects, whatever they are beside others.
+                # The object dtype of an all-missing column must not win over a numeric one.
                 dtype = np.result_type(*([one for one in dtypes if one.kind != "O"] or dtypes))
                 return replace(known, counts=_blank(dtype))
             return known.within(limits, n_classes)
@@ -97,7 +101,7 @@ class ColumnSummary:
         return self._merge_strings(other, n_classes)
 
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary with no more than the limits allow."""
+        """Return the summary, compressed as far as the limits require."""
         if self.kind in ("strings", "bytes") and self.names is not None:
             check_number(len(self.names), self.place)
         if self.kind != "numbers":
@@ -109,9 +113,9 @@ class ColumnSummary:
         return summary._cast(np.dtype(np.float64), n_classes) if summary.blocks else summary
 
     def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
-        """Return the summary with other class codes.
+        """Return the summary with class ``c`` renumbered to ``classes[c]``.
 
-        Shapes: classes: (n_old_classes,).
+        ``classes`` must not decrease, shape (n_old_classes,).
         """
 
         def with_new(counts: ValueCounts) -> ValueCounts:
@@ -121,7 +125,7 @@ class ColumnSummary:
         return replace(self, counts=with_new(self.counts), blocks=blocks)
 
     def as_column(self) -> Column:
-        """Return a column with every value once; one missing row if there is none."""
+        """Return a column with each distinct value (or point) once; a single missing row if there are no values."""
         if self.kind == "nothing":
             blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
             return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.place)
@@ -134,13 +138,14 @@ class ColumnSummary:
         return Column(values, missing, self.names, self.place, self.kind == "declared", self.is_ordered)
 
     def pooled(self, n_classes: int) -> ValueCounts:
-        """Return the counts of values and points together."""
+        """Return exact and compressed counts added together."""
         return merge_counts(self._all_counts(), n_classes)
 
     def as_rows(self, n_classes: int) -> tuple[Column, IntArray, FloatArray]:
-        """Return weighted rows that stand for those of a column of numbers.
+        """Return weighted rows ``(column, y, weights)``, each of shape (n_rows,), that represent a numeric column.
 
-        Shapes: result y: (n_rows,); result weights: (n_rows,).
+        Three rows with a missing value are added for each class, so that every class occurs and, as in real data, most
+        rows share their class with others. Raises ``TypeError`` for a column that is not numeric.
         """
         if self.kind not in ("nothing", "numbers"):
             self.as_column().numbers()  # raises, unless all is missing
@@ -157,17 +162,17 @@ class ColumnSummary:
         return Column(filled, missing, None, self.place), y, np.append(counts.weights, np.ones(3 * n_classes))
 
     def _all_counts(self) -> list[ValueCounts]:
-        """Return the counts and those of all blocks."""
+        """Return the exact counts, followed by those of all blocks."""
         return [self.counts, *(block.counts for block in self.blocks)]
 
     def _merge_numbers(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Merge numbers, in a type that holds all of them."""
+        """Merge numbers in a common dtype."""
         dtype = _common_type(self, other)
         merged, more = self._cast(dtype, n_classes), other._cast(dtype, n_classes)
         blocks = merged.blocks
         for block in more.blocks:
             blocks = add_block(blocks, block, limits.n_points, n_classes)
-        # What is too much by itself becomes a block of its own, so that small parts are not sorted with large ones.
+        # Counts beyond the limits become a block of their own, so that small parts are not sorted with large ones.
         parts = [merged.counts, more.counts]
         large = [part for part in parts if not limits.hold(part)]
         for part in large:
@@ -181,7 +186,7 @@ class ColumnSummary:
         return replace(self, counts=counts, blocks=blocks, bounds=bounds).within(limits, n_classes)
 
     def _cast(self, dtype: np.dtype[Any], n_classes: int) -> ColumnSummary:
-        """Return the numbers in another type, in which some may be equal."""
+        """Return the summary with numbers in another dtype; values that become equal are merged."""
 
         def cast(counts: ValueCounts) -> ValueCounts:
             if counts.values.dtype == dtype:
@@ -192,7 +197,7 @@ class ColumnSummary:
         return replace(self, counts=cast(self.counts), blocks=blocks)
 
     def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
-        """Merge strings or bytes: only new ones are looked for in the order of those that are known."""
+        """Merge strings or bytes; only new ones are inserted into the sorted names."""
         names = np.asarray(self.names)
         own, theirs = names.tolist(), np.asarray(other.names).tolist()
         number = dict(zip(own, count(), strict=False))
@@ -202,16 +207,16 @@ class ColumnSummary:
             places = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
             names = np.insert(names, places, np.asarray(other.names)[new])
             check_number(len(names), self.place)
-            before = np.cumsum(np.bincount(places, minlength=len(own)))  # new ones, of each that is known
+            before = np.cumsum(np.bincount(places, minlength=len(own)))  # number of new names before each old one
             codes += np.append(before, 0)[codes]
             codes[new] = places + np.arange(len(new))
             mine = mine._replace(values=mine.values + before[mine.values])
-        # Both lists of names are sorted, and so are the numbers.
+        # Both lists of names are sorted, so the new indices increase too.
         moved = other.counts._replace(values=codes[other.counts.values])
         return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
 
     def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
-        """Merge declared categories: those without an order grow by what the other part declares and this one lacks."""
+        """Merge declared categories: new unordered categories are appended, ordered categories must be equal."""
         own, theirs = ([] if column.names is None else column.names.tolist() for column in (self, other))
         is_same = self.is_ordered == other.is_ordered
         if not is_same or (self.is_ordered and own != theirs):
@@ -234,9 +239,9 @@ class ColumnSummary:
 
 
 def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: int) -> ColumnSummary:
-    """Count the values of a column, class by class.
+    """Count the values of a column by class.
 
-    Shapes: classes: (n_samples,); weights: (n_samples,).
+    ``classes`` are class codes and ``weights`` are positive, each of shape (n_samples,).
     """
     values, place = column.values, column.place
     if column.missing is not None:
@@ -260,7 +265,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
         values = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
         labels = np.array(list(number), dtype=object)
     counts = _count_codes(values, classes, weights, len(labels), n_classes)
-    # Only what occurs, in its order.
+    # Keep only the strings that occur, sorted.
     occurring = counts.values[counts.is_first]
     known = labels[occurring].tolist()
     names = np.array(sorted(known), dtype=object)
@@ -273,7 +278,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
 
 
 def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:
-    """Count codes without sorting the rows."""
+    """Count category codes without sorting the rows."""
     keys, sums = sum_by_key(values * np.intp(n_classes) + classes, weights, n_values * n_classes)
     value, own = np.divmod(keys, n_classes)
     return ValueCounts(value.astype(np.intp), own.astype(np.int32), sums)
@@ -282,22 +287,22 @@ def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_value
 def _add_compressed(
     blocks: tuple[Block, ...], counts: ValueCounts, limits: Limits, n_classes: int
 ) -> tuple[Block, ...]:
-    """Add counts to blocks, as points."""
+    """Compress counts to points and add them to the blocks."""
     return add_block(blocks, Block(0, *compress(counts, limits.n_points, n_classes)), limits.n_points, n_classes)
 
 
 def _numbers_of(names: list[Any], number: dict[Any, int]) -> IntArray:
-    """Return the numbers of names."""
+    """Return the number of each name, from a dictionary."""
     return np.fromiter(map(number.__getitem__, names), np.intp, len(names))
 
 
 def _blank(dtype: np.dtype[Any]) -> ValueCounts:
-    """Return counts of nothing."""
+    """Return empty counts of a dtype."""
     return ValueCounts(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
-    """Return the error for parts of several kinds."""
+    """Return the error for parts with values of different kinds."""
     found = f"{_example(one)} in one part and {_example(other)} in another"
     if one.place == "y":
         return TypeError(
@@ -311,7 +316,7 @@ def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
 
 
 def _example(one: ColumnSummary) -> str:
-    """Return what kind of values the column holds, and one of them."""
+    """Describe the kind of the column's values, with one of them."""
     if one.kind == "declared":
         return "declared categories"
     counts = next(counts for counts in one._all_counts() if len(counts.values))
@@ -320,12 +325,12 @@ def _example(one: ColumnSummary) -> str:
 
 
 def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
-    """Return the type of numbers of two parts: what a column of Python objects would take."""
+    """Return the common dtype of the numbers of two parts, as for a column of Python objects."""
     values = one.counts.values, other.counts.values
     dtype = np.result_type(*values)
     if dtype.kind != "f" or any(part.dtype.kind == "f" for part in values):
         return dtype
-    # Integers beside unsigned ones of 64 bits: NumPy would make floating numbers of them.
+    # NumPy would convert a mix of signed and unsigned 64-bit integers to floats.
     low = min(int(part[0]) for part in values)
     high = max(int(part[-1]) for part in values)
     if high < 2**63:
@@ -333,6 +338,6 @@ def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
     if low >= 0:
         return np.dtype(np.uint64)
     raise ValueError(
-        f"{one.place} holds {low} in one part and {high} in another, so it is neither of 64-bit integers nor of "
-        f"floating numbers. Cast the column to float if it is a quantity, or to str if it is a name."
+        f"{one.place} holds {low} in one part and {high} in another, so it fits neither 64-bit integers nor floating "
+        f"numbers. Cast the column to float if it is a quantity, or to str if it is a name."
     )

@@ -1,7 +1,6 @@
-"""Reading a user's table column by column.
+"""Conversion of user data to columns, one column at a time.
 
-A table is read one column at a time and never as a whole: ``numpy.asarray`` of a frame with one string column
-makes a Python object of every number in it.
+``numpy.asarray`` of a whole frame with one string column would create a Python object for every number.
 """
 
 from __future__ import annotations
@@ -24,22 +23,23 @@ from tanlearn.data.table import ArrayTable, Column, Table, where_any
 
 __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
 
-# None, numpy.ma.masked, pandas.NA and pandas.NaT, told by name so that pandas need not be imported.
+# None, numpy.ma.masked, pandas.NA and pandas.NaT; compared by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
-# Cells that are looked at in one go: 256 kB of doubles, which a second-level cache holds.
+# Values per block: 256 kB of doubles, which fit a second-level cache.
 _BLOCK = 2**15
-# How to go on with numbers that NumPy has no type for, and so with classes of several types.
+# Remedies for values that NumPy has no numeric type for, by argument.
 _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
 
 
 def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Table:
-    """Read a table column by column.
+    """Convert a table to columns, one by one.
 
-    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars' null and what is masked mean missing. Columns of Python
-    objects become numbers if all their values are, and so does every column of a list by itself; decimal numbers become
-    floating ones. Arrays of numbers are not copied, whatever the order of their cells.
+    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars null and masked entries mean missing. Columns of Python objects
+    become numeric if all their values are numbers, and so does each column of a list; decimals become floats. Numeric
+    arrays are not copied, whatever their memory order.
 
-    Shapes: ignored: (n_samples,).
+    ``n_jobs`` is the number of threads that scan an array of floats. ``ignored`` masks rows of weight 0, shape
+    (n_samples,). They are kept but not checked, do not determine types, and some of their values become missing.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
         return _from_numbers(X, None, n_jobs, ignored)
@@ -57,14 +57,14 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     native = frame_of(X)
     if native is not X:
         return read_columns(native, n_jobs=n_jobs, ignored=ignored)
-    # NumPy makes strings of numbers that stand in one list with strings, and floats of integers that do with floats.
-    masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # objects take a hundred times as long
+    # NumPy would convert numbers in a list with strings to strings, and integers in a list with floats to floats.
+    masked = isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biu"  # object arrays take a hundred times as long
     table = np.ma.getdata(X) if masked else plain(X) if hasattr(X, "dtype") else _from_list(X)
     table = check_array(table, dtype=None, ensure_all_finite=False, input_name="X")
     if table.dtype.kind in "biuf" and not masked:
         return _from_numbers(table, None, n_jobs, ignored)
     columns = np.ascontiguousarray(table.T)
-    # Hashing Python's strings is quicker than sorting NumPy's; one column at a time, so that they lie together.
+    # Hashing Python strings is faster than sorting NumPy strings. Columns are contiguous after the transposition.
     dtype = object if table.dtype.kind == "U" else table.dtype
     masks = [where_any(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
     return Table(
@@ -76,7 +76,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
 
 
 def _is_one_array(frame: Any) -> bool:
-    """Return whether a pandas DataFrame is nothing but one array of numbers."""
+    """Return whether a pandas DataFrame is backed by a single numeric array."""
     dtypes = set(frame.dtypes)
     if len(dtypes) > 1 or not isinstance(dtype := dtypes.pop(), np.dtype) or dtype.kind not in "biuf":
         return False
@@ -87,21 +87,21 @@ def _is_one_array(frame: Any) -> bool:
 def _from_numbers(
     values: NDArray[Any], places: list[str] | None, n_jobs: int | None, ignored: NDArray[np.bool_] | None
 ) -> Table:
-    """Read a two-dimensional array of numbers, block of rows by block of rows."""
+    """Convert a numeric matrix; floats are scanned for NaN and infinity in blocks of rows."""
     if values.dtype.kind != "f":
         return ArrayTable(values, None, places)
     values = _doubles(values)
     n_samples, n_features = values.shape
     found = np.zeros((2, n_features), np.bool_)
 
-    # Columns that lie together are looked at one by one, rows some at a time.
+    # A column-major array is scanned column by column, a row-major one in blocks of rows.
     by_column = values.strides[0] < values.strides[1]
 
     def look(first: int, last: int) -> None:
         block, here = (values[:, first:last], found[:, first:last]) if by_column else (values[first:last], found)
         if not np.isfinite(block).all():
             for present, is_such in zip(here, (np.isinf, np.isnan), strict=True):
-                present[is_such(block).any(axis=0)] = True  # threads only ever write the one value
+                present[is_such(block).any(axis=0)] = True  # safe across threads: only True is ever written
 
     n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
     in_blocks(look, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
@@ -116,15 +116,15 @@ def _from_numbers(
 
 
 def _doubles(values: NDArray[Any]) -> NDArray[Any]:
-    """Return floating numbers of at most 64 bits."""
+    """Return floats of at most 64 bits."""
     if values.dtype.itemsize <= 8:
         return values
-    with np.errstate(over="ignore"):  # a long double that is no double is as good as infinite
+    with np.errstate(over="ignore"):  # long doubles beyond the float64 range become infinite
         return values.astype(np.float64)
 
 
 def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
-    """Raise what scikit-learn raises for an empty array, and if a name occurs twice."""
+    """Raise for an empty frame, as scikit-learn does for an empty array, and for duplicate column names."""
     for size, axis in zip(shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise ValueError(f"Found array with 0 {axis} (shape={shape}) while a minimum of 1 is required.")
@@ -139,11 +139,11 @@ def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
 
 
 def _from_pandas(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
-    """Read a pandas Series."""
+    """Convert a pandas Series to a column."""
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
         codes, categories = series.cat.codes.to_numpy(), dtype.categories
-        if categories.dtype.kind in "mM":  # NumPy makes integers of nanoseconds
+        if categories.dtype.kind in "mM":  # NumPy would convert nanoseconds to integers
             categories = categories.astype(object)
         labels = _labels(categories.to_numpy())
         return Column(codes, where_any(codes < 0), labels, place, is_ordered=bool(dtype.ordered))
@@ -151,11 +151,11 @@ def _from_pandas(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> 
         raise temporal_error(place, dtype)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy(), place, ignored=ignored)
-    if dtype.type is str and getattr(dtype, "storage", None) != "python":  # those it compares up to a NUL, before 3
+    if dtype.type is str and getattr(dtype, "storage", None) != "python":  # pandas before 3 compares these up to a NUL
         return _from_dictionary(series.factorize(), place)
     if dtype.kind not in "biuf":
         return from_objects(series.to_numpy(dtype=object), place, ignored)
-    # A nullable, Arrow or sparse type: to_numpy makes Python objects of it unless told otherwise.
+    # A nullable, Arrow or sparse dtype: without an explicit dtype, to_numpy would return Python objects.
     if dtype.kind == "f":
         return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place, ignored)
     missing = where_any(series.isna().to_numpy())
@@ -164,7 +164,7 @@ def _from_pandas(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> 
 
 
 def _from_polars(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
-    """Read a polars Series."""
+    """Convert a polars Series to a column."""
     import polars as pl
 
     dtype = series.dtype
@@ -177,7 +177,7 @@ def _from_polars(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> 
         missing = where_any(series.is_null().to_numpy())
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
     if dtype in (pl.Categorical, pl.String):
-        # The physical categories of a Categorical are shared between columns, so they do not tell what this one holds.
+        # The physical categories of a Categorical are shared between columns, so they may not occur in this one.
         strings = series.unique().drop_nulls().cast(pl.String)
         numbers = series.cast(pl.String).cast(pl.Enum(strings)).to_physical().cast(pl.Int64).fill_null(-1)
         return _from_dictionary((numbers.to_numpy(), strings.to_numpy()), place)
@@ -189,17 +189,17 @@ def _from_polars(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> 
 
 
 def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list[str]] | None:
-    """Return the numbers of strings, in the order in which they occur, and -1 where one is missing; None of others.
+    """Return the codes of strings in order of first occurrence, -1 where missing, and the distinct strings.
 
-    By Python's hashes: those of pandas before 3 take C's strings, which end with a NUL, and of 3 have a surrogate equal
-    what is printed of it.
+    Returns None for other values. Python's hashes are used, because pandas before 3 truncates strings at NUL, and
+    pandas 3 equates a surrogate with its printed form.
     """
     if not isinstance(next((value for value in values if not _is_missing(value)), None), str):
         return None
     number: defaultdict[Any, int] = defaultdict(count().__next__)
     try:
         numbers = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
-    except Exception:  # a cell without a hash, or with one that fails
+    except Exception:  # a value that is unhashable or whose hash raises
         return None
     is_string = np.array([isinstance(value, str) for value in number])
     if not all(string or _is_missing(value) for value, string in zip(number, is_string, strict=True)):
@@ -210,7 +210,7 @@ def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list
 
 
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:
-    """Read the numbers that a frame gives to strings, -1 where one is missing, and these strings."""
+    """Build a column of undeclared categories from codes, -1 where missing, and the strings that they index."""
     numbers, strings = encoded
     return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), place, is_declared=False)
 
@@ -221,9 +221,10 @@ def from_array(
     missing: NDArray[np.bool_] | None = None,
     ignored: NDArray[np.bool_] | None = None,
 ) -> Column:
-    """Read a one-dimensional array; integers may be missing by what stands beside them.
+    """Convert a one-dimensional array to a column.
 
-    Shapes: values: (n_samples,); missing: (n_samples,); ignored: (n_samples,).
+    ``place`` is the column's name in messages. ``missing`` masks missing values of booleans, integers and strings,
+    shape (n_samples,). ``ignored`` masks rows whose values are not used.
     """
     kind = values.dtype.kind
     if kind in "biuUS":
@@ -243,36 +244,40 @@ def from_array(
 
 
 def _from_list(X: Any) -> NDArray[np.object_]:
-    """Return the values of a table that is no array as they are, and raise if its rows differ in length."""
+    """Return the values of a list or another sequence as an object array; raise if its rows differ in length."""
     if isinstance(X, list | tuple):
         X = list(map(plain, X))
     try:
         table = np.asarray(X, dtype=object)
     except ValueError as error:  # arrays of several dimensions
-        raise ValueError("X has rows that differ in shape. Every row needs one value a column.") from error
+        raise ValueError("X has rows that differ in shape. Every row needs one value per column.") from error
     if table.ndim == 1:
         lengths = list(map(_length, table))
         for row, length in enumerate(lengths):
             if length != lengths[0]:
                 raise ValueError(
                     f"X has rows that differ in length: {lengths[0]} value(s) in row 0, {length} in row {row}. Every "
-                    f"row needs one value a column; None stands for a missing one."
+                    f"row needs one value per column; use None for a missing value."
                 )
     return table
 
 
 def _length(row: Any) -> int:
-    """Return the number of values in a row; what is no sequence is one value."""
+    """Return the number of values in a row; a scalar counts as one value."""
     is_value = isinstance(row, str | bytes) or not hasattr(row, "__len__") or getattr(row, "ndim", 1) == 0
     return 1 if is_value else len(row)
 
 
 def plain(values: Any) -> Any:
-    """Return masked arrays, whose masks scikit-learn overlooks, and what NumPy has no type for as Python objects."""
+    """Return user data in a form that scikit-learn and NumPy handle correctly, mostly unchanged.
+
+    Masked arrays become plain, with NaN for masked floats and otherwise object arrays with None; scikit-learn ignores
+    masks. polars' 128-bit integers become a list, because NumPy has no such type.
+    """
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):
             return np.ma.getdata(values)
-        if values.dtype.kind == "f":  # without objects, as above
+        if values.dtype.kind == "f":  # faster than objects
             return values.filled(np.nan)
         objects = np.ma.getdata(values).astype(object)
         objects[np.ma.getmaskarray(values)] = None
@@ -281,12 +286,12 @@ def plain(values: Any) -> Any:
 
 
 def _is_wide(dtype: Any) -> bool:
-    """Return whether a type is one of polars' integers of 128 bits."""
+    """Return whether a dtype is one of polars' 128-bit integers."""
     return str(dtype) in ("Int128", "UInt128")
 
 
 def _from_floats(values: NDArray[Any], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
-    """Read floating numbers: NaN means missing, and infinity is an error."""
+    """Convert floats to a column: NaN means missing, and infinity raises."""
     values = _doubles(values)
     if np.isinf(values).any() and _fits(ignored, len(values)):
         values = _without(values, ignored, np.nan)
@@ -296,7 +301,7 @@ def _from_floats(values: NDArray[Any], place: str, ignored: NDArray[np.bool_] | 
 
 
 def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
-    """Return whether there are rows to ignore; a mask of another length is refused elsewhere, with the weights."""
+    """Return whether a mask ignores any rows; a mask of the wrong length is rejected with the weights."""
     return ignored is not None and len(ignored) == n_samples and bool(ignored.any())
 
 
@@ -308,7 +313,7 @@ def _without(values: NDArray[Any], ignored: Any, missing: Any) -> NDArray[Any]:
 
 
 def _infinite(values: NDArray[Any], place: str) -> ValueError:
-    """Return the error for a column with an infinite number."""
+    """Return the error for a column that contains infinity."""
     row = np.isinf(values).argmax()
     return ValueError(
         f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
@@ -317,9 +322,9 @@ def _infinite(values: NDArray[Any], place: str) -> ValueError:
 
 
 def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
-    """Read Python objects: all strings, all bytes or all numbers.
+    """Convert Python objects to a column: all strings, all bytes or all numbers.
 
-    Shapes: values: (n_samples,); ignored: (n_samples,).
+    ``place`` is the column's name in messages. ``ignored`` masks rows whose values are not used, shape (n_samples,).
     """
     if _fits(ignored, len(values)):
         values = _without(values, ignored, None)
@@ -327,25 +332,25 @@ def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bo
     if found is not None:
         return _from_dictionary(found, place)
     types = set(map(type, values))
-    if Decimal in types and place != "y":  # as databases and polars have them; classes stay as they are, or are refused
+    if Decimal in types and place != "y":  # from databases and polars; class labels are not converted
         values = _without_decimals(values)
         types = set(map(type, values))
-    if types == {float} and values[0] == values[0]:  # an eighth of the time, where not all may be missing
+    if types == {float} and values[0] == values[0]:  # shortcut: an eighth of the time
         return _from_floats(values.astype(np.float64), place)
     may_miss = not types <= {bool, bytes, int}
     missing = np.fromiter(map(_is_missing, values), np.bool_, len(values)) if may_miss else np.zeros_like(values, bool)
     if type(np.ma.masked) in types:
-        values = np.where(missing, np.array(None), values)  # that constant has no hash
+        values = np.where(missing, np.array(None), values)  # numpy.ma.masked is unhashable
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
         return Column(values, where_any(missing), None, place)
-    # To NumPy, a bool of its own is no number, and a duration is one.
+    # numpy.bool_ is not registered as Real, and numpy.timedelta64 is.
     if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
         raise _mixed(values, missing, place)
     numbers = np.array(present.tolist())
     if numbers.dtype.kind == "f" and present.size and not any(issubclass(t, (float, np.floating)) for t in types):
-        # NumPy makes floating numbers of integers beside unsigned ones, and beside those that only these can hold.
+        # NumPy would convert a mix of signed and unsigned 64-bit integers to floats.
         whole = list(map(int, present))
         numbers = np.array(whole, np.int64 if max(whole) < 2**63 else np.uint64 if min(whole) >= 0 else object)
     if numbers.dtype.kind == "O":
@@ -359,7 +364,7 @@ def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bo
 
 
 def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return Python objects with floating numbers in place of decimal ones."""
+    """Return Python objects with decimals converted to floats."""
     floats = [float(value) if type(value) is Decimal and not value.is_snan() else value for value in values]
     found = np.empty(len(values), dtype=object)
     found[:] = floats
@@ -367,12 +372,12 @@ def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a Python object means "no value"."""
+    """Return whether a Python object represents a missing value."""
     return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
 
 
 def shorten(value: Any) -> str:
-    """Return how any object looks, cut short, for messages."""
+    """Return an abbreviated ``repr`` of any object, for messages."""
     try:
         return reprlib.repr(value)
     except ValueError:  # integers of more than 4,300 digits, before Python 3.12
@@ -385,7 +390,7 @@ def _labels(categories: NDArray[Any]) -> NDArray[Any]:
 
 
 def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> TypeError:
-    """Return the error for a column that holds several kinds of objects, or a kind that is none of ours."""
+    """Return the error for a column with several kinds of objects, or with an unsupported kind."""
     examples: dict[str, str] = {}
     for row in np.flatnonzero(~missing):
         examples.setdefault(type(values[row]).__name__, f"{shorten(values[row])} in row {row}")
@@ -405,19 +410,19 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
 
 
 def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> ValueError:
-    """Return the error for numbers that NumPy would keep as Python objects."""
+    """Return the error for numbers that NumPy can only store as Python objects."""
     rows = np.flatnonzero(~missing)
     largest = max(rows, key=lambda row: values[row])
     row = next((row for row in rows if np.array(values[row]).dtype.kind == "O"), largest)
     remedy = _REMEDIES.get(place, "Cast the column to float if it is a quantity, or to str if it is a name.")
     return ValueError(
-        f"{place} holds {shorten(values[row])} in row {row}, so it is neither of 64-bit integers nor of floating "
+        f"{place} holds {shorten(values[row])} in row {row}, so it fits neither 64-bit integers nor floating "
         f"numbers. {remedy}"
     )
 
 
 def temporal_error(place: str, dtype: Any) -> TypeError:
-    """Return the error for dates and durations."""
+    """Return the error for a column of dates or durations."""
     return TypeError(
         f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
         f"column by numbers such as the year, the hour or the days since a fixed date."

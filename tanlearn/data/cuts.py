@@ -1,4 +1,4 @@
-"""What discretisers by cuts share: a value's code is the number of cuts below it."""
+"""Base class of discretizers by cut points: the code of a value is the number of cut points below it."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ __all__ = ["CutDiscretizer", "between"]
 
 
 class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Cuts of every feature; subclasses find them.
+    """Base class of discretizers by cut points; subclasses choose the cut points.
 
     Attributes
     ----------
     cut_points_ : list of ndarray of shape (n_states_[i] - 1,), float64
-        Increasing cuts of every feature.
+        Increasing cut points of every feature.
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of intervals of every feature.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
-    #: Whether cut points depend on classes, so that folds fit their own.
+    #: Whether cut points depend on classes, so that each fold must fit its own.
     uses_classes: ClassVar[bool] = True
     n_jobs: int | None
     cut_points_: list[FloatArray]
     n_states_: IntArray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Find the cuts.
+        """Find the cut points of every feature.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Finite numbers; NaN, None and the like mean missing.
+            Finite numbers. NaN, None and other null values mean missing.
         y : array-like of shape (n_samples,)
-            Classes, strings or numbers. :class:`~tanlearn.MDLPDiscretizer` cuts where these change, and needs at least
-            two; :class:`~tanlearn.QuantileDiscretizer` takes no account of them.
+            Class labels, strings or numbers. :class:`~tanlearn.MDLPDiscretizer` uses them and needs at least two
+            classes. :class:`~tanlearn.QuantileDiscretizer` ignores them.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions: weight 2 is the row twice, weight 0 its absence. They have a scale where a cut must
-            pay: by the principle of minimum description length (MDL) it has to save more in telling the rows' classes
-            than it takes to say where it lies, so that a set of total weight below 2 is never cut. Quantiles have none.
+            Sample weights. A weight of 2 equals repeating the row, a weight of 0 equals removing it. The scale of the
+            weights matters for the criterion of minimum description length (MDL): a set of rows whose total weight is
+            below 2 is never split. The scale does not matter for quantiles.
 
         Returns
         -------
         CutDiscretizer
-            Itself.
+            Fitted discretizer.
 
         Raises
         ------
         ValueError
-            If X is empty or infinite somewhere, y lacks a class where classes count, or the weights are negative or all
-            zero.
+            If X is empty or contains infinity, y has missing labels or too few classes and the discretizer uses
+            classes, or the weights are negative or all zero.
         TypeError
-            If a column does not hold numbers.
+            If a column does not contain numbers.
         """
         self._validate_params()
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -70,43 +70,25 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit_columns(columns, list(range(len(columns))), y, sample_weight)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> Any:
-        """Find the cuts of some columns that are read already.
+        """Find the cut points of the chosen columns, which become the features in this order.
 
-        Parameters
-        ----------
-        columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it.
-        chosen : list of int
-            Numbers of columns, which become features in this order.
-        y : array-like of shape (n_samples,)
-            Classes, at least two.
-        sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions.
-
-        Returns
-        -------
-        CutDiscretizer
-            Itself.
-
-        Raises
-        ------
-        NotImplementedError
-            If a subclass does not say how cuts are found.
+        Subclasses implement this method. ``y`` are class labels and ``sample_weight`` are sample weights, each of shape
+        (n_samples,).
         """
         raise NotImplementedError(type(self).__name__)
 
     def restore(self, cut_points: list[FloatArray]) -> Any:
-        """Become a discretiser of which the cuts are known.
+        """Set the fitted attributes from known cut points.
 
         Parameters
         ----------
         cut_points : list of ndarray, float64
-            Increasing cuts of every feature.
+            Increasing cut points of every feature.
 
         Returns
         -------
         CutDiscretizer
-            Itself.
+            The discretizer itself, fitted.
         """
         self.n_features_in_ = len(cut_points)
         self.cut_points_ = cut_points
@@ -114,24 +96,24 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Codes:
-        """Return the number of the interval that every value lies in.
+        """Encode each value as the number of its interval.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Finite numbers; NaN, None and the like mean missing.
+            Finite numbers. NaN, None and other null values mean missing.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for "missing"; in Fortran order.
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; in Fortran order.
 
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, or is infinite somewhere.
+            If X has other columns than in ``fit``, or contains infinity.
         TypeError
-            If a column does not hold numbers.
+            If a column does not contain numbers.
         """
         check_is_fitted(self)
         columns = read_columns(X, n_jobs=self.n_jobs)
@@ -139,28 +121,28 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.transform_columns(columns).T
 
     def transform_columns(self, columns: Table) -> Codes:
-        """Return the intervals of columns that are read already.
+        """Encode columns that are already read as numbers of intervals.
 
         Parameters
         ----------
         columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit`` only.
+            Output of :func:`tanlearn.data.columns.read_columns`, with the columns of ``fit`` only.
 
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for "missing".
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value.
 
         Raises
         ------
         TypeError
-            If a column does not hold numbers.
+            If a column does not contain numbers.
         """
         codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
         done = NumberEncoder([None] * len(codes), self.cut_points_, codes.dtype.type).encode(
             columns, codes, self.n_jobs
         )
-        for i in np.flatnonzero(~done):  # of no number: an error, unless nothing is there
+        for i in np.flatnonzero(~done):  # not numeric: raises unless all values are missing
             columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
         return codes
@@ -174,10 +156,10 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return a cut, low <= cut < high, for every pair: its midpoint, or low where rounding leaves none.
+    """Return a cut point ``c`` with ``low <= c < high`` for every pair, shape (n_cut_points,).
 
-    Shapes: low, high: (n_cuts,); result: (n_cuts,).
+    It is the midpoint, or ``low`` if rounding leaves no number in between.
     """
-    # Halves first: the sum of two large numbers, or their difference, may be infinite.
+    # Halve first: the sum or difference of two large numbers may overflow.
     middle = low / 2 + high / 2
     return np.where((low <= middle) & (middle < high), middle, low)

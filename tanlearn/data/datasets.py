@@ -1,7 +1,7 @@
-"""Data sets for a comparison of learners: the bundled digits, files, and OpenML.
+"""Data sets for comparing learners: the bundled digits, files, and OpenML.
 
-A loader reads and checks, and leaves the encoding to :class:`~tanlearn.TableEncoder` inside ``fit``, so that cut points
-come from training rows only.
+Loaders read and check raw values. :class:`~tanlearn.TableEncoder` encodes them inside ``fit``, so that cut points are
+fitted to training rows only.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table, its classes, and how it wants to be split.
+    """Raw data with class labels and, optionally, predefined splits.
 
     Parameters
     ----------
     name : str
-        What titles call it.
+        Name for titles.
     X : ndarray or pandas DataFrame of shape (n_samples, n_features)
         Raw values; NaN and None mean missing.
     y : ndarray of shape (n_samples,)
-        Classes.
+        Class labels.
     feature_names : sequence of str
         Names of the columns.
     discrete_features : "auto", bool or ndarray of shape (n_features,), default="auto"
         Which columns are categorical, for :class:`~tanlearn.TableEncoder`.
     folds : list of (train, test) or None, default=None
-        Row numbers of the splits that belong to the data set; ``None`` if any split will do.
+        Row numbers of the predefined splits; ``None`` if there are none.
 
     Raises
     ------
     ValueError
-        If rows or columns are not as many as classes or names, or a part of a split is empty or names a row that is
-        not there.
+        If the number of rows differs from that of labels, the number of columns differs from that of names, or a split
+        has an empty part or a row number out of range.
 
     Examples
     --------
@@ -94,20 +94,20 @@ class Dataset:
         X : ndarray or pandas DataFrame of shape (n_rows, n_features)
             Raw values.
         y : ndarray of shape (n_rows,)
-            Classes.
+            Class labels.
         """
         return (self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]), self.y[rows]
 
 
 def load_dataset(source: str | Path = "digits", *, target: str | None = None) -> Dataset:
-    """Load a data set from whatever ``source`` names.
+    """Load a data set by name or from a file.
 
     Parameters
     ----------
     source : str or Path, default="digits"
         "digits", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or .feather.
     target : str, optional
-        Name of the column with the classes: needed for tables, an option for OpenML.
+        Name of the column with the class labels. Required for tables, optional for OpenML.
 
     Returns
     -------
@@ -116,11 +116,11 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the source is of no known kind, or not as its kind should be.
+        If the kind of source is unknown, or the file is malformed.
     ImportError
-        If reading it needs a package that is not installed.
+        If reading the source needs a package that is not installed.
 
     Examples
     --------
@@ -142,12 +142,17 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
         known = "'digits', 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
         raise ValueError(f"data must be {known}; got {name!r}.")
     if target is not None:
-        raise ValueError(f"target ({target!r}) names a column of a table, but {name} knows its classes. Leave it out.")
+        raise ValueError(
+            f"target ({target!r}) names a column of a table, but {name} has its own classes. Leave it out."
+        )
     return load_digits() if name == "digits" else load_npz(source)
 
 
 def load_digits() -> Dataset:
-    """Load the handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes."""
+    """Load the handwritten digits of scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes.
+
+    All pixels (0 to 16) are declared continuous: those near the edge have few distinct values but are quantities too.
+    """
     from sklearn.datasets import load_digits as load_bundled
 
     bunch = load_bundled()
@@ -155,13 +160,14 @@ def load_digits() -> Dataset:
 
 
 def load_npz(path: str | Path) -> Dataset:
-    """Load an archive of NumPy arrays, in one of two forms.
+    """Load an archive of NumPy arrays in one of two layouts; arrays of Python objects are rejected.
 
-    *One table*: ``X`` and ``y``, and if they are there ``classes`` (names that ``y`` indexes), ``feature_names``,
-    ``is_categorical`` (which columns are), ``missing`` (which cells are), ``train_idx`` and ``test_idx`` (a split).
+    *One table*: ``X`` and ``y``, and optionally ``classes`` (names that ``y`` indexes), ``feature_names``,
+    ``is_categorical`` (mask of columns), ``missing`` (mask of values), ``train_idx`` and ``test_idx`` (a split).
+    Missing values become NaN, or None among strings.
 
-    *Folds*: ``x_tr_fold<k>``, ``t_tr_fold<k>``, ``x_te_fold<k>`` and ``t_te_fold<k>`` from k = 1, discretised for each
-    fold by itself; all columns are categorical.
+    *Folds*: ``x_tr_fold<k>``, ``t_tr_fold<k>``, ``x_te_fold<k>`` and ``t_te_fold<k>`` from k = 1, discretized for each
+    fold separately; all columns are categorical. The rows of all parts are concatenated.
     """
     path = _existing(path)
     arrays = _read_arrays(path)
@@ -173,7 +179,7 @@ def load_npz(path: str | Path) -> Dataset:
 
 
 def load_table(path: str | Path, *, target: str | None) -> Dataset:
-    r"""Load a table from a file: text with separators, Parquet or Feather."""
+    """Load a delimited text, Parquet or Feather file; ``target`` names the column with the class labels."""
     path = _existing(path)
     require_pandas(path.name)
     frame = open_table(path).read()
@@ -184,7 +190,10 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
 
 
 def load_openml(name: str, *, target: str | None = None) -> Dataset:
-    """Fetch a data set by its name from openml.org; scikit-learn keeps a copy on disk."""
+    """Fetch a data set by name from openml.org, the oldest active version; scikit-learn caches it on disk.
+
+    Columns that OpenML declares nominal are categorical. ``target`` defaults to the target that OpenML declares.
+    """
     from sklearn.datasets import fetch_openml
 
     require_pandas(f"openml:{name}")
@@ -194,14 +203,14 @@ def load_openml(name: str, *, target: str | None = None) -> Dataset:
         raise ConnectionError(f"openml:{name} cannot be fetched: {error}. Save the table as .csv instead.") from error
     if bunch.target is None or bunch.target.ndim != 1:
         columns = ", ".join(map(str, bunch.frame.columns))
-        raise ValueError(f"openml:{name} names no single column of classes; choose the target among: {columns}.")
-    # The kind of a pandas category is "O", as that of strings.
+        raise ValueError(f"openml:{name} declares no single target column; set target to one of: {columns}.")
+    # The dtype kind of a pandas category is "O", as for strings.
     nominal = np.array([dtype.kind not in "iuf" for dtype in bunch.data.dtypes])
     return _from_frame(name, bunch.data, bunch.target, nominal)
 
 
 def _existing(path: str | Path) -> Path:
-    """Return the path of a file that is there."""
+    """Return the path of a file, or raise FileNotFoundError."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
@@ -209,7 +218,7 @@ def _existing(path: str | Path) -> Path:
 
 
 def _from_frame(name: str, X: Any, target: Any, discrete_features: Any) -> Dataset:
-    """Return a table and its classes after checking that every row has one."""
+    """Return a data set from a frame after checking that every row has a class label."""
     missing = target.isna().to_numpy()
     if missing.any():
         raise ValueError(
@@ -220,15 +229,15 @@ def _from_frame(name: str, X: Any, target: Any, discrete_features: Any) -> Datas
 
 
 def _read_arrays(path: Path) -> dict[str, AnyArray]:
-    """Return all arrays of an archive."""
+    """Return all arrays of an .npz archive."""
     try:
-        # NumPy would try to unpickle what is no archive, and leave it open.
+        # NumPy would try to unpickle other files, and leave them open.
         if not zipfile.is_zipfile(path):
             raise zipfile.BadZipFile
         with np.load(path, allow_pickle=False) as archive:
             return dict(archive)
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} is no archive of NumPy arrays, as numpy.savez writes them.") from error
+        raise ValueError(f"{path} is not an archive of NumPy arrays as written by numpy.savez.") from error
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read: {error}. Python objects are never unpickled: save strings with dtype=str, and "
@@ -237,7 +246,7 @@ def _read_arrays(path: Path) -> dict[str, AnyArray]:
 
 
 def _require(path: Path, arrays: Mapping[str, AnyArray], names: Sequence[str]) -> list[AnyArray]:
-    """Return the arrays of these names."""
+    """Return the arrays with the given names, or raise ValueError."""
     absent = [name for name in names if name not in arrays]
     if absent:
         raise ValueError(f"{path} lacks {', '.join(absent)}. It holds {', '.join(arrays)}.")
@@ -245,7 +254,7 @@ def _require(path: Path, arrays: Mapping[str, AnyArray], names: Sequence[str]) -
 
 
 def _from_one_table(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
-    """Return the data set of the first form."""
+    """Build the data set from the one-table layout."""
     X, y = _require(path, arrays, ["X", "y"])
     if X.ndim != 2:
         raise ValueError(f"{path}: X must have shape (n_samples, n_features), got {X.shape}.")
@@ -271,7 +280,7 @@ def _from_one_table(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
 
 
 def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
-    """Return the data set of the second form."""
+    """Build the data set from the layout of folds."""
     n_folds = sum(name.startswith("x_tr_fold") for name in arrays)
     names = [f"{part}_fold{k}" for k in range(1, n_folds + 1) for part in ("x_tr", "x_te", "t_tr", "t_te")]
     parts = _require(path, arrays, names)
@@ -280,8 +289,8 @@ def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
     wrong = [name for name, x, shape in zip(names[0::4] + names[1::4], tables, shapes, strict=True) if x.shape != shape]
     if tables[0].ndim != 2 or wrong:
         raise ValueError(
-            f"{path}: every x_tr_fold<k> and x_te_fold<k> must have a row for each class label, and all as many "
-            f"columns as x_tr_fold1; not so: {', '.join(wrong or names[:1])}."
+            f"{path}: every x_tr_fold<k> and x_te_fold<k> must have one row per class label, and as many columns as "
+            f"x_tr_fold1; wrong shape: {', '.join(wrong or names[:1])}."
         )
     ends = np.cumsum([0, *map(len, tables)])
     rows = [np.arange(first, last) for first, last in itertools.pairwise(ends)]

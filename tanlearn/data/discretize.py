@@ -1,4 +1,4 @@
-"""Supervised discretisation of continuous features by class entropy and the MDL principle."""
+"""Supervised discretization of continuous features by class entropy and the MDL principle."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 
 __all__ = ["MDLPDiscretizer"]
 
-#: Logarithms of all counts are tabulated if there are at most so many for a row.
+#: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_TABLE = 4
 
 
 class MDLPDiscretizer(CutDiscretizer):
-    """Discretise every feature where that tells the classes apart (Fayyad and Irani, 1993).
+    """Supervised discretization by minimum description length (Fayyad and Irani, 1993).
 
-    A feature's values are cut in two where the class entropy of the two parts, E(A, T; S), is least, and the
-    parts again, as long as the information gain exceeds what a cut costs to describe (MDLPC criterion)::
+    The values S of a feature are split in two at the cut point T that minimizes the class information entropy of the
+    two subsets, E(A, T; S). The subsets are split recursively as long as the information gain exceeds the description
+    length of the cut point (MDLPC criterion)::
 
         Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N
 
-    with N rows and k classes in the set S, and k1, k2 classes in the parts S1, S2. Among cuts of equal
-    entropy the lowest wins. A cut lies midway between two neighbouring training values, and a value equal to
-    a cut belongs to the left. A feature without an accepted cut has one state. Missing values are left out
-    when a feature is fitted, and stay missing.
+    with N rows and k classes in the set S, and k1, k2 classes in the subsets S1, S2. Among cut points of equal entropy,
+    the lowest is chosen. A cut point lies midway between two adjacent training values, and a value equal to a cut point
+    belongs to the lower interval. A feature without an accepted cut point has one state. Missing values are ignored in
+    ``fit`` and remain missing in ``transform``.
 
     Parameters
     ----------
     n_jobs : int, optional
-        Threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The result does
-        not depend on it.
+        Number of threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The
+        result does not depend on it.
 
     Attributes
     ----------
     cut_points_ : list of ndarray of shape (n_states_[i] - 1,), float64
-        Increasing cuts of every feature.
+        Increasing cut points of every feature.
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of intervals of every feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the table had names.
+        Names of the features. Set only if X has column names.
 
     References
     ----------
@@ -72,30 +73,30 @@ class MDLPDiscretizer(CutDiscretizer):
         self.n_jobs = n_jobs
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> MDLPDiscretizer:
-        """Find the cuts of some columns that are read already.
+        """Find the cut points of columns that are already read.
 
         Parameters
         ----------
         columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it.
+            Output of :func:`tanlearn.data.columns.read_columns`.
         chosen : list of int
-            Numbers of columns, which become features in this order.
+            Column numbers; these columns become the features in this order.
         y : array-like of shape (n_samples,)
-            Classes, at least two.
+            Class labels, at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions.
+            Sample weights. A weight of 2 equals repeating the row.
 
         Returns
         -------
         MDLPDiscretizer
-            Itself.
+            Fitted discretizer.
 
         Raises
         ------
         ValueError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         TypeError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         n_samples = columns.n_samples
         weights = read_weights(sample_weight, n_samples)
@@ -105,7 +106,7 @@ class MDLPDiscretizer(CutDiscretizer):
             weights = weights.astype(np.float64)
             columns, weights = (columns, weights) if rows is None else (columns.take(rows), weights[rows])
             weights = None if (weights == 1).all() else weights
-        by_class = np.argsort(codes.astype(np.uint16) if len(classes) < 2**16 else codes, kind="stable")  # by digits
+        by_class = np.argsort(codes.astype(np.uint16) if len(classes) < 2**16 else codes, kind="stable")  # radix sort
         self.restore(
             in_threads(
                 lambda number: _cut_points(columns[number], codes, weights, by_class, len(classes)), chosen, self.n_jobs
@@ -117,7 +118,7 @@ class MDLPDiscretizer(CutDiscretizer):
 def _cut_points(
     column: Column, y: IntArray, weight: FloatArray | None, by_class: IntArray, n_classes: int
 ) -> FloatArray:
-    """Return the cuts of one feature; by_class are the rows, class by class."""
+    """Return the cut points of one feature; ``by_class`` are row numbers sorted by class."""
     x: AnyArray = column.numbers()
     present = None if column.missing is None else ~column.missing
     if present is not None and not present.any():
@@ -129,7 +130,7 @@ def _cut_points(
         if present is not None:
             x, y, weight = x[present], y[present], weight[present]
         x = x.astype(np.float64)
-        # Sums of real weights depend on the order of rows that are equal, and that of a fast sort on the CPU.
+        # Sums of real weights depend on the order of equal values, which for NumPy's default sort depends on the CPU.
         order = np.argsort(x, kind=None if _are_whole(weight) else "stable")
         x, classes_of, weight = x[order], y[order].astype(np.int32), weight[order]
     n = len(x)
@@ -138,7 +139,7 @@ def _cut_points(
     first, last, weights = np.empty(n), np.empty(n), np.empty(n)
     start, classes, slot = np.empty(n + 1, np.intp), np.empty(n, np.int32), np.full(n_classes, -1, np.intp)
     n_sets = collapse(x, classes_of, weight, is_whole, slot, first, last, start, classes, weights)
-    total = weights[: start[n_sets]].cumsum()[-1]  # one after the other, as NumPy's sum goes by the processor
+    total = weights[: start[n_sets]].cumsum()[-1]  # sequential: numpy.sum depends on the processor
     scale = unit_scale(total)
     units = np.empty(int(total) + 1 if is_whole and total <= _LARGEST_TABLE * n else 0, np.int64)
     tabulate_xlogx(scale, units)
@@ -148,15 +149,15 @@ def _cut_points(
 
 
 def _are_whole(weight: FloatArray) -> bool:
-    """Return whether sums of weights are exact in any order."""
+    """Return whether all weights are integers, so that their sums are exact in any order."""
     return bool((weight == np.floor(weight)).all())
 
 
 def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArray, NDArray[np.int32]]:
-    """Return values that stand class by class, which are overwritten, in increasing order, and their classes.
+    """Sort values that are grouped by class, in place, and return them with their classes.
 
-    Each class is sorted by itself, and classes are merged two by two: without row numbers to carry along. As integers,
-    with the sign bit turned over, or all bits of negative ones, floating numbers have the order of their values.
+    Each class is sorted separately and the classes are merged pairwise, without row numbers to carry along. Floats are
+    sorted as integers: with the sign bit flipped, or all bits of negative numbers, they have the order of their values.
     """
     runs = [0, *np.cumsum(np.bincount(y, minlength=n_classes)).tolist()]
     keys = x.view(np.int64)
@@ -170,7 +171,7 @@ def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArr
     classes = np.repeat(np.arange(n_classes, dtype=np.int32), np.diff(runs))
     other_x, other_classes = np.empty_like(x), np.empty_like(classes)
     while len(runs) > 2:
-        if len(runs) % 2 == 0:  # an odd number of runs: the last is merged with nothing
+        if len(runs) % 2 == 0:  # an odd number of runs: the last is merged with an empty one
             runs.append(runs[-1])
         for begin, middle, end in zip(runs[:-2:2], runs[1:-1:2], runs[2::2], strict=True):
             merge_runs(x, classes, begin, middle, end, other_x, other_classes)

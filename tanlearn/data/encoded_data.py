@@ -1,4 +1,4 @@
-"""What learners learn from: an encoded table with its classes, checked once and trusted afterwards."""
+"""Encoded training data with class codes and weights, validated once."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ __all__ = ["EncodedData", "joined", "name_order", "recoded"]
 
 @dataclass(frozen=True, eq=False)
 class EncodedData:
-    """An encoded table and its classes.
+    """Encoded features and class codes, the input of all learners.
 
-    Learners take this object; estimators make it from whatever a user passes in. Build one from your own
-    codes with :meth:`from_codes`, which checks them; the plain constructor trusts its arguments.
+    Estimators build this object from user data. To build it from your own codes, use :meth:`from_codes`, which
+    validates them. The constructor does not.
 
     Parameters
     ----------
     codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        Feature-major and C-contiguous, so that one feature is one contiguous run. Codes of feature ``i`` are
-        ``0..n_states[i] - 1``, or the largest value of the type for "missing".
+        Feature-major and C-contiguous, so that each feature is one contiguous run. Codes of feature ``i`` are
+        ``0..n_states[i] - 1``, or the largest value of the type for a missing value.
     n_states : ndarray of shape (n_features,), intp
-        Number of values of every feature.
+        Number of categories or intervals of every feature.
     y : ndarray of shape (n_samples,), intp
         Class codes ``0..n_classes - 1``.
     n_classes : int
         Number of classes.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, optional
-        Weights; integers are counted exactly. ``None`` means one each.
+        Weights; integers are counted exactly. ``None`` means a weight of 1 for every row.
     places : tuple of str, optional
-        What messages call every feature, such as ``"X column 'age'"``; by default their numbers.
+        Name of every feature in messages, such as ``"X column 'age'"``; by default the feature number.
     row_numbers : ndarray of shape (n_samples,), optional
-        What messages call every row: its number in the table that the user passed.
+        Number of every row in the data that the user passed, for messages.
     device : {"cpu", "cuda"}, default="cpu"
-        Where learners that can do both are to work.
+        Device for learners that support both.
     is_ordered : ndarray of shape (n_features,), bool, optional
-        Features of which neighbouring codes are alike: intervals, whole numbers and ordered categories. By default
-        none is known to be so. Few learners ask.
+        Features whose codes are ordered: intervals, integers and ordered categories. ``None`` means that no feature is
+        known to be ordered. Few learners use it.
     names : sequence of str, optional
-        Names of the features. Structure learners use them to break ties, so that results do not depend on the order of
-        the columns. Without names, the lower feature number wins.
+        Feature names. Structure learners use them to break ties, so that results do not depend on the order of the
+        columns. Without names, the lower feature number wins.
     base_weight : ndarray of shape (n_samples,), int64 or float64, optional
-        Weights before class weights multiplied them, which is what discretization uses. ``None`` means that they equal
+        Weights before multiplication by class weights, which discretization uses. ``None`` means that they equal
         ``sample_weight``.
     raw : RawNumbers, optional
-        Numbers behind the codes of discretized features, from which :meth:`split` fits cut points without the rows of a
-        fold. ``None`` where cut points do not depend on classes.
+        Values of the discretized features, to which :meth:`split` fits cut points for each fold. ``None`` if cut points
+        do not depend on classes.
 
     Raises
     ------
     ValueError
-        If ``device`` is neither of the two.
+        If ``device`` is neither "cpu" nor "cuda".
 
     Examples
     --------
@@ -97,22 +97,22 @@ class EncodedData:
         sample_weight: Any = None,
         is_ordered: Any = None,
     ) -> EncodedData:
-        """Check a table that is encoded already and wrap it.
+        """Build encoded data from integer codes after validating them.
 
         Parameters
         ----------
         codes : array-like of shape (n_samples, n_features)
-            Integers from 0; -1 means "missing".
+            Integers from 0; -1 means missing.
         y : array-like of shape (n_samples,)
             Class codes from 0.
         n_states : array-like of shape (n_features,), int, optional
-            Number of values of every feature, from 1 to 65,535; by default one more than the largest code seen.
+            Number of categories of every feature, from 1 to 65,535; by default the largest code plus 1.
         n_classes : int, optional
-            Number of classes; by default one more than the largest class seen.
+            Number of classes; by default the largest class code plus 1.
         sample_weight : array-like of shape (n_samples,), float, or None
-            Finite and non-negative, not all zero; a number means the same weight for every row.
+            Finite and non-negative, not all zero. A scalar is the weight of every row.
         is_ordered : array-like of shape (n_features,), bool, or bool, optional
-            Features of which neighbouring codes are alike; True for all of them.
+            Features whose codes are ordered; ``True`` for all of them.
 
         Returns
         -------
@@ -121,9 +121,9 @@ class EncodedData:
         Raises
         ------
         ValueError
-            If shapes do not fit, anything but a weight is no integer, a code is negative (other than -1) or too
-            large, ``is_ordered`` holds anything but truth values, or the weights are negative, not finite, all zero, or
-            overflow when they are added up.
+            If shapes do not match, codes, classes or ``n_states`` are not integers, a code is negative (other than -1)
+            or too large, ``is_ordered`` is not boolean, or the weights are negative, not finite, all zero, or overflow
+            when summed.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -156,42 +156,42 @@ class EncodedData:
 
     @property
     def by_name(self) -> IntArray:
-        """Feature numbers in the order of the names, or in their own order without names."""
+        """Feature numbers sorted by name, or in their own order without names."""
         return name_order(self.names, self.n_features)
 
     @property
     def is_incomplete(self) -> AnyArray:
-        """Which rows miss something, shape (n_samples,)."""
+        """Mask of the rows with missing values, shape (n_samples,)."""
         incomplete: AnyArray = (self.codes == missing_code(self.codes.dtype)).any(axis=0)
         return incomplete
 
     @property
     def has_missing(self) -> bool:
-        """Whether any code is the missing code."""
+        """True if any value is missing."""
         return bool(self.is_incomplete.any())
 
     @property
     def weights(self) -> AnyArray:
-        """The weights, with ones of integer type where none were given."""
+        """Row weights; integer ones if no weights were given."""
         return np.ones(self.n_samples, np.int64) if self.sample_weight is None else self.sample_weight
 
     @property
     def base_weights(self) -> AnyArray:
-        """The weights before class weights multiplied them."""
+        """Row weights before multiplication by class weights."""
         return self.weights if self.base_weight is None else self.base_weight
 
     def require_complete(self, learner: str) -> None:
-        """Refuse a missing value where a learner cannot use one.
+        """Raise ValueError if any value is missing.
 
         Parameters
         ----------
         learner : str
-            Who refuses, for the message.
+            Name of the learner that needs complete rows, for the message.
 
         Raises
         ------
         ValueError
-            If any code is the missing code.
+            If any value is missing.
         """
         features, rows = np.nonzero(self.codes == missing_code(self.codes.dtype))
         if features.size:
@@ -210,17 +210,17 @@ class EncodedData:
         Parameters
         ----------
         rows : array-like of shape (n_taken,), int, or of shape (n_samples,), bool
-            Row numbers from 0 in any order, which may repeat, or a mask.
+            Row numbers from 0 in any order, possibly repeated, or a mask.
 
         Returns
         -------
         EncodedData
-            Copies of those rows, in that order; ``n_states``, ``n_classes`` and the device are the same.
+            Copies of these rows, in this order; ``n_states``, ``n_classes`` and the device are unchanged.
 
         Raises
         ------
         IndexError
-            If there is no such row, or a mask is of another length.
+            If a row number is out of range, or a mask has the wrong length.
         """
         return replace(
             self,
@@ -233,19 +233,20 @@ class EncodedData:
         )
 
     def split(self, held_out: Any) -> tuple[EncodedData, EncodedData]:
-        """Return the rows to learn from and the held-out rows, with cut points fitted to the former only.
+        """Split into training rows and held-out rows, with cut points fitted to the training rows only.
 
-        Where cut points depend on classes, held-out rows that had a part in them would be predicted too well. The
-        numbers of states of discretized features therefore differ from fold to fold; categories stay.
+        If cut points depend on classes, held-out rows that helped to choose them would be predicted too well. Therefore
+        the numbers of intervals of discretized features differ from fold to fold. Categories stay the same.
 
         Parameters
         ----------
         held_out : ndarray of shape (n_samples,), bool
-            Rows to hold out.
+            Mask of the rows to hold out.
 
         Returns
         -------
         rest, held : EncodedData
+            Training rows and held-out rows.
         """
         rest, held = self.take(~held_out), self.take(held_out)
         if rest.raw is None or held.raw is None or len(np.unique(rest.y[rest.weights > 0])) < 2:
@@ -263,15 +264,16 @@ class EncodedData:
         return encoded(rest, rest.raw), encoded(held, held.raw)
 
     def in_whole_rows(self) -> EncodedData:
-        """Return rows that weigh at least 1 on average, those of weight 0 aside, for learners that search.
+        """Rescale weights with a mean below 1 to a mean of 1, for learners with an iterative search.
 
-        Of lighter ones (1e-3 each, or together 1) the smoothed start would be that of no rows at all, and the first
-        step as short as the mean's gradient, or shorter: beyond 1e-160 line searches end where they begin.
+        Rows of weight 0 do not count in the mean. Lighter rows (1e-3 each, or 1 in total) would hardly influence the
+        smoothed start and make the first step very short. With weights below 1e-160, line searches end where they
+        begin.
 
         Returns
         -------
         EncodedData
-            Itself, or with weights divided by their mean.
+            The data itself, or a copy with the weights divided by their mean.
         """
         mean = self.weights[self.weights > 0].mean()
         return self if mean >= 1 else replace(self, sample_weight=self.weights / mean)
@@ -304,9 +306,9 @@ class EncodedData:
 
 
 def _states(table: AnyArray, n_states: Any) -> IntArray:
-    """Return the number of states of every column after checking the codes against it."""
+    """Return the number of states of each column after validating the codes."""
     n_features = table.shape[1]
-    # Everything is compared in the type it came in: a cast would wrap 2**63 around, and cut 2.9 off to 2.
+    # Values are compared in their own dtype: a cast would wrap 2**63 around and truncate 2.9 to 2.
     largest = table.max(axis=0)
     limit = missing_code(np.uint16)
     _check_codes(table, table.min(axis=0) < -1, "codes start at 0, and only -1 (missing) may be below")
@@ -329,17 +331,14 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
 
 
 def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
-    """Return feature numbers in the order of the names, which does not depend on the order of the columns.
-
-    Shapes: result: (n_features,).
-    """
+    """Return feature numbers sorted by name, shape (n_features,); independent of the order of the columns."""
     if names is None:
         return np.arange(n_features)
     return np.array(sorted(range(n_features), key=[str(name) for name in names].__getitem__), dtype=np.intp)
 
 
 def joined(parts: Sequence[EncodedData]) -> EncodedData:
-    """Return the rows of several parts of a table, one part behind the other."""
+    """Concatenate the rows of several encoded data sets with the same features and classes."""
     is_weighted = any(part.sample_weight is not None for part in parts)
     is_multiplied = any(part.base_weight is not None for part in parts)
     raws = [part.raw for part in parts if part.raw is not None]
@@ -355,40 +354,37 @@ def joined(parts: Sequence[EncodedData]) -> EncodedData:
 
 
 def recoded(codes: Codes, dtype: Any) -> Codes:
-    """Return codes in another type, in which the code of a missing value is another, too.
-
-    Shapes: codes: (n_features, n_samples); result: (n_features, n_samples).
-    """
+    """Convert codes to another dtype; missing codes become the missing code of that dtype."""
     out: Codes = codes.astype(dtype)
     out[codes == missing_code(codes.dtype)] = missing_code(dtype)
     return out
 
 
 def _read_order(is_ordered: Any, n_features: int) -> AnyArray | None:
-    """Return which features have an order after checking that each is said to, or not to."""
+    """Validate ``is_ordered`` and return it as a mask of the features, or None."""
     if is_ordered is None:
         return None
     ordered = np.asarray(is_ordered)
     if ordered.dtype.kind != "b" or ordered.shape not in ((), (n_features,)):
         raise ValueError(
-            f"is_ordered must be True, False, or one of these per feature ({n_features}), got shape {ordered.shape} of "
-            f"dtype {ordered.dtype}. Make a mask of a list of numbers first."
+            f"is_ordered must be True, False, or a mask with one boolean per feature ({n_features}), got shape "
+            f"{ordered.shape} of dtype {ordered.dtype}. Convert a list of feature numbers to a mask first."
         )
     return np.full(n_features, ordered)
 
 
 def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:
-    """Raise if any of the columns is wrong."""
+    """Raise ValueError if any column is marked as wrong."""
     if wrong.any():
         j = wrong.argmax()
         raise ValueError(
             f"codes[:, {j}] holds {table[:, j].min()}..{table[:, j].max()}: {rule}. "
-            f"Encode the column with CategoryEncoder, or discretise it with MDLPDiscretizer."
+            f"Encode the column with CategoryEncoder, or discretize it with MDLPDiscretizer."
         )
 
 
 def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]:
-    """Return class codes and the number of classes after checking them."""
+    """Validate class codes and return them with the number of classes."""
     if y.shape != (n_samples,):
         raise ValueError(
             f"y must have one class per row ({n_samples}), got shape {y.shape}. Are codes of shape (n_samples, "

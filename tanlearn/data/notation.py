@@ -12,16 +12,16 @@ _MARKS = (",", ".", "'", " ")
 
 
 class Notation(NamedTuple):
-    """How the values of a text table are written."""
+    """Format of the values in a delimited text file."""
 
-    decimal: str = "."  # Decimal mark of numbers
-    thousands: str = ""  # Mark between groups of three digits
-    symbols: tuple[str, ...] = ()  # Signs and units around numbers
-    dates: str = ""  # Order of dates that are not in the ISO 8601 format
-    missing: tuple[str, ...] = ()  # Strings that mean a missing value, beside the empty field, NA and their like
+    decimal: str = "."  # decimal mark: "." or ","
+    thousands: str = ""  # thousands separator: "", ",", ".", "'" or " "
+    symbols: tuple[str, ...] = ()  # symbols and units around numbers
+    dates: str = ""  # order of dates that are not in ISO 8601 format: "day-first", "month-first" or "year-first"
+    missing: tuple[str, ...] = ()  # strings for a missing value, besides the empty field, NA and similar
 
     def check(self) -> Notation:
-        """Return the notation itself, or refuse one that is ambiguous or unknown."""
+        """Return the notation itself; raise ValueError if a field is invalid or a mark is ambiguous."""
         if self.decimal not in (".", ","):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
         if self.thousands and (self.thousands not in _MARKS or self.thousands == self.decimal):
@@ -36,12 +36,12 @@ class Notation(NamedTuple):
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Return the fields as values of JSON."""
+        """Return the fields as JSON values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in self._asdict().items()}
 
     @classmethod
     def from_state(cls, state: Any) -> Notation:
-        """Return the notation that :meth:`to_state` described."""
+        """Return the notation stored by :meth:`to_state`, validated."""
         if type(state) is not dict or set(state) != set(cls._fields):
             raise ValueError(f"a notation must have the fields {', '.join(cls._fields)}.")
         for name in cls._fields:

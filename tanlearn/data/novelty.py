@@ -1,4 +1,4 @@
-"""Values of rows that training did not contain: unseen categories, and numbers outside the training range."""
+"""Values of new rows outside the training data: unseen categories and out-of-range numbers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ _RANGE_PER_DEVIATION = np.sqrt(12.0)
 
 
 class Novelty(NamedTuple):
-    """Values of some rows that training did not contain."""
+    """Unseen categories and out-of-range numbers of some rows."""
 
-    is_unseen: AnyArray  # (n_features, n_samples): Where a value is present, but was not among the training values
-    # (n_samples,): Log density of the numbers outside of the training range, relative to the density at the mean of
-    # the outermost interval, summed over the columns
+    is_unseen: AnyArray  # (n_features, n_samples) where a value is present but did not occur in training
+    # (n_samples,) log density of out-of-range numbers relative to the density at the mean of the outermost interval,
+    # summed over the columns
     log_density: FloatArray
 
 
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
-    """Return the values of a table that an encoder has not seen.
+    """Find the values of new rows that an encoder has not seen in training.
 
-    Shapes: codes: (n_features, n_samples).
+    ``codes`` are the codes of the rows, shape (n_features, n_samples). Without ``value_ranges_``, as in networks read
+    from other programs, no number is out of range.
     """
     is_unseen = codes == missing_code(codes.dtype)
     log_density = np.zeros(codes.shape[1])
@@ -45,10 +46,10 @@ def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty
         is_below, is_above = values < low, values > high
         if low < high:
             lowest, highest = _tails(encoder, i, low, high)
-            with np.errstate(over="ignore"):  # infinitely far is far enough
+            with np.errstate(over="ignore"):  # an infinite distance is valid
                 log_density[is_below] -= (lowest.mean - values[is_below]) / lowest.scale
                 log_density[is_above] -= (values[is_above] - highest.mean) / highest.scale
-        else:  # a constant column, or one without any value: another number is like an unseen category
+        else:  # a constant or empty column: any other number counts as an unseen category
             is_unseen[i] |= is_below | is_above | (np.isnan(low) & ~np.isnan(values))
     return Novelty(is_unseen, log_density)
 
@@ -61,10 +62,10 @@ class _Tail(NamedTuple):
 
 
 def _tails(encoder: TableEncoder, i: int, low: float, high: float) -> tuple[_Tail, _Tail]:
-    """Return the tails of a continuous column, which has at least two values.
+    """Return the lower and upper tail of a continuous column with at least two distinct values.
 
-    An exponential density starts at the cut point, and its scale is the mean distance from there. A column of a single
-    interval has the mean and the standard deviation of a uniform distribution over the training range.
+    The exponential density starts at the cut point, and its scale is the mean distance from it. A column with a single
+    interval has the mean and standard deviation of a uniform distribution over the training range instead.
     """
     deviation = high / _RANGE_PER_DEVIATION - low / _RANGE_PER_DEVIATION
     tails = [_Tail(low / 2 + high / 2, deviation)] * 2
@@ -74,13 +75,13 @@ def _tails(encoder: TableEncoder, i: int, low: float, high: float) -> tuple[_Tai
     if typical is not None and len(own):
         for side, (mean, cut, sign) in enumerate(((typical[0], own[0], -1), (typical[-1], own[-1], 1))):
             scale = sign * (float(mean) - float(cut))
-            if scale > 0:  # not where the interval has no values, or all of them are its cut point
+            if scale > 0:  # the scale is 0 or NaN if the interval has no values, or only its cut point
                 tails[side] = _Tail(float(mean), scale)
     return tails[0], tails[1]
 
 
 def _is_missing(column: Column) -> AnyArray:
-    """Return where a column has no value."""
+    """Return a mask of the missing values of a column."""
     if column.categories is not None:
         return column.values < 0
     return np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing

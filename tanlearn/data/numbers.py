@@ -1,4 +1,4 @@
-"""Numbers of a table to codes, and to their distinct values: one pass over blocks of rows, as they lie in memory."""
+"""Encoding of numeric columns, and their distinct values, in one pass over blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from tanlearn.kernels.encode import cells_of, count_cuts_below, look_up, mark_pr
 
 __all__ = ["FIRST_ROWS", "NumberEncoder", "distinct_numbers"]
 
-#: Of a column, so many rows are looked at first.
+#: Number of leading rows of a column that are examined first.
 FIRST_ROWS = 256
-# Cells a block: half a megabyte of 64-bit numbers, so that what one kernel read is still in the second-level cache for
-# the next, while 60 us of work make up for the 3 us that a call takes.
+# Values per block: half a megabyte of 64-bit numbers, so that data read by one kernel is still in the second-level
+# cache for the next, while 60 us of work outweigh the 3 us of a call.
 _BLOCK = 2**16
-#: Columns that are looked through together: marks of what occurs take 8 MiB.
+#: Number of columns that are scanned together: the marks of values that occur take 8 MiB.
 _GROUP = 2**11
 
 
 class _Pieces(NamedTuple):
-    """What some features are encoded with: whole numbers from low to high - 1 by tables, or cuts, one run each."""
+    """Lookup tables, or cut points, of several features, concatenated.
+
+    ``numbers[start[k]:stop[k]]`` belongs to ``features[k]``; it is a table of codes for the integers ``low[k]..high[k]
+    - 1``, or increasing cut points.
+    """
 
     features: IntArray
     low: IntArray
@@ -37,28 +41,28 @@ class _Pieces(NamedTuple):
     numbers: AnyArray
 
     def of(self, panel: Panel) -> tuple[AnyArray, ...]:
-        """Return the columns of a panel that can be encoded, their features, and their bounds and runs."""
-        if len(panel.columns) > 1:  # an array of rows, with all features in it
+        """Return the columns of a view that can be encoded, with their features, bounds and slices."""
+        if len(panel.columns) > 1:  # a row-major array with all features
             return self.features, *self[:-1]
         first, last = np.searchsorted(self.features, (panel.columns[0], panel.columns[0] + 1))
         return np.zeros(last - first, np.intp), *(array[first:last] for array in self[:-1])
 
 
 class NumberEncoder:
-    """How columns of numbers become codes: whole numbers through tables, others by cuts."""
+    """Encoder of numeric columns: integers by lookup tables, other numbers by cut points."""
 
     def __init__(self, indexes: Sequence[CategoryIndex | None], cuts: Sequence[FloatArray | None], dtype: type) -> None:
-        self._indexes = indexes  # The categories of every feature that has any
+        self._indexes = indexes  # categories of each feature, or None
         self._missing = missing_code(dtype)
-        # (n_cuts,): The increasing cuts of every feature that has any
         self._cuts = _pieces([None if own is None else (0, 0, own) for own in cuts], np.float64)
         self._tables: dict[str, _Pieces] = {}
-        self._dtype = dtype  # ``numpy.uint8`` or ``numpy.uint16``, that of the codes
+        self._dtype = dtype  # dtype of the codes, numpy.uint8 or numpy.uint16
 
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
-        """Write the codes of the columns that this can encode.
+        """Write the codes of the numeric columns into ``codes``, shape (n_features, n_samples), in place.
 
-        Shapes: codes: (n_features, n_samples); result: (n_features,).
+        Returns a mask of the features that were encoded, shape (n_features,). Columns that are not numeric, or whose
+        categories have no lookup table, are skipped.
         """
         panels = table.panels()
         done = np.zeros(len(codes), np.bool_)
@@ -83,7 +87,7 @@ class NumberEncoder:
         return done
 
     def _tables_for(self, dtype: np.dtype[Any]) -> _Pieces:
-        """Return the tables for numbers of a type, which are the same for all types of a kind."""
+        """Return the lookup tables for a dtype, cached by its kind."""
         if dtype.kind not in self._tables:
             own = [None if index is None else index.table_for(dtype) for index in self._indexes]
             self._tables[dtype.kind] = _pieces(own, self._dtype)
@@ -91,7 +95,7 @@ class NumberEncoder:
 
 
 def _task(kernel: Callable[..., None], panel: Panel, arrays: tuple[Any, ...]) -> Callable[[int, int], None]:
-    """Return a function of the first and past the last row."""
+    """Bind a kernel to a view and its arrays; the result takes the first and past-the-last row."""
     memory, row_step, column_step = panel[:3]
     return lambda first, last: kernel(memory, row_step, column_step, first, last, *arrays)
 
@@ -99,7 +103,7 @@ def _task(kernel: Callable[..., None], panel: Panel, arrays: tuple[Any, ...]) ->
 def _in_blocks(
     tasks: list[Callable[[int, int], None]], panels: list[Panel], n_samples: int, n_jobs: int | None
 ) -> None:
-    """Have every block of rows go through all tasks before the next one."""
+    """Run all tasks on each block of rows before the next block."""
     width = max((len(panel.columns) for panel in panels), default=1)
 
     def work(first: int, last: int) -> None:
@@ -110,7 +114,7 @@ def _in_blocks(
 
 
 def _pieces(own: list[tuple[int, int, AnyArray] | None], dtype: type) -> _Pieces:
-    """Lay the bounds, and the tables or cuts, of features side by side."""
+    """Concatenate the bounds, and the tables or cut points, of the features that have any."""
     features = [i for i, piece in enumerate(own) if piece is not None]
     found = [piece for piece in own if piece is not None]
     low, high = (np.array([piece[side] for piece in found], np.int64) for side in (0, 1))
@@ -121,9 +125,9 @@ def _pieces(own: list[tuple[int, int, AnyArray] | None], dtype: type) -> _Pieces
 
 
 def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None) -> dict[int, AnyArray]:
-    """Return the distinct values of columns that hold whole numbers of a small range.
+    """Return the sorted distinct values of the columns that contain integers of a small range, by column number.
 
-    Shapes: features: (n_chosen,).
+    Columns with other numbers, a wide range or missing integers are left out of the result.
     """
     panels = table.panels()
     is_asked = np.zeros(len(table), np.bool_)
@@ -153,7 +157,7 @@ def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None
 
 
 def _least(panel: Panel, k: int, n_samples: int) -> int | None:
-    """Return a number that the first ones of a column are not less than; None if it is too large to count from."""
+    """Return a lower bound of the first numbers of a column, or None if they are too large to count from."""
     first = cells_of(*panel[:3], k, 0, min(n_samples, FIRST_ROWS))
     first = first[first == first]
     if not len(first):

@@ -1,4 +1,4 @@
-"""Tables of other libraries: the eager ones as frames that are read, the lazy ones with the call that runs them."""
+"""Support for frames of other libraries: eager ones are converted, lazy ones are rejected with a remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = ["frame_of", "lazy_error"]
 
-#: By package and type: what messages call a query, and the call that returns its rows.
+#: Name in messages, and the call that returns the rows, by package and type.
 _LAZY = {
     ("polars", "LazyFrame"): ("polars LazyFrame", "X.collect()"),
     ("narwhals", "LazyFrame"): ("narwhals LazyFrame", "X.collect()"),
@@ -20,12 +20,12 @@ _LAZY = {
     ("pyarrow", "Scanner"): ("pyarrow Scanner", "X.to_table()"),
     ("datafusion", "DataFrame"): ("DataFusion DataFrame", "X.to_pandas()"),
 }
-#: By package: how an eager table becomes one of pandas or polars.
+#: Method that converts an eager frame to pandas or polars, by package.
 _EAGER = {"narwhals": "to_native", "modin": "_to_pandas", "cudf": "to_pandas"}
 
 
 def lazy_error(X: Any, name: str = "X") -> TypeError | None:
-    """Return the error for a query that has no rows yet."""
+    """Return the error for a lazy query, or None for any other object; ``name`` is the argument's name."""
     for kind in type(X).__mro__:
         package = kind.__module__.partition(".")[0].lstrip("_")
         found = _LAZY.get((package, kind.__name__))
@@ -38,18 +38,18 @@ def lazy_error(X: Any, name: str = "X") -> TypeError | None:
 
 
 def frame_of(X: Any) -> Any:
-    """Return a table as one that is read column by column."""
+    """Convert pyarrow tables and eager frames of narwhals, modin and cuDF to pandas or polars; return others as is."""
     package = type(X).__module__.partition(".")[0]
     if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
         import pandas as pd
         import pyarrow as pa
 
         table = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
-        # Arrow's own types keep integers beside missing values; dictionaries become declared categories.
+        # ArrowDtype keeps integer columns with missing values integer; dictionaries become declared categories.
         return table.to_pandas(
             ignore_metadata=True,
             types_mapper=lambda dtype: None if pa.types.is_dictionary(dtype) else pd.ArrowDtype(dtype),
         )
     if package in _EAGER and hasattr(X, "columns") and hasattr(X, _EAGER[package]):
-        return frame_of(getattr(X, _EAGER[package])())  # narwhals may hold one of the others
+        return frame_of(getattr(X, _EAGER[package])())  # narwhals may wrap one of the others
     return X

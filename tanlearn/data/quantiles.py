@@ -1,4 +1,4 @@
-"""Fine cuts of continuous features at quantiles, for learners that merge intervals as they like."""
+"""Unsupervised discretization at quantiles, fine enough for learners that merge intervals themselves."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ __all__ = ["QuantileDiscretizer"]
 
 
 class QuantileDiscretizer(CutDiscretizer):
-    """Cut every feature into intervals of about equally many rows, or between all of its values if these are few.
+    """Discretize every feature into intervals with about equally many rows.
 
-    A cut lies midway between two neighbouring training values, and a value equal to a cut belongs to the left. Features
-    of two values or more have a cut. Missing values are left out when a feature is fitted, and stay missing. Classes
-    have no say.
+    A feature with at most ``max_bins`` distinct values gets one interval per value. A cut point lies midway between two
+    adjacent training values, and a value equal to a cut point belongs to the lower interval. Every feature with at
+    least two distinct values has a cut point. Missing values are ignored in ``fit`` and remain missing in
+    ``transform``. Classes are not used.
 
     Parameters
     ----------
     max_bins : int, default=1024
-        Most intervals of a feature, from 2 to 65,535.
+        Largest number of intervals of a feature, from 2 to 65,535.
     n_jobs : int, optional
-        Threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The result does
-        not depend on it.
+        Number of threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The
+        result does not depend on it.
 
     Attributes
     ----------
     cut_points_ : list of ndarray of shape (n_states_[i] - 1,), float64
-        Increasing cuts of every feature.
+        Increasing cut points of every feature.
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of intervals of every feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the table had names.
+        Names of the features. Set only if X has column names.
 
     Examples
     --------
@@ -63,30 +64,30 @@ class QuantileDiscretizer(CutDiscretizer):
         self.n_jobs = n_jobs
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:
-        """Find the cuts of some columns that are read already.
+        """Find the cut points of columns that are already read.
 
         Parameters
         ----------
         columns : Table
-            As :func:`tanlearn.data.columns.read_columns` reads it.
+            Output of :func:`tanlearn.data.columns.read_columns`.
         chosen : list of int
-            Numbers of columns, which become features in this order.
+            Column numbers; these columns become the features in this order.
         y : array-like of shape (n_samples,)
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of repetitions; rows of weight 0 do not count.
+            Sample weights. Rows of weight 0 are ignored.
 
         Returns
         -------
         QuantileDiscretizer
-            Itself.
+            Fitted discretizer.
 
         Raises
         ------
         ValueError
-            If a column is infinite somewhere, or weights are negative or all zero.
+            If a column contains infinity, or weights are negative or all zero.
         TypeError
-            If a column does not hold numbers.
+            If a column does not contain numbers.
         """
         weights = read_weights(sample_weight, columns.n_samples)
 
@@ -98,9 +99,9 @@ class QuantileDiscretizer(CutDiscretizer):
 
 
 def _cut_points(column: Column, weights: AnyArray | None, max_bins: int) -> FloatArray:
-    """Return the cuts of one feature.
+    """Return the cut points of one feature.
 
-    All rows decide: sorting a million takes 0.1 s, and every n-th one would be deceived by tables with a rhythm.
+    All rows are used: sorting a million takes 0.1 s, and every n-th row would be biased for data with a period.
     """
     x = column.numbers().astype(np.float64, copy=False)
     if column.missing is not None:
@@ -113,7 +114,7 @@ def _cut_points(column: Column, weights: AnyArray | None, max_bins: int) -> Floa
     if len(values) <= max_bins:
         return between(values[:-1], values[1:])
     reached = np.cumsum(of_values)
-    # A cut lies after the first value that reaches a quantile, or before the last of all; several at one place are one.
+    # A cut point lies after the first value that reaches a quantile, but before the last value; duplicates are merged.
     after = np.searchsorted(reached, reached[-1] * np.arange(1, max_bins) / max_bins)
     after = np.unique(np.minimum(after, len(values) - 2))
     return between(values[after], values[after + 1])

@@ -1,4 +1,4 @@
-"""Numbers behind the codes of discretized features, for cut points that the rows of a fold must not influence."""
+"""Values of the discretized features, from which each fold fits its own cut points."""
 
 from __future__ import annotations
 
@@ -18,31 +18,28 @@ __all__ = ["FittedCuts", "RawNumbers", "joined_numbers", "raw_numbers"]
 
 @dataclass(frozen=True, eq=False)
 class RawNumbers:
-    """Values of the discretized features, and the discretizer that has yet to be fitted to some of their rows."""
+    """Values of the discretized features, and the unfitted discretizer that folds fit to their training rows."""
 
-    columns: tuple[AnyArray, ...]  # (n_all,): One array per discretized feature; NaN where a value is missing
-    features: IntArray  # (n_discretized,): Numbers of these features in the encoded data
-    discretizer: Any  # Unfitted; it is cloned for every fit
-    # (n_samples,): Which rows of the columns these are, so that taking rows copies no numbers. ``None`` means all of
-    # them.
+    columns: tuple[AnyArray, ...]  # (n_all,) for each discretized feature; NaN where missing
+    features: IntArray  # (n_discretized,) feature numbers in the encoded data
+    discretizer: Any  # unfitted; cloned for every fit
+    # (n_samples,) selected rows of the columns, so that taking rows copies no values; None means all rows
     rows: IntArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RawNumbers, (tuple(self.values), self.features, self.discretizer)  # other rows are not sent along
+        return RawNumbers, (
+            tuple(self.values),
+            self.features,
+            self.discretizer,
+        )  # pickles contain the selected rows only
 
     def take(self, rows: Any) -> RawNumbers:
-        """Return the numbers of some rows.
-
-        Shapes: rows: (n_taken,).
-        """
+        """Return the values of some rows, given as row numbers or as a mask."""
         every = np.arange(len(self.columns[0])) if self.rows is None else self.rows
         return replace(self, rows=every[rows])
 
     def take_features(self, features: Any) -> RawNumbers | None:
-        """Return the numbers of some features of the encoded data.
-
-        Shapes: features: (n_taken,).
-        """
+        """Return the values of some features of the encoded data; None if none of them is discretized."""
         chosen = np.asarray(features, np.intp)
         places = np.flatnonzero(np.isin(chosen, self.features))
         if not len(places):
@@ -52,13 +49,13 @@ class RawNumbers:
 
     @property
     def values(self) -> list[AnyArray]:
-        """The numbers of these rows, one array per discretized feature."""
+        """Values of the selected rows, one array per discretized feature."""
         return list(self.columns) if self.rows is None else [column[self.rows] for column in self.columns]
 
     def fit(self, y: IntArray, sample_weight: AnyArray) -> FittedCuts:
-        """Fit the discretizer to these rows.
+        """Fit a clone of the discretizer to these rows.
 
-        Shapes: y: (n_samples,); sample_weight: (n_samples,).
+        ``y`` are class codes of at least two classes, and ``sample_weight`` the weights before class weights.
         """
         discretizer, values = clone(self.discretizer), self.values
         if type(discretizer) in CUT_DISCRETIZERS:
@@ -70,9 +67,9 @@ class RawNumbers:
 
 @dataclass(frozen=True, eq=False)
 class FittedCuts:
-    """A discretizer that is fitted to the rows of a fold."""
+    """Discretizer fitted to the training rows of a fold."""
 
-    discretizer: Any  # Fitted
+    discretizer: Any
 
     @property
     def n_states(self) -> IntArray:
@@ -81,10 +78,7 @@ class FittedCuts:
         return n_states
 
     def encode(self, raw: RawNumbers) -> Codes:
-        """Return the intervals of rows.
-
-        Shapes: result: (n_discretized, n_samples).
-        """
+        """Discretize rows to codes, shape (n_discretized, n_samples)."""
         codes: Codes
         if type(self.discretizer) in CUT_DISCRETIZERS:
             codes = self.discretizer.transform_columns(_table(raw.values))
@@ -94,9 +88,9 @@ class FittedCuts:
 
 
 def raw_numbers(columns: Table, features: IntArray, discretizer: Any) -> RawNumbers | None:
-    """Return the numbers of discretized features, if their cut points depend on classes.
+    """Return the values of the discretized features, or None if the cut points do not depend on classes.
 
-    Shapes: features: (n_discretized,).
+    ``features`` are the numbers of the discretized features, shape (n_discretized,).
     """
     if discretizer is None or not len(features) or not getattr(discretizer, "uses_classes", True):
         return None
@@ -105,13 +99,13 @@ def raw_numbers(columns: Table, features: IntArray, discretizer: Any) -> RawNumb
 
 
 def joined_numbers(parts: Sequence[RawNumbers]) -> RawNumbers:
-    """Return the numbers of several parts of a table, one part behind the other."""
+    """Concatenate the rows of several parts with the same features."""
     columns = tuple(np.concatenate(values) for values in zip(*(part.values for part in parts), strict=True))
     return replace(parts[0], columns=columns, rows=None)
 
 
 def _table(values: Sequence[AnyArray]) -> Table:
-    """Return arrays of numbers as the columns of a table."""
+    """Wrap numeric arrays as the columns of a table."""
     columns = []
     for i, column in enumerate(values):
         missing = np.isnan(column) if column.dtype.kind == "f" else None

@@ -1,4 +1,4 @@
-"""Counts of the values in new rows that a fitted encoder cannot use as they are: missing, unseen, out of range."""
+"""Counts of missing, unseen and out-of-range values in new rows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ __all__ = ["ColumnCheck", "RowCheck", "check_columns"]
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """Counts of one column.
+    """Counts of missing, unseen and out-of-range values in one column.
 
     Parameters
     ----------
     name : str or int
-        Name of the column, or its number if the training table had no names.
+        Name of the column, or its number if the training data had no column names.
     n_missing : int
-        Rows without a value.
+        Number of rows without a value.
     n_unseen : int
-        Rows with a category that was not seen in training. Predictions treat it as missing. 0 for continuous columns.
+        Number of rows with a category that did not occur in training. Predictions treat it as missing. 0 for continuous
+        columns.
     n_out_of_range : int or None
-        Rows with a number below the smallest or above the largest training value. 0 for categorical columns; None if
-        the model has no training range for it, as in files of earlier versions.
+        Number of rows with a number below the smallest or above the largest training value. 0 for categorical columns;
+        None if the training range is unknown, as in files of earlier versions.
     example : object, optional
         The first unseen or out-of-range value.
     value_range : tuple of (float, float), optional
@@ -58,7 +59,7 @@ class ColumnCheck:
         )
 
     def messages(self, n_samples: int) -> list[str]:
-        """Return one sentence for unseen and one for out-of-range values, as far as there are any.
+        """Return one sentence for unseen and one for out-of-range values, if there are any.
 
         Parameters
         ----------
@@ -88,14 +89,18 @@ class ColumnCheck:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """Result of :meth:`tanlearn.TableEncoder.check_rows`: counts per column. ``str`` shows the columns with counts.
+    """Result of :meth:`tanlearn.TableEncoder.check_rows`, with counts per column.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     columns : tuple of ColumnCheck
-        Every column, in the order of the training table.
+        Counts of every column, in the order of the training data.
+
+    Notes
+    -----
+    ``str`` lists the columns with non-zero counts.
 
     Examples
     --------
@@ -116,7 +121,7 @@ class RowCheck:
 
     @property
     def is_clean(self) -> bool:
-        """Whether no value is missing, unseen or known to be out of range."""
+        """True if no value is missing, unseen or known to be out of range."""
         return not any(own.n_missing or own.n_unseen or own.n_out_of_range for own in self.columns)
 
     def __add__(self, other: RowCheck) -> RowCheck:
@@ -124,7 +129,7 @@ class RowCheck:
         return RowCheck(self.n_samples + other.n_samples, columns)
 
     def messages(self) -> list[str]:
-        """Return one sentence for every column with unseen values, and one for every column with values out of range.
+        """Return one sentence for each column with unseen values, and one for each column with out-of-range values.
 
         Returns
         -------
@@ -138,8 +143,8 @@ class RowCheck:
         Returns
         -------
         DataFrame of shape (n_features, 3)
-            Indexed by the names of the columns; ``missing``, ``unseen`` and ``out_of_range``, ``pandas.NA`` where the
-            training range is unknown.
+            Indexed by column name, with columns ``missing``, ``unseen`` and ``out_of_range``. ``out_of_range`` is
+            ``pandas.NA`` where the training range is unknown.
 
         Raises
         ------
@@ -180,9 +185,10 @@ def check_columns(
     ranges: Sequence[tuple[float, float] | None],
     names: AnyArray | None,
 ) -> RowCheck:
-    """Count missing, unseen and out-of-range values column by column.
+    """Count missing, unseen and out-of-range values of each column.
 
-    Shapes: names: (n_features,).
+    ``indexes`` contains None for continuous columns, ``ranges`` contains None for unknown training ranges, and
+    ``names`` are the column names, shape (n_features,), or None.
     """
     found = []
     for i, (column, index, own) in enumerate(zip(columns, indexes, ranges, strict=True)):
@@ -195,7 +201,7 @@ def check_columns(
 
 
 def _rows(n: int, n_samples: int) -> str:
-    """Return a number of rows with the verb of what they hold."""
+    """Format a number of rows, followed by "holds" or "hold"."""
     return f"{n:,} of {n_samples:,} {'row' if n_samples == 1 else 'rows'} {'holds' if n == 1 else 'hold'}"
 
 
@@ -204,7 +210,7 @@ def _check_categories(name: Any, column: Column, index: CategoryIndex) -> Column
     missing = np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing
     if column.categories is None:
         codes = index.codes(column.values)
-    else:  # one more entry at the end, which -1, the index of a missing value, finds
+    else:  # the appended entry is selected by -1, the index of a missing value
         codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
     unseen = (codes == index.unseen) & ~missing
     example = None
@@ -220,6 +226,8 @@ def _check_numbers(name: Any, column: Column, own: tuple[float, float] | None) -
     n_missing = 0 if column.missing is None else int(column.missing.sum())
     if own is None:
         return ColumnCheck(name, n_missing, 0, None)
-    outside = (values < own[0]) | (values > own[1])  # of NaN neither, nor if nothing was there in training
+    outside = (values < own[0]) | (
+        values > own[1]
+    )  # False for NaN, also for NaN bounds of a column without training values
     example = values[outside.argmax()].item() if outside.any() else None
     return ColumnCheck(name, n_missing, 0, int(outside.sum()), example, own)

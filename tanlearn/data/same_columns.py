@@ -1,4 +1,4 @@
-"""What all parts of a source have in common: columns, and the kinds of these."""
+"""Consistency checks across the batches or partitions of a source: column names and kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS: dict[str, Any] = {"numbers": (Real, np.bool_), "strings": str, "bytes": 
 
 
 class SameColumns:
-    """What the parts of one reading have in common, as far as they have been seen."""
+    """Columns, kinds of values and use of weights shared by all batches of a source."""
 
     def __init__(self) -> None:
         self._places: tuple[str, ...] | None = None
@@ -24,13 +24,13 @@ class SameColumns:
         self._weights: tuple[bool, str] | None = None
 
     def check(self, part: str, table: Table) -> None:
-        """Check the columns of a part."""
+        """Raise ValueError for other columns, and TypeError for other kinds of values, than in earlier batches."""
         self._check_places(part, table.places)
         for j, place in enumerate(table.places):
             self.check_kind(part, place, _kind_in(table, j))
 
     def check_kind(self, part: str, place: str, kind: str | None) -> None:
-        """Check what a column holds."""
+        """Raise TypeError if a column contains another kind of values than before; ``kind`` is from :func:`kind_of`."""
         if kind is None:
             return
         before, first = self._kinds.setdefault(place, (kind, part))
@@ -41,14 +41,14 @@ class SameColumns:
             )
 
     def check_weights(self, part: str, are_there: bool) -> None:
-        """Check whether there are weights."""
+        """Raise ValueError if this batch has weights and earlier ones do not, or vice versa."""
         self._weights = before, first = self._weights or (are_there, part)
         if before != are_there:
             there, then = ("weights", "none") if are_there else ("no weights", "some")
-            raise ValueError(f"there are {there} where {first} has {then}. Weigh all rows, or none.")
+            raise ValueError(f"there are {there} where {first} has {then}. Pass weights for all rows, or for none.")
 
     def merge(self, other: SameColumns) -> Self:
-        """Check what other parts have in common."""
+        """Compare with the checks of later batches and include them; raise as the other methods do."""
         if other._places is None:
             return self
         try:
@@ -65,7 +65,7 @@ class SameColumns:
         return self
 
     def _check_places(self, part: str, places: tuple[str, ...]) -> None:
-        """Check what messages call the columns."""
+        """Compare the column names."""
         if self._places is None:
             self._places, self._first = places, part
         if len(places) != len(self._places):
@@ -82,7 +82,7 @@ class SameColumns:
 
 
 def kind_of(column: Column) -> str | None:
-    """Return what a column holds, where values of one kind are never equal to those of another."""
+    """Return the kind of values in a column, or None without values; values of different kinds are never equal."""
     values, missing, prefix = column.values, column.missing, ""
     if column.categories is not None and column.is_declared:
         values, missing, prefix = column.categories, None, "declared categories of "
@@ -96,7 +96,7 @@ def kind_of(column: Column) -> str | None:
 
 
 def _kind_in(table: Table, j: int) -> str | None:
-    """Return what a column of a table holds, without looking for the gaps of one that begins with a number."""
+    """Return the kind of values in a column; columns that begin with a number are not scanned for missing values."""
     values = table.values_of(j)
     if values is None or not len(values) or table.gaps(j) is not None or values[0] != values[0]:
         return kind_of(table[j])

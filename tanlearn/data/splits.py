@@ -1,4 +1,4 @@
-"""Which rows train and which are held out: all splits are drawn here."""
+"""Random splits into training, validation and test rows."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["deal_folds", "hold_out", "search_splits", "stratified_splits", "vali
 
 
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw the rows to hold out: a share of every class, to the nearest row, but never all of them.
+    """Draw a stratified mask of held-out rows, shape (n_samples,).
 
-    Shapes: y: (n_samples,); result: (n_samples,).
+    Each class contributes ``fraction`` of its rows, rounded to the nearest row, but never all of them.
     """
     held_out = np.zeros(len(y), dtype=np.bool_)
     for c in range(n_classes):
         rows = rng.permutation(np.flatnonzero(y == c))
         held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
     if not held_out.any():
-        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is not one row. Raise the share.")
+        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is less than one row. Raise the share.")
     return held_out
 
 
 def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """Draw the fold of every row: of every class, and of all rows, folds get equally many to the nearest one.
+    """Draw the fold number of every row, stratified by class, shape (n_samples,).
 
-    Shapes: y: (n_samples,); result: (n_samples,).
+    Fold sizes differ by at most one row, within each class and overall.
     """
     if len(y) < n_folds:
         raise ValueError(
-            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Ask for fewer folds."
+            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Use fewer folds."
         )
     order = rng.permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
@@ -45,9 +45,9 @@ def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
 def validation_masks(
     y: IntArray, n_classes: int, validation: float, rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    """Draw the rows that are held out once, or those of every fold.
+    """Draw one mask of held-out rows per fold, shape (n_samples,).
 
-    Shapes: y: (n_samples,); result: (n_samples,).
+    ``validation`` is the held-out fraction of a single split if below 1, otherwise the number of folds.
     """
     if validation < 1:
         return [hold_out(y, n_classes, validation, rng)]
@@ -56,11 +56,8 @@ def validation_masks(
 
 
 def stratified_splits(y: IntArray, n_folds: int | None, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Split rows as scikit-learn does: into folds, or once, two thirds to one.
-
-    Shapes: y: (n_samples,); result: (n_train,).
-    """
-    from sklearn.model_selection import StratifiedKFold, train_test_split  # 0.14 s that most processes can do without
+    """Return stratified ``(train, test)`` row numbers of each fold, or of one split of two thirds to one for None."""
+    from sklearn.model_selection import StratifiedKFold, train_test_split  # the import takes 0.14 s
 
     rows = np.arange(len(y))
     if n_folds is None:
@@ -72,9 +69,10 @@ def stratified_splits(y: IntArray, n_folds: int | None, seed: int) -> list[tuple
 def search_splits(
     cv: Any, X: Any, y: IntArray, n_classes: int, present: IntArray, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return the splits that a search asks for, without rows that do not count.
+    """Return the ``(train, test)`` row numbers of a parameter search, without rows of weight 0.
 
-    Shapes: X: (n_samples, n_features); y: (n_samples,); present: (n_present,); result: (n_train,).
+    ``cv`` is a number of stratified folds, a held-out fraction, or any value accepted by scikit-learn's ``check_cv``.
+    ``present`` are the numbers of the rows with non-zero weight, increasing, shape (n_present,).
     """
     from sklearn.model_selection import check_cv
 

@@ -1,4 +1,4 @@
-"""What a first reading keeps of a table of any length, and the encoder that follows from it."""
+"""Mergeable summary of data larger than memory, and the encoder fitted to it."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ __all__ = ["TableSummary"]
 
 _FORMAT = 1
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
-# What threads are not worth while for: some 5 ms.
+# Below this number of values (about 5 ms of work), threads do not pay off.
 _FEW_CELLS = 2**17
 
 
 class TableSummary:
-    """Values and classes of a table, counted column by column and batch by batch.
+    """Mergeable counts of the values of each column by class.
 
-    Summaries of parts of a table merge to that of the whole, in any order. An encoder fitted to it has the categories
-    and cuts that :meth:`TableEncoder.fit_columns` finds in the whole table, bit for bit where weights are integers or
-    absent, and to the rounding of their sums where they are real.
+    Summaries of parts of the data merge to the summary of the whole, in any order. An encoder fitted to it has the
+    categories and cut points that :meth:`TableEncoder.fit_columns` finds in all rows: bit for bit if weights are
+    integers or absent, otherwise up to the rounding of sums of weights.
 
-    Of categories, all that occur are kept. Of numbers, all distinct ones up to ``8 * n_points``, which are 65,536 by
-    default: so many states no column may have. Beyond, a column becomes points that stand for their neighbours,
-    organised in levels: every 65,536 values or more, or every larger batch, become ``n_points`` points, and two blocks
-    of points of one level become one of the next. By that, the rank of a number, the weight of all values up to it,
-    is wrong by less than ``(1 + log2(n_blocks)) / n_points`` of the weight, and mostly by less than half of that:
-    :meth:`rank_error` returns a bound that is kept book of. A pair of a value and a class takes 20 bytes, so a column
-    of real numbers in two classes takes up to 1.3 MB while it is exact, and 0.3 MB a level afterwards.
+    All categories are kept. Numbers are exact up to ``8 * n_points`` distinct values (65,536 by default, more than a
+    feature can have categories). Beyond that, a column is compressed to points that represent adjacent values: every
+    65,536 values, or every larger batch, become a block of ``n_points`` points, and two blocks of one level become one
+    of the next. The rank of a number, the weight of all values up to it, is then wrong by less than ``(1 +
+    log2(n_blocks)) / n_points`` of the weight, and mostly by less than half of that. :meth:`rank_error` returns the
+    tracked bound. A pair of a value and a class takes 20 bytes, so a column of real numbers with two classes takes up
+    to 1.3 MB while it is exact, and 0.3 MB per level afterwards.
     """
 
     def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:
@@ -52,21 +52,21 @@ class TableSummary:
             raise ValueError(f"n_points must be an integer from 2 on, got {n_points!r}.")
         self._limits = Limits(int(n_points), bool(exact))
         self._n_samples = 0
-        # The classes are a column, too, of one class.
+        # The class labels are summarized as a column too, with a single class.
         self._classes = summarize(Column(np.empty(0), None, None, "y"), np.empty(0, np.intp), np.empty(0, np.int64), 1)
         self._label_type = np.dtype(object)
         self._columns: list[ColumnSummary] | None = None
 
     @property
     def classes_(self) -> AnyArray:
-        """Names of the classes, sorted, shape (n_classes,)."""
+        """Class labels, sorted, shape (n_classes,)."""
         if self._classes.names is None:
             return self._classes.counts.values
         return self._classes.names.astype(self._label_type)
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of every class, shape (n_classes,), int64, or float64 once a batch had real weights."""
+        """Weight of every class, shape (n_classes,); int64, or float64 after a batch with real weights."""
         return self._classes.counts.weights
 
     @property
@@ -76,7 +76,7 @@ class TableSummary:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What messages call the columns; none before the first batch."""
+        """Names of the columns in messages; empty before the first batch."""
         return tuple(column.place for column in self._columns or ())
 
     def __repr__(self) -> str:
@@ -86,9 +86,9 @@ class TableSummary:
         )
 
     def update(self, columns: Table, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> Self:
-        """Add a batch of rows.
+        """Add a batch of rows, in place; on an error nothing is changed.
 
-        Shapes: y: (n_samples,); sample_weight: (n_samples,).
+        ``columns`` may have no rows. ``n_jobs`` is the number of threads; the result does not depend on it.
         """
         n_samples = columns.n_samples
         is_weighted = sample_weight is not None and n_samples > 0
@@ -103,17 +103,17 @@ class TableSummary:
         part._n_samples = len(weights)
         part._classes = _count_classes(classes, codes, weights)
         part._label_type = classes.dtype
-        n_classes, codes = max(len(classes), 1), codes.astype(np.int32)  # once and not by every column
+        n_classes, codes = max(len(classes), 1), codes.astype(np.int32)  # converted once for all columns
         n_jobs = n_jobs if len(codes) * len(columns) > _FEW_CELLS else 1
         part._columns = in_threads(lambda column: summarize(column, codes, weights, n_classes), columns, n_jobs)
         return self.merge(part, n_jobs=n_jobs)
 
     def merge(self, other: TableSummary, *, n_jobs: int | None = None) -> Self:
-        """Add what another summary has counted."""
+        """Add the counts of another summary, in place; on an error nothing is changed. ``other`` is not modified."""
         if other._limits != self._limits:
             raise ValueError(
-                f"a summary of {self._limits} cannot take up one of {other._limits}: make both with the same n_points "
-                f"and exact."
+                f"a summary with {self._limits} cannot be merged with one with {other._limits}: create both with the "
+                f"same n_points and exact."
             )
         own, added = self._columns, other._columns
         if added is None:
@@ -140,15 +140,17 @@ class TableSummary:
         return self
 
     def rank_error(self, i: int) -> float:
-        """Return by how much the rank of any number may be wrong, at most."""
+        """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight; 0 if exact."""
         if self._columns is None or not 0 <= i < len(self._columns):
             raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.places) - 1}.")
         return self._columns[i].rank_error
 
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
-        """Return an encoder fitted to all rows.
+        """Return a clone of an encoder, fitted to all rows.
 
-        Shapes: names: (n_features,).
+        ``names`` are the column names, shape (n_features,). The discretizer must be a ``CutDiscretizer``. In compressed
+        columns, cut points lie between points, and typical values are means of points. Warns as
+        :meth:`TableEncoder.fit` does, with fractions of the weight instead of fractions of the rows.
         """
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
@@ -157,15 +159,12 @@ class TableSummary:
         return fitted
 
     def have_order(self, encoder: TableEncoder) -> AnyArray:
-        """Return which columns have codes whose order means something.
-
-        Shapes: result: (n_features,).
-        """
+        """Return a mask of the columns whose codes are ordered, shape (n_features,)."""
         columns = Table([column.as_column() for column in self._columns or ()])
         return have_order(encoder.discrete_features, columns, encoder.categories_)
 
     def to_bytes(self) -> bytes:
-        """Return the summary as bytes, to be stored or sent; no pickle is involved."""
+        """Serialize the summary to bytes, without pickle."""
         columns = [self._classes, *(self._columns or ())]
         arrays: dict[str, AnyArray] = {}
         states = [to_state(column, f"{number}", arrays) for number, column in enumerate(columns)]
@@ -184,13 +183,13 @@ class TableSummary:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Return the summary that :meth:`to_bytes` wrote."""
+        """Deserialize and validate the output of :meth:`to_bytes`."""
         try:
             arrays = read_arrays(data)
             version = read_format(arrays["tanlearn_summary"])
             summary = cls._from_arrays(arrays) if version <= _FORMAT else None
         except (*DAMAGE, AttributeError, LookupError) as error:
-            raise ValueError(f"these {len(data)} bytes are no (or a damaged) TableSummary: {error}") from error
+            raise ValueError(f"these {len(data)} bytes are not a valid TableSummary: {error}") from error
         if summary is None:
             raise ValueError(
                 f"the TableSummary has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
@@ -199,7 +198,7 @@ class TableSummary:
 
     @classmethod
     def _from_arrays(cls, arrays: dict[str, AnyArray]) -> Self:
-        """Return a summary of what was read, checked."""
+        """Build a summary from deserialized arrays, with validation."""
         state = json.loads(arrays["state"].tobytes())
         summary = cls(n_points=state["n_points"], exact=state["exact"])
         own, *others = state["columns"]
@@ -209,12 +208,12 @@ class TableSummary:
         summary._label_type = np.dtype(state["label_type"])
         n_samples, total = state["n_samples"], classes.total
         if classes.blocks or type(n_samples) is not int or n_samples < 0 or bool(n_samples) != bool(n_classes):
-            raise ValueError("its classes are none")
+            raise ValueError("its classes are invalid")
         if classes.names is not None and summary._label_type.kind not in "OUS":
             raise ValueError("its classes are of another type")
         n_bytes = sum(array.nbytes for array in arrays.values())
         if classes.names is not None and summary._label_type.itemsize * len(classes.names) > 2**20 + 64 * n_bytes:
-            raise ValueError("its classes claim to be longer than they are")
+            raise ValueError("its classes claim more bytes than the data has")
         if any(column.total > total * (1 + 1e-9) for column in columns):
             raise ValueError("a column weighs more than all classes")
         summary._n_samples, summary._classes = n_samples, classes
@@ -222,10 +221,10 @@ class TableSummary:
         return summary
 
     def _columns_to_fit(self) -> list[ColumnSummary]:
-        """Return the columns after checking that there is something to learn from."""
+        """Return the columns after checking that an encoder can be fitted to them."""
         classes, total = self.classes_, float(self.class_counts.sum())
         if self._columns is None or not self.n_samples:
-            raise ValueError("the summary holds no row of non-zero weight, and an encoder needs some. Add rows.")
+            raise ValueError("the summary has no row of non-zero weight, and an encoder needs at least one. Add rows.")
         if len(classes) < 2:
             raise ValueError(
                 f"y holds one class only, {classes.tolist()[0]!r}, in all {self.n_samples} row(s) of non-zero weight, "
@@ -240,13 +239,13 @@ class TableSummary:
 
 
 def _count_classes(classes: AnyArray, codes: IntArray, weights: AnyArray) -> ColumnSummary:
-    """Return the summary of the classes, as a column of one class."""
+    """Summarize the class labels as a column with a single class."""
     _, sums = sum_by_key(codes, weights, len(classes))
     return summarize(Column(classes, None, None, "y"), np.zeros(len(classes), np.intp), sums, 1)
 
 
 def _places_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
-    """Return where the classes of a part are among all of them."""
+    """Return the position of each class of a part among all classes."""
     if whole.names is None or part.names is None:
         values = part.counts.values.astype(whole.counts.values.dtype)
         return np.searchsorted(whole.counts.values, values)
@@ -255,26 +254,26 @@ def _places_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
 
 
 def _renumber(column: ColumnSummary, classes: IntArray, n_classes: int) -> ColumnSummary:
-    """Return a column with other class codes, if they are others."""
+    """Renumber the classes of a column, unless the numbers stay the same."""
     if np.array_equal(classes, np.arange(len(classes))):
         return column
     return column.renumber(classes, n_classes)
 
 
 def _check_places(own: tuple[str, ...], other: tuple[str, ...]) -> None:
-    """Refuse other columns."""
+    """Raise ValueError if two parts have different columns."""
     if own == other:
         return
     differ = next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), min(len(own), len(other)))
     found = [repr(places[differ]) if differ < len(places) else "nothing" for places in (own, other)]
     raise ValueError(
-        f"parts of a table have the same columns in the same order: {len(own)} columns before, {len(other)} now, and "
+        f"all parts must have the same columns in the same order: {len(own)} columns before, {len(other)} now, and "
         f"column {differ} was {found[0]} and is {found[1]}. Name, order or drop the columns as in the first part."
     )
 
 
 def _check_total(own: AnyArray, other: AnyArray) -> None:
-    """Refuse weights that add up to more than can be counted."""
+    """Raise ValueError if the total weight exceeds the largest count."""
     is_whole = own.dtype.kind == other.dtype.kind == "i"
     total: float = sum(sum(counts.tolist()) for counts in (own, other))
     largest = _LARGEST_INTEGER if is_whole else LARGEST_TOTAL

@@ -1,4 +1,4 @@
-"""The encoder that follows from summaries of columns."""
+"""Fitting of an encoder to column summaries."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ __all__ = ["fit_to_summaries"]
 def fit_to_summaries(
     encoder: TableEncoder, columns: list[ColumnSummary], n_classes: int, names: AnyArray | None
 ) -> tuple[TableEncoder, list[str]]:
-    """Fit a clone of an encoder to columns that are counted already.
+    """Fit a clone of an encoder to column summaries; also return the columns reduced to a single interval.
 
-    Cuts rest on weights of values and classes, so every column is discretised by itself, as weighted rows of its
-    distinct values.
-
-    Shapes: names: (n_features,).
+    Cut points depend only on the weights of values and classes, so each column is discretized separately, as weighted
+    rows of its distinct values. ``columns`` must not be empty, ``n_classes`` is at least 2, and ``names`` are the
+    column names.
     """
     fitted: TableEncoder = clone(encoder)
     fitted._validate_params()
@@ -41,8 +40,8 @@ def fit_to_summaries(
     discretizer = clone(MDLPDiscretizer(n_jobs=fitted.n_jobs) if fitted.discretizer is None else fitted.discretizer)
     if not isinstance(discretizer, CutDiscretizer):
         raise TypeError(
-            f"{type(discretizer).__name__} is no CutDiscretizer, and rows that are read in parts can only be "
-            f"discretised by cuts. Take MDLPDiscretizer, QuantileDiscretizer, or a subclass of theirs."
+            f"{type(discretizer).__name__} is not a CutDiscretizer, but data read in parts can only be discretized by "
+            f"cut points. Use MDLPDiscretizer, QuantileDiscretizer, or a subclass of one of them."
         )
     found = in_threads(lambda column: _cut(column, discretizer, n_classes), continuous, fitted.n_jobs)
     discretizer.restore([cuts for cuts, _, _ in found])
@@ -54,7 +53,7 @@ def fit_to_summaries(
 
 
 def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray | None) -> list[AnyArray | None]:
-    """Return the categories of the columns that are categorical, as the option says."""
+    """Return the categories of the categorical columns and None for the others, according to ``discrete_features``."""
     options: list[Any] = [option] * len(columns)
     if not isinstance(option, str):
         options = named_columns(option, len(columns), names).tolist()
@@ -62,8 +61,8 @@ def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray 
     for column, own in zip(columns, options, strict=True):
         if own is True and column.blocks:
             raise ValueError(
-                f"{column.place} has so many distinct values that quantiles of it are kept, and no categories. It "
-                f"looks like an identifier or a continuous column: drop it, discretise it, or summarise it with "
+                f"{column.place} has so many distinct values that only quantiles are kept, and no categories. It "
+                f"looks like an identifier or a continuous column: drop it, discretize it, or summarize it with "
                 f"exact=True."
             )
         found += [None] if column.blocks else find_all_categories(own, Table([column.as_column()]), None)
@@ -71,19 +70,19 @@ def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray 
 
 
 def _cut(column: ColumnSummary, discretizer: Any, n_classes: int) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the cuts of a column, the means of its values between them, and whether it has none though they differ."""
+    """Return a column's cut points, the mean of each interval, and whether different values share a single interval."""
     rows, y, weights = column.as_rows(n_classes)
     own = clone(discretizer)
     if type(own) in CUT_DISCRETIZERS:
         own.fit_columns(Table([rows]), [0], y, weights)
-    else:  # as the encoder does
+    else:  # a custom discretizer, called as the encoder does
         own.fit(rows.numbers()[:, np.newaxis], y, weights)
     cuts: FloatArray = own.cut_points_[0]
     present = ~np.asarray(rows.missing)
     values, weights = rows.values[present].astype(np.float64), weights[present]
     states = np.searchsorted(cuts, values)
     total = np.bincount(states, weights, len(cuts) + 1)
-    # Shares first, so that no sum overflows.
+    # Weights are normalized first, so that no sum overflows.
     mean = np.bincount(states, values * (weights / total[states]), len(cuts) + 1)
     of_value = np.bincount(np.unique(values, return_inverse=True)[1], weights)
     is_lost = len(cuts) == 0 and len(values) > 0 and of_value.max() < LARGEST_SHARE * total[0]

@@ -1,4 +1,4 @@
-"""A column's summary as plain values and arrays for a file, and back, checked."""
+"""Conversion of a column summary to JSON values and arrays, and back with validation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ _KINDS = ("nothing", "numbers", "strings", "bytes", "declared")
 
 
 def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> dict[str, Any]:
-    """Return all of a summary that JSON can hold, and add the arrays to others."""
+    """Return the JSON part of a summary, and add its arrays to ``arrays`` in place, with keys prefixed by ``name``.
+
+    Raises ``TypeError`` if a declared category is neither a string nor bytes nor a number.
+    """
     for part, counts in enumerate([column.counts, *(block.counts for block in column.blocks)]):
-        if counts.values.dtype.kind in "OUS":  # of nothing
+        if counts.values.dtype.kind in "OUS":  # empty
             counts = counts._replace(values=np.empty(0))
         arrays |= {f"{name}_{part}_{field}": values for field, values in counts._asdict().items()}
     is_text = column.kind == "nothing" and column.counts.values.dtype.kind in "OUS"
@@ -38,13 +41,13 @@ def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> d
 
 
 def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_classes: int) -> ColumnSummary:
-    """Return the summary that :func:`to_state` took apart."""
+    """Rebuild a summary from the output of :func:`to_state`; raise ValueError for inconsistent content."""
     place, kind, is_ordered = state["place"], state["kind"], state["is_ordered"]
     names = None if state["names"] is None else _read_names(*state["names"])
     if not isinstance(place, str) or kind not in _KINDS or not isinstance(is_ordered, bool):
-        raise ValueError("a column has no place or no kind")
+        raise ValueError("a column has no name or no kind")
     if (names is None) != (kind in ("nothing", "numbers")) or (state["blocks"] and kind != "numbers"):
-        raise ValueError(f"{place} holds {kind}, and what does not belong to these")
+        raise ValueError(f"{place} holds {kind}, but has fields of another kind")
     parts = [
         ValueCounts(*(arrays[f"{name}_{part}_{field}"] for field in ValueCounts._fields))
         for part in range(1 + len(state["blocks"]))
@@ -55,7 +58,7 @@ def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_
     if names is not None:
         values, is_known = own.values, kind == "declared" or sorted(set(names.tolist())) == names.tolist()
         if not is_known or values.dtype.kind != "i" or (len(values) and not 0 <= values[0] <= values[-1] < len(names)):
-            raise ValueError(f"{place} has other categories than it counts")
+            raise ValueError(f"{place} has categories that do not match its counts")
     if (kind == "nothing" and len(own.values)) or (kind == "numbers" and not sum(len(c.values) for c in parts)):
         raise ValueError(f"{place} holds {kind}, but counts {len(own.values)} pairs")
     if state["is_text"]:
@@ -70,7 +73,7 @@ def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_
 
 
 def _read_bounds(bounds: Any, place: str) -> tuple[float, float] | None:
-    """Return the smallest and largest value of a column, which earlier versions did not store."""
+    """Validate the smallest and largest value of a column, which earlier versions did not store."""
     if bounds is None:
         return None
     if (
@@ -78,12 +81,12 @@ def _read_bounds(bounds: Any, place: str) -> tuple[float, float] | None:
         or list(map(type, bounds)) != [float, float]
         or not -np.inf < bounds[0] <= bounds[1] < np.inf
     ):
-        raise ValueError(f"{place} has bounds that are no two increasing numbers")
+        raise ValueError(f"{place} has bounds that are not two increasing numbers")
     return bounds[0], bounds[1]
 
 
 def _to_json(value: Any, place: str) -> Any:
-    """Return a category as JSON holds it."""
+    """Return a category as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):
@@ -97,7 +100,7 @@ def _to_json(value: Any, place: str) -> Any:
 
 
 def _read_names(dtype: str, values: list[Any]) -> AnyArray:
-    """Return names as an array."""
+    """Return stored names as an array of a dtype, validated."""
     known = [value["bytes"].encode("latin-1") if isinstance(value, dict) else value for value in values]
     if not all(isinstance(value, str | bytes | int | float) for value in known) or np.dtype(dtype).kind not in "Obiuf":
         raise ValueError("a category is neither a string nor a number")
@@ -105,16 +108,16 @@ def _read_names(dtype: str, values: list[Any]) -> AnyArray:
 
 
 def _check_counts(counts: ValueCounts, place: str, n_classes: int) -> None:
-    """Refuse arrays that are no increasing pairs with their weights."""
+    """Raise ValueError unless the arrays are increasing pairs of value and class with positive weights."""
     values, classes, weights = counts
     if not values.ndim == 1 or not values.shape == classes.shape == weights.shape:
-        raise ValueError(f"{place} has counts of other shapes")
+        raise ValueError(f"{place} has counts of inconsistent shapes")
     if values.dtype.kind not in "biuf" or classes.dtype != np.int32 or weights.dtype not in (np.int64, np.float64):
-        raise ValueError(f"{place} has counts of other types")
+        raise ValueError(f"{place} has counts of invalid types")
     same, less = values[1:] == values[:-1], values[1:] > values[:-1]
     if not (less | (same & (classes[1:] > classes[:-1]))).all() or not np.isfinite(values).all():
         raise ValueError(f"{place} has values that do not increase")
     if len(classes) and not 0 <= classes.min() <= classes.max() < n_classes:
-        raise ValueError(f"{place} has a class that is not there")
+        raise ValueError(f"{place} has a class that does not exist")
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(f"{place} has weights that are not positive and finite")

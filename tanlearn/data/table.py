@@ -1,4 +1,4 @@
-"""A table as the columns that it was read as, and as the pieces of memory that these lie in."""
+"""In-memory data as columns, and strided views of numeric columns for kernels."""
 
 from __future__ import annotations
 
@@ -15,40 +15,37 @@ from tanlearn._typing import AnyArray
 
 __all__ = ["ArrayTable", "Column", "Panel", "Table", "where_any"]
 
-# What kernels are compiled for; all else (half precision, foreign byte orders, odd steps) is copied column by column.
+# Dtypes that kernels are compiled for. Others (half precision, foreign byte order, odd strides) are copied by column.
 _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of a table, read once."""
+    """One column of the data."""
 
-    # (n_samples,): Booleans, integers, floating numbers, or strings and other Python objects. Indices into
-    # ``categories`` where there are any.
+    # (n_samples,) booleans, numbers, strings or other Python objects; indices into categories unless that is None
     values: NDArray[Any]
-    # (n_samples,): Rows without a value; ``None`` if every row has one. ``values`` is NaN there if floating, -1 if it
-    # indexes ``categories``, and arbitrary otherwise.
+    # (n_samples,) rows without a value; None if there are none. There, values is NaN for floats, -1 for indices into
+    # categories, and arbitrary otherwise
     missing: NDArray[np.bool_] | None
-    categories: NDArray[Any] | None  # (n_categories,): What ``values`` number
-    place: str  # What messages call the column
-    # Whether the column's own type declares the categories (pandas ``category``, polars ``Enum``), which then are all
-    # that there are, in their order; others are strings in any order, and those that occur count
+    categories: NDArray[Any] | None  # (n_categories,)
+    place: str  # name of the column in messages
+    # Whether the column's dtype declares the categories and their order (pandas category, polars Enum). Otherwise
+    # categories are strings in any order, of which some may not occur
     is_declared: bool = True
-    # Whether it declares besides that their order means something (pandas ``category`` with ``ordered=True``)
+    # Whether the declared categories are ordered (pandas category with ordered=True)
     is_ordered: bool = False
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
-        """Return some of the rows.
-
-        Shapes: rows: (n_samples,).
-        """
+        """Return the rows selected by a mask."""
         missing = None if self.missing is None else where_any(self.missing[rows])
         return replace(self, values=self.values[rows], missing=missing)
 
     def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
-        """Return the column as numbers, NaN where missing; without missing values in its own type.
+        """Return the column as numbers, NaN where missing; without missing values in its own dtype.
 
-        Shapes: result: (n_samples,).
+        Raises ``TypeError`` unless the column is numeric or entirely missing. ``were_numbers`` selects the remedy in
+        the message: the column was numeric in ``fit``.
         """
         if self.missing is not None and self.missing.all():
             return np.full(len(self.values), np.nan)
@@ -60,10 +57,10 @@ class Column:
             if were_numbers:
                 raise TypeError(
                     f"{self.place} holds {kind}, but held numbers in fit. Convert it to numbers, for example with "
-                    f"pandas.to_numeric; None or NaN stands for a value that is not known."
+                    f"pandas.to_numeric; use None or NaN for a missing value."
                 )
             raise TypeError(
-                f"{self.place} holds {kind}, but only numbers can be discretised. Cast the column to numbers, or "
+                f"{self.place} holds {kind}, but only numbers can be discretized. Cast the column to numbers, or "
                 f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."
             )
         if self.missing is None or self.values.dtype.kind == "f":
@@ -72,25 +69,25 @@ class Column:
 
 
 class Panel(NamedTuple):
-    """Columns of numbers that lie in one piece of memory: kernels reach them by two steps, whatever the order is.
+    """Strided view of numeric columns in one block of memory, for kernels.
 
-    Cell ``(row, k)`` is ``memory[row * row_step + k * column_step]``.
+    The value in row ``row`` of column ``k`` is ``memory[row * row_step + k * column_step]``, whatever the memory order.
     """
 
-    # (n_cells,): Read-only, so that a kernel is compiled once for every type and not for every layout. Booleans lie
-    # there as integers.
+    # (n_cells,) read-only and contiguous, so that a kernel is compiled once per dtype and not for every memory layout.
+    # Booleans are viewed as integers.
     memory: AnyArray
-    row_step: int  # row_step, column_step: Steps from row to row and from column to column
+    row_step: int
     column_step: int
-    columns: NDArray[np.intp]  # (n_columns,): Which columns of the table these are
-    dtype: np.dtype[Any]  # What the table holds
+    columns: NDArray[np.intp]  # (n_columns,) column numbers in the table
+    dtype: np.dtype[Any]  # dtype of the table's values
 
 
 class Table(Sequence[Column]):
-    """The columns of a table."""
+    """Columns of equal length, at least one column and one row."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns  # At least one, all of one length, and of one row at least
+        self._columns = columns
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -105,34 +102,28 @@ class Table(Sequence[Column]):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What messages call the columns."""
+        """Names of the columns in messages."""
         return tuple(column.place for column in self)
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
-        """Return some of the rows.
-
-        Shapes: rows: (n_samples,).
-        """
+        """Return the rows selected by a mask."""
         return Table([column.take(rows) for column in self])
 
     def values_of(self, number: int) -> AnyArray | None:
-        """Return the values of a column that holds numbers.
-
-        Shapes: result: (n_samples,).
-        """
+        """Return the values of a numeric column, shape (n_samples,); None for other columns."""
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
 
     def gaps(self, number: int) -> NDArray[np.bool_] | None:
-        """Return the rows in which a column holds some number, and misses a value nevertheless.
+        """Return the mask of missing values of an integer or boolean column, shape (n_samples,).
 
-        Shapes: result: (n_samples,).
+        None without missing values, and for floats, whose missing values are NaN.
         """
         column = self._columns[number]
         return None if column.values.dtype.kind == "f" else column.missing
 
     def panels(self) -> list[Panel]:
-        """Return the columns that hold numbers as kernels reach them."""
+        """Return strided views of the numeric columns, one per column; missing integers have arbitrary values."""
         return [
             _panel(_plain(values)[:, np.newaxis], np.array([number]))
             for number in range(len(self))
@@ -141,15 +132,16 @@ class Table(Sequence[Column]):
 
 
 class ArrayTable(Table):
-    """The columns of a two-dimensional array of numbers, made one by one when they are asked for."""
+    """Columns of a numeric matrix, created on access."""
 
     def __init__(
         self, values: AnyArray, has_gaps: NDArray[np.bool_] | None, places: Sequence[str] | None = None
     ) -> None:
-        # (n_samples, n_features): Booleans, integers, or floating numbers of at most 64 bits, none of them infinite
-        self.values = values
-        self._has_gaps = has_gaps  # (n_features,): Which columns hold NaN; None if there is none
-        self._places = places  # What messages call the columns; by default their numbers
+        self.values = (
+            values  # (n_samples, n_features) booleans, integers, or floats of at most 64 bits without infinity
+        )
+        self._has_gaps = has_gaps  # (n_features,) columns that contain NaN; None if no column does
+        self._places = places  # names of the columns in messages; by default their numbers
 
     def __len__(self) -> int:
         return self.values.shape[1]
@@ -170,33 +162,30 @@ class ArrayTable(Table):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What messages call the columns."""
+        """Names of the columns in messages."""
         if self._places is None:
             self._places = tuple(f"X column {number}" for number in range(len(self)))
         return tuple(self._places)
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
-        """Return some of the rows.
-
-        Shapes: rows: (n_samples,).
-        """
+        """Return a copy of the rows selected by a mask."""
         values = self.values[rows]
         has_gaps = None if self._has_gaps is None else where_any(np.any(np.isnan(values), axis=0))
         return ArrayTable(values, has_gaps, self._places)
 
     def values_of(self, number: int) -> AnyArray:
-        """Return a column of the array, without looking for gaps.
-
-        Shapes: result: (n_samples,).
-        """
+        """Return one column of the array, shape (n_samples,), without a scan for missing values."""
         return self.values[:, number]
 
     def gaps(self, number: int) -> NDArray[np.bool_] | None:
-        """Return None, as arrays have gaps in floating numbers only."""
+        """Return None, because only floats can be missing in an array."""
         return None
 
     def panels(self) -> list[Panel]:
-        """Return the whole array, or column after column."""
+        """Return one view of a row-major array, otherwise one view per column.
+
+        Kernels that process 50 columns of a column-major array side by side would take three times as long.
+        """
         row_step, column_step = self.values.strides
         if _is_plain(self.values) and (row_step >= column_step or self.n_samples == 1):
             return [_panel(self.values, np.arange(len(self)))]
@@ -204,15 +193,12 @@ class ArrayTable(Table):
 
 
 def where_any(mask: Any) -> NDArray[np.bool_] | None:
-    """Return a mask, or None if it is empty.
-
-    Shapes: mask: (n_samples,).
-    """
+    """Return a mask, or None if no entry is set."""
     return mask if mask.any() else None
 
 
 def _is_plain(values: AnyArray) -> bool:
-    """Return whether kernels can step through an array as it is."""
+    """Return whether kernels can step through an array without a copy."""
     steps = [step for step, size in zip(values.strides, values.shape, strict=True) if size > 1]
     return (
         (values.dtype in _TYPES or values.dtype == np.bool_)
@@ -222,7 +208,7 @@ def _is_plain(values: AnyArray) -> bool:
 
 
 def _plain(values: AnyArray) -> AnyArray:
-    """Return a column, or a copy of it that kernels can step through."""
+    """Return a column, copied if kernels cannot step through it."""
     if _is_plain(values):
         return values
     is_half = values.dtype.kind == "f" and values.itemsize == 2  # in any byte order
@@ -230,7 +216,7 @@ def _plain(values: AnyArray) -> AnyArray:
 
 
 def _panel(values: AnyArray, columns: NDArray[np.intp]) -> Panel:
-    """Return what kernels step through."""
+    """Return the strided view of an array that kernels can step through."""
     dtype = values.dtype
     if dtype == np.bool_:
         values = values.view(np.uint8)

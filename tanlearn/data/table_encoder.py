@@ -1,4 +1,4 @@
-"""From the columns of a table to codes, and back to typical values."""
+"""Encoder of categorical and continuous columns as integer codes, with decoding."""
 
 from __future__ import annotations
 
@@ -33,59 +33,58 @@ from tanlearn.kernels.encode import mean_of_states
 
 __all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
 
-#: Discretisers whose cuts are all that there is to know of them; subclasses may encode otherwise.
+#: Discretizers that are fully described by their cut points; subclasses may encode differently.
 CUT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Turn a table of categorical and continuous columns into codes.
+    """Encode categorical and continuous columns as integer codes.
 
-    Categorical columns are numbered as :class:`~tanlearn.data.categories.CategoryEncoder` does, continuous ones are
-    discretised. Classifiers use it inside ``fit``: :meth:`encode` gives learners small integers, feature by feature. In
-    a pipeline of scikit-learn, :meth:`transform` gives other estimators floating numbers, NaN where a value is missing
-    or unseen, as ``OrdinalEncoder`` can.
+    Categorical columns are encoded as by :class:`~tanlearn.data.categories.CategoryEncoder`, continuous columns are
+    discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In a
+    scikit-learn pipeline, :meth:`transform` returns floating numbers with NaN for missing or unseen values, like
+    ``OrdinalEncoder``.
 
     Parameters
     ----------
     discrete_features : "auto", bool or array-like, default="auto"
-        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers
-        or names. "auto" takes a column of numbers for categorical if these are whole, and at most 10 distinct ones
-        among the training values; all other numbers are continuous. The values decide and not their type, so that a
-        table gives the same model, whether integers, floating numbers (which one missing value is enough for NumPy
-        and pandas to make of integers, and which scikit-learn's ``OrdinalEncoder`` returns) or Python objects carry
-        it. Columns of strings, booleans and declared categories are categorical. Codes of more values (postcodes,
-        products) have to be named here, or cast to str.
+        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers or names.
+        Under "auto", strings, booleans and declared categories are categorical. A numeric column is categorical if its
+        training values are integers with at most 10 distinct values, otherwise continuous. Only the values decide, not
+        the dtype. So integers, Python objects and floats give the same model; NumPy and pandas convert integers with a
+        missing value to floats, and ``OrdinalEncoder`` returns floats. Integer codes with more distinct values
+        (postcodes, products) must be named here or cast to str.
     discretizer : object, optional
-        How continuous columns are discretised: ``fit(X, y, sample_weight=None)`` and ``transform(X)``, which
-        returns codes of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By
-        default :class:`~tanlearn.data.discretize.MDLPDiscretizer`.
+        Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
+        of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By default
+        :class:`~tanlearn.data.discretize.MDLPDiscretizer`.
     handle_unknown : {"missing", "error"}, default="missing"
-        What to do with a category that was not there in ``fit``: treat it as missing, or raise.
+        How to treat a category that was not seen in ``fit``: as missing, or as an error.
     n_jobs : int, optional
-        Threads that read and encode tables, and those of the default discretizer (``None`` is 1, -1 all cores). The
+        Number of threads for reading and encoding, and for the default discretizer (``None`` is 1, -1 all cores). The
         result does not depend on it.
 
     Attributes
     ----------
     is_discrete_ : ndarray of shape (n_features_in_,), bool
-        Which columns are categorical.
+        Mask of the categorical columns.
     n_states_ : ndarray of shape (n_features_in_,), intp
-        Number of states of every feature.
+        Number of categories or intervals of every feature.
     categories_ : list of (ndarray or None)
-        Categories of every categorical feature, ``None`` for the others.
+        Categories of every categorical feature, ``None`` for continuous features.
     typical_values_ : list of (ndarray of shape (n_states,) or None)
-        For every state of a continuous feature the mean of the training values in it, nan where there are none;
+        Mean of the training values in each interval of a continuous feature, NaN for an interval without values;
         ``None`` for categorical features.
     value_ranges_ : list of (tuple of (float, float) or None)
         Smallest and largest training value of every continuous column, (nan, nan) if all its values are missing.
-        ``None`` for categorical columns, and where the range is unknown: in models from files that earlier versions
-        wrote, and from BIF and XMLBIF files.
+        ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model files of
+        earlier versions.
     discretizer_ : object or None
-        The discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
+        Discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if the table had names.
+        Names of the columns. Set only if X has column names.
 
     Examples
     --------
@@ -123,34 +122,34 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TableEncoder:
-        """Find categories and cuts.
+        """Find the categories and cut points of every column.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The table; NaN, None and the like mean missing.
+            Training data. NaN, None and other null values mean missing.
         y : array-like of shape (n_samples,)
-            Classes, at least two.
+            Class labels, at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; rows of weight 0 count as absent.
+            Non-negative weights. A weight of 0 equals removing the row.
 
         Returns
         -------
         TableEncoder
-            Itself.
+            Fitted encoder.
 
         Raises
         ------
         ValueError
-            If the table, the classes, the weights or a parameter break a rule, which the message states.
+            If the data, the classes, the weights or a parameter violate a rule, which the message states.
         TypeError
-            If a column mixes strings and numbers, holds something else, or is continuous and no number.
+            If a column mixes strings and numbers, contains another type, or is continuous but not numeric.
 
         Warns
         -----
         UserWarning
-            Once, if the discretizer leaves columns with one state whose values differ. Columns of which one value takes
-            nine tenths of the rows are no reason.
+            If the discretizer assigns different values of a column to a single interval. Columns in which one value has
+            at least nine tenths of the rows are not reported.
         """
         self._validate_params()
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -161,25 +160,24 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the codes of a table as scikit-learn's estimators take them.
+        """Encode data as floating numbers for scikit-learn estimators.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
+            Data with the columns of ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), float64
-            ``0..n_states_[j] - 1`` in column ``j``, or NaN for "missing", which imputers, one-hot encoders and trees
-            know, and whatever does not refuses. A frame after ``set_output``. Errors and warnings are those of
-            :meth:`encode`.
+            Codes ``0..n_states_[j] - 1`` in column ``j``, or NaN for a missing value. A frame after ``set_output``.
+            Errors and warnings are the same as in :meth:`encode`.
         """
         codes = self.encode(X).T
         return np.where(codes == missing_code(codes.dtype), np.nan, codes)
 
     def inverse_transform(self, X: Any) -> AnyArray:
-        """Return what codes stand for: categories, and of intervals the mean of the training values in them.
+        """Decode codes to categories or to the mean training value of an interval.
 
         Parameters
         ----------
@@ -189,12 +187,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            ``None`` where a code is missing or stands for nothing that was seen.
+            Decoded values; ``None`` for a missing code, and for codes without training values.
 
         Raises
         ------
         ValueError
-            If the shape or a code does not fit.
+            If X has the wrong shape, or a code is out of range.
 
         Examples
         --------
@@ -207,41 +205,40 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X").T
         if len(codes) != self.n_features_in_:
             raise ValueError(
-                f"X must hold codes in {self.n_features_in_} columns, one a feature, as transform returns them; got "
+                f"X must hold codes in {self.n_features_in_} columns, one per feature, as transform returns them; got "
                 f"{len(codes)}."
             )
         missing = np.isnan(codes)
         return self._values(np.where(missing, 0, codes), missing)
 
     def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
-        """Return the codes of a table as learners take them.
+        """Encode data as feature-major integer codes for learners.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
+            Data with the columns of ``fit``.
         handle_unknown : {"missing", "error"}, optional
-            What to do with unseen categories; by default what the parameter of this name says.
+            How to treat unseen categories; by default, the value of the parameter ``handle_unknown``.
 
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            Feature-major and C-contiguous; ``0..n_states_[i] - 1``, or the largest value of the type for
-            "missing".
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; C-contiguous.
 
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, is infinite somewhere, or holds an unseen category and
+            If X has other columns than in ``fit``, contains infinity, or contains an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, a continuous one holds no numbers, or a categorical one strings where
-            there were numbers or numbers where there were strings.
+            If a column mixes strings and numbers, a continuous column is not numeric, or a categorical column contains
+            strings where ``fit`` had numbers or numbers where ``fit`` had strings.
 
         Warns
         -----
         UserWarning
-            Once, if columns have ten values or more, and none of them was there in ``fit``.
+            If columns have at least ten values and none of them was seen in ``fit``.
 
         Examples
         --------
@@ -257,26 +254,26 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.encode_columns(columns, handle_unknown=handle_unknown)
 
     def check_rows(self, X: Any) -> RowCheck:
-        """Count missing, unseen and out-of-range values in every column of new rows.
+        """Count missing, unseen and out-of-range values in each column of new data.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
+            Data with the columns of ``fit``.
 
         Returns
         -------
         RowCheck
-            Counts per column, with names where the training table had names. It prints as text, and ``to_frame``
+            Counts per column, with names if the training data had column names. ``str`` formats it, and ``to_frame``
             converts it to pandas. Out of range means below the smallest or above the largest training value
             (``value_ranges_``).
 
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, or is infinite somewhere.
+            If X has other columns than in ``fit``, or contains infinity.
         TypeError
-            If a column mixes strings and numbers, or one that held numbers holds something else.
+            If a column mixes strings and numbers, or a column that was numeric in ``fit`` is not numeric.
 
         Examples
         --------
@@ -293,12 +290,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.check_columns(columns)
 
     def check_columns(self, columns: Table) -> RowCheck:
-        """Count missing, unseen and out-of-range values in columns that are read already, as :meth:`check_rows` does.
+        """Count missing, unseen and out-of-range values as :meth:`check_rows` does, in columns that are already read.
 
         Parameters
         ----------
         columns : Table
-            The table, as :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit``.
+            Output of :func:`tanlearn.data.columns.read_columns`, with the columns of ``fit``.
 
         Returns
         -------
@@ -307,34 +304,35 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            If a column that held numbers holds something else.
+            If a column that was numeric in ``fit`` is not numeric.
         """
         unknown: list[tuple[float, float] | None] = [None] * self.n_features_in_  # in pickles of earlier versions
         ranges = getattr(self, "value_ranges_", unknown)
         return check_columns(columns, self._indexes, ranges, getattr(self, "feature_names_in_", None))
 
     def decode(self, codes: Codes) -> AnyArray:
-        """Return what the codes of learners stand for, as :meth:`inverse_transform` does.
+        """Decode feature-major codes as :meth:`inverse_transform` does.
 
         Parameters
         ----------
         codes : ndarray of shape (n_features, n_samples), integer
-            As :meth:`encode` returns them.
+            Codes as :meth:`encode` returns them.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
+            Decoded values.
 
         Raises
         ------
         ValueError
-            If the shape or a code does not fit.
+            If codes have the wrong shape or dtype, or a code is out of range.
         """
         check_is_fitted(self)
         codes = np.asarray(codes)
         if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"codes must hold integers in {len(self.n_states_)} rows, one a feature, as encode returns them; got "
+                f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them; got "
                 f"shape {codes.shape} of dtype {codes.dtype}."
             )
         return self._values(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
@@ -347,30 +345,30 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         *,
         names: AnyArray | None = None,
     ) -> Codes:
-        """Fit to columns that are read already, and return their codes; for estimators that read a table themselves.
+        """Fit to columns that are already read and return their codes, for estimators that read the data themselves.
 
         Parameters
         ----------
         columns : Table
-            The table, as :func:`tanlearn.data.columns.read_columns` reads it.
+            Output of :func:`tanlearn.data.columns.read_columns`.
         y : ndarray of shape (n_samples,)
             Class codes.
         sample_weight : ndarray of shape (n_samples,), optional
             Positive weights.
         names : ndarray of shape (n_features,), optional
-            Names of the columns, if the table has names.
+            Names of the columns, if any.
 
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            As :meth:`encode` returns them.
+            Codes as :meth:`encode` returns them.
 
         Raises
         ------
         ValueError
-            If a parameter breaks a rule, or a column has too many categories.
+            If a parameter is invalid, or a column has too many categories.
         TypeError
-            If a column that is to be continuous holds no numbers.
+            If a continuous column is not numeric.
         """
         self._validate_params()
         if names is not None:
@@ -394,17 +392,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
-        """Return this encoder with training ranges that also contain the values of further training rows.
+        """Return the encoder with training ranges extended by the values of further training rows.
 
         Parameters
         ----------
         columns : Table
-            The rows, with the columns of ``fit``.
+            Further training rows, with the columns of ``fit``.
 
         Returns
         -------
         TableEncoder
-            The encoder itself if its ranges contain all values, else a copy that shares categories and cut points.
+            The encoder itself if its ranges contain all values, otherwise a copy that shares categories and cut points.
 
         Examples
         --------
@@ -418,17 +416,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.with_ranges(_value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
 
     def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
-        """Return this encoder with training ranges that also contain other ranges.
+        """Return the encoder with training ranges extended by other ranges.
 
         Parameters
         ----------
         others : list of (tuple of (float, float) or None)
-            A range for each column; None leaves its own as it is.
+            A range for each column; ``None`` leaves the range of the column unchanged.
 
         Returns
         -------
         TableEncoder
-            The encoder itself if its ranges contain the others, else a copy that shares categories and cut points.
+            The encoder itself if its ranges contain the others, otherwise a copy that shares categories and cut points.
 
         Examples
         --------
@@ -451,24 +449,24 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return encoder
 
     def encode_columns(self, columns: Table, *, handle_unknown: str | None = None) -> Codes:
-        """Return the codes of columns that are read already.
+        """Encode columns that are already read.
 
         Parameters
         ----------
         columns : Table
-            The table, as :func:`tanlearn.data.columns.read_columns` reads it, with the columns of ``fit``.
+            Output of :func:`tanlearn.data.columns.read_columns`, with the columns of ``fit``.
         handle_unknown : {"missing", "error"}, optional
-            As for :meth:`encode`.
+            As in :meth:`encode`.
 
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            As :meth:`encode` returns them.
+            Codes as :meth:`encode` returns them.
 
         Raises
         ------
         ValueError
-            If ``handle_unknown`` is another word, or "error" and a category is unseen.
+            If ``handle_unknown`` is invalid, or is "error" and a category is unseen.
         """
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         if unknown not in ("missing", "error"):
@@ -486,11 +484,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return codes
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
         if continuous and type(self.discretizer_) in CUT_DISCRETIZERS:
-            for i in continuous:  # of no number: an error, unless nothing is there
+            for i in continuous:  # not numeric: raises unless all values are missing
                 columns[i].numbers(were_numbers=True)
                 codes[i] = missing_code(codes.dtype)
         elif continuous:
-            # Whatever set_output asks of transformers: of this one, codes are wanted.
+            # np.asarray undoes set_output, which may turn the codes into a frame.
             values = _side_by_side(columns, continuous, were_numbers=True)
             found = np.asarray(self.discretizer_.transform(values)).T
             missing = found == missing_code(found.dtype)
@@ -504,21 +502,21 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         discretizer: Any,
         value_ranges: list[tuple[float, float] | None] | None = None,
     ) -> TableEncoder:
-        """Become an encoder of which everything is known, as from a file.
+        """Set all fitted attributes from known values, for example from a file.
 
         Parameters
         ----------
         categories, typical_values : list of (ndarray or None)
-            What is to become ``categories_`` and ``typical_values_``.
+            Values of ``categories_`` and ``typical_values_``.
         discretizer : object or None
-            Fitted to the columns that have no categories; ``None`` if all have.
+            Discretizer fitted to the columns without categories; ``None`` if there are none.
         value_ranges : list of (tuple of (float, float) or None), optional
-            What is to become ``value_ranges_``; by default, no range is known.
+            Value of ``value_ranges_``; by default, all ranges are unknown.
 
         Returns
         -------
         TableEncoder
-            Itself.
+            The encoder itself, fitted.
 
         Examples
         --------
@@ -554,18 +552,18 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
-        """Return what feature-major codes stand for."""
+        """Decode feature-major codes."""
         n_states = self.n_states_[:, np.newaxis]
         wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes != np.floor(codes)))
         if wrong.any():
             i, row = np.argwhere(wrong)[0]
             raise ValueError(
-                f"code {codes[i, row]} of feature {i}, sample {row}, is none of its {self.n_states_[i]} states, which "
-                f"are numbered from 0."
+                f"code {codes[i, row]} of feature {i}, sample {row}, is out of range: the feature has "
+                f"{self.n_states_[i]} states, numbered from 0."
             )
         values = np.full(codes.T.shape, None, dtype=object)
         for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
-            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last is what missing codes find
+            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last entry is for missing codes
             if categories is not None:
                 known[: len(categories)] = categories
             elif typical is not None:
@@ -574,19 +572,19 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _lost_columns(self, columns: Table) -> list[str]:
-        """Return what messages call the columns that have one state though their values differ."""
+        """Return the names of columns with a single interval although their values differ."""
         lost = []
         for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):
             column = columns[i]
             values = column.values if column.missing is None else column.values[~column.missing]
-            # What takes such a share of the rows is the median: finding that takes a tenth of the time of sorting.
+            # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
             middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
             if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
                 lost.append(column.place)
         return lost
 
     def _typical_values(self, columns: Table, codes: Codes, sample_weight: AnyArray | None) -> list[FloatArray | None]:
-        """Return the weighted means of the training values in the states of continuous features."""
+        """Return the weighted mean of the training values in each interval of the continuous features."""
         weights = np.ones(columns.n_samples) if sample_weight is None else sample_weight.astype(np.float64, copy=False)
         n_states, unseen = self.n_states_, missing_code(codes.dtype)
         typical: list[FloatArray | None] = [
@@ -606,7 +604,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
-    """Return some columns of numbers as a table, in Fortran order."""
+    """Stack numeric columns into a matrix, in Fortran order."""
     return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T
 
 
@@ -616,13 +614,13 @@ def _bounds(ranges: list[tuple[float, float] | None]) -> FloatArray:
 
 
 def _value_ranges(columns: Table, chosen: list[int]) -> list[tuple[float, float] | None]:
-    """Return the smallest and the largest value of the chosen columns, and None for the others.
+    """Return the smallest and largest value of the chosen columns, and None for the others.
 
-    Zeros have no sign, as in summaries: which of 0.0 and -0.0 is the smallest would depend on the order of the rows.
+    Zeros have no sign, as in summaries, because the order of rows would decide between 0.0 and -0.0.
     """
     found: list[tuple[float, float] | None] = [None] * len(columns)
-    # fmin and fmax pass over NaN, and return it only where there is nothing else.
-    if isinstance(columns, ArrayTable):  # by rows of an array, which is faster than by its columns
+    # fmin and fmax skip NaN, and return it only if there is no other value.
+    if isinstance(columns, ArrayTable):  # one reduction over rows is faster than one per column
         low, high = (extreme.reduce(columns.values, axis=0).tolist() for extreme in (np.fmin, np.fmax))
         for i in chosen:
             found[i] = float(low[i]) + 0.0, float(high[i]) + 0.0

@@ -1,7 +1,7 @@
-"""Tables in files: text with separators, Parquet and Feather, in whole or chunk by chunk.
+"""Reading of delimited text, Parquet and Feather files, as a whole or in chunks.
 
-Text is read as people write it: spaces around names and values do not count, and digits with leading zeros are texts.
-What cannot be read as it was meant is refused with its line.
+Text files are read as people write them: spaces around names and values are ignored, and digits with leading zeros are
+strings. Malformed content raises an error with its line number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tanlearn.data.written_values import read_written
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
-#: Formats by the endings of their files; text may be compressed besides.
+#: Formats by file extension; a text file may have a further extension for compression.
 _ENDINGS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -49,37 +49,36 @@ _DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d
 
 @dataclass(frozen=True)
 class TableFile:
-    r"""A table in a file, of which nothing is in memory but the names of the columns."""
+    """Table in a file, of which only the column names are in memory."""
 
-    path: Path  # The file
-    name: str  # What messages call it
-    format: str  # What it holds
-    columns: tuple[str, ...]  # Names of the columns, in their order
-    separator: str = ","  # Of text, what stands between two fields
-    encoding: str = "utf-8-sig"  # Of text
-    # Of text, what else than an empty field, NA, NaN, null and their like means that a value is missing
-    missing: tuple[str, ...] = ()
-    decimal: str = "."  # Of text, what stands before the fraction of a number
-    # Of text, what stands before and between the rows
-    layout: Layout = Layout()  # noqa: RUF009 - it is never changed
-    thousands: str = ""  # Of text, what stands between groups of three digits
-    # Signs and units around numbers, as "$", "%" or "kg"; "()" for negative numbers in parentheses
+    path: Path
+    name: str  # name of the file in messages
+    format: str  # "csv", "tsv", "parquet" or "feather"
+    columns: tuple[str, ...]  # column names, in the order of the file
+    # The following fields, up to dates, apply to text files only.
+    separator: str = ","
+    encoding: str = "utf-8-sig"
+    missing: tuple[str, ...] = ()  # strings for a missing value, besides the empty field, NA, NaN, null and similar
+    decimal: str = "."  # decimal mark: "." or ","
+    layout: Layout = Layout()  # noqa: RUF009 - Layout is immutable
+    thousands: str = ""  # thousands separator: "", ",", ".", "'" or " "
+    # Symbols and units around numbers, such as "$", "%" or "kg"; "()" for negative numbers in parentheses
     symbols: tuple[str, ...] = ()
-    dates: str = ""  # Of text, the order of dates that are not in the ISO 8601 format
-    # Columns of a Parquet file that pandas has written as the index; they stand beside ``columns``
+    dates: str = ""  # order of dates that are not in ISO 8601 format: "day-first", "month-first" or "year-first"
+    # Columns of a Parquet file that pandas wrote as the index; not among the columns
     index: tuple[str, ...] = ()
-    # What pandas calls an index of numbers that are in no column: ``start``, ``step`` and ``name``
+    # pandas' description of an index that is not stored as a column: start, step and name
     numbering: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def has_index(self) -> bool:
-        """Whether rows have names of their own, and not just their numbers from 0."""
+        """True if the rows have an index other than their numbers from 0."""
         rows = self.numbering
         return bool(self.index) or bool(rows and (rows["start"], rows["step"], rows["name"]) != (0, 1, None))
 
     @property
     def n_bytes(self) -> int:
-        """Size of the file."""
+        """Size of the file in bytes."""
         return self.path.stat().st_size
 
     def read(
@@ -90,7 +89,7 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Any:
-        """Return the whole table."""
+        """Return the whole table as a pandas DataFrame; the parameters are those of :meth:`chunks`."""
         (frame,) = self.chunks(None, columns, texts=texts, target=target, dropped=dropped)
         return frame
 
@@ -103,7 +102,14 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Iterator[Any]:
-        """Yield the table piece by piece."""
+        """Yield the table as pandas DataFrames with at most ``n_rows`` rows (None: one frame with all rows).
+
+        ``columns`` selects and orders the columns. ``texts`` names columns of a text file that stay strings; the types
+        of others are inferred per chunk. Rows of a text file without a value in the column ``target`` are left out
+        before types are inferred: ``dropped`` receives their numbers, from 0, and the index of the frames has the
+        numbers of the others. Values of ``target`` are never converted by ``thousands``, ``symbols`` and ``dates``.
+        Other file formats declare their types, and all rows are returned. At least one frame is yielded.
+        """
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
         pieces = (
@@ -125,10 +131,13 @@ class TableFile:
         if is_empty and left_out:
             yield require_pandas(self.name).DataFrame(columns=wanted)
         elif is_empty:
-            raise ValueError(f"{self.name} has no rows, only names of columns.")
+            raise ValueError(f"{self.name} has no rows, only column names.")
 
     def _converted(self, piece: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
-        """Return a piece with the numbers and dates of the stated notation; ``units`` holds those of earlier pieces."""
+        """Convert the numbers and dates of a chunk.
+
+        ``units`` contains the units of earlier chunks by column, and is updated in place.
+        """
         notation = self.thousands, self.decimal, self.symbols, self.dates
         if not (self.thousands or self.symbols or self.dates):
             return piece
@@ -143,7 +152,7 @@ class TableFile:
     def _texts(
         self, n_rows: int | None, columns: list[str], texts: Collection[str], target: str | None, dropped: list[int]
     ) -> Iterator[Any]:
-        """Yield a text file."""
+        """Yield the chunks of a text file."""
         pd = require_pandas(self.name)
         with open_text(self.path, self.encoding) as file:
             required = None if target is None else self.columns.index(target)
@@ -167,7 +176,7 @@ class TableFile:
                     piece = reader.read(n_rows)
                     while len(piece):
                         codes = [self.columns[j] for j in rows.marked if self.columns[j] in columns]
-                        if dropped:  # so many rows are left out before each one
+                        if dropped:  # shift the index by the number of rows left out before each row
                             shifts = np.array(dropped) - np.arange(len(dropped))
                             piece.index += np.searchsorted(shifts, piece.index, side="right")
                         yield piece.assign(**{name: unmarked(piece[name]) for name in codes})
@@ -176,15 +185,13 @@ class TableFile:
                 return
 
     def _binary(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
-        """Yield a Parquet or Feather file."""
+        """Yield the chunks of a Parquet or Feather file."""
         pa = require_pyarrow(self.name)
-        # One way for the whole and for pieces, so that both have the same types.
+        # The whole table is read by the same code as chunks, so that both have the same types.
         found, names = pa.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
         for name in columns:
             if pa.types.is_nested(found.schema.field(name).type):
-                raise ValueError(
-                    f"{name!r} holds values of several parts ({found.schema.field(name).type}). Leave the column out."
-                )
+                raise ValueError(f"{name!r} has nested values ({found.schema.field(name).type}). Leave the column out.")
         if n_rows is None:
             tables = iter([found.to_table(columns=names)])
         else:
@@ -218,7 +225,14 @@ def open_table(
     symbols: Sequence[str] = (),
     dates: str = "",
 ) -> TableFile:
-    r"""Find out what a file holds, and which columns."""
+    """Detect the format, separator and columns of a file; nothing else is read.
+
+    ``name`` is the name of the file in messages, by default the path. ``format`` defaults to the file extension or the
+    first bytes. A "csv" header without commas may be separated by semicolons or tabs. Text may be compressed (.gz,
+    .bz2, .xz). The other parameters are the fields of :class:`TableFile`; a column is converted by ``thousands`` and
+    ``symbols`` only if all its values are numbers. Raises ``ValueError`` if the file is empty, malformed, a
+    spreadsheet, or has duplicate column names.
+    """
     Notation(decimal, thousands, tuple(symbols), dates, tuple(missing)).check()
     path = Path(path)
     name = str(path) if name is None else name
@@ -227,7 +241,7 @@ def open_table(
     if format is None and path.suffix.lower() in (".xls", ".xlsx", ".ods"):
         raise ValueError(f"{name} is a spreadsheet, which cannot be read: save its table as .csv.")
     if path.stat().st_size == 0:
-        raise ValueError(f"{name} cannot be read: it is empty, without even a line of names of columns.")
+        raise ValueError(f"{name} cannot be read: it is empty, without even a header line.")
     found = format_of(path) if format is None else format
     given, layout = separator, Layout() if layout is None else layout
     separator = given or ("\t" if found == "tsv" else ",")
@@ -247,7 +261,7 @@ def open_table(
         columns, index = _binary_columns(path, name, found)
     twice = next((column for j, column in enumerate(columns) if column in columns[:j]), None)
     if not columns or twice is not None:
-        reason = "there is no line with names of columns" if not columns else f"two columns are called {twice!r}"
+        reason = "there is no header line" if not columns else f"two columns are called {twice!r}"
         raise ValueError(f"{name} cannot be read: {reason}.")
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})
@@ -257,14 +271,18 @@ def open_table(
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
-    """Turn dates into numbers: days since the beginning of 1970, with fractions."""
+    """Convert date columns to fractional days since 1970-01-01; return the frame and the names of these columns.
+
+    Date columns have a dtype of dates or durations, or contain only strings in ISO 8601 format such as 2026-11-22 or
+    2026-11-22T17:30:00Z. A time without a zone counts as UTC. ``columns`` limits the conversion to some columns.
+    """
     days = {name: _days(frame[name]) for name in frame.columns if columns is None or name in columns}
     found = {name: values for name, values in days.items() if values is not None}
     return (frame.assign(**found) if found else frame), list(found)
 
 
 def _days(series: Any) -> AnyArray | None:
-    """Return a column of dates as days, or None if it is none."""
+    """Return a date column as days, or None if it is not a date column."""
     pd = require_pandas("a table")
     if getattr(series.dtype, "kind", "O") == "m":
         return (series / pd.Timedelta(days=1)).to_numpy(float)
@@ -276,24 +294,24 @@ def _days(series: Any) -> AnyArray | None:
         if kind not in ("date", "datetime") and not (kind == "string" and present.str.fullmatch(_DATE).all()):
             return None
     moments = pd.to_datetime(series, utc=True, errors="coerce", format="ISO8601")
-    if moments.isna().sum() > series.isna().sum():  # the 30th of February
+    if moments.isna().sum() > series.isna().sum():  # an invalid date such as 30 February
         return None
     return ((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
 
 
 def require_pandas(what: str) -> Any:
-    """Return pandas."""
+    """Import pandas, or raise ImportError naming ``what`` needs it."""
     return _require("pandas", what)
 
 
 def require_pyarrow(what: str) -> Any:
-    """Return pyarrow, with what reads data sets."""
+    """Import pyarrow with its data sets, or raise ImportError naming ``what`` needs it."""
     _require("pyarrow.dataset", what)
     return _require("pyarrow", what)
 
 
 def _require(module: str, what: str) -> Any:
-    """Return a module of the extra for frames."""
+    """Import a module of the extra ``frames``."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -302,7 +320,7 @@ def _require(module: str, what: str) -> Any:
 
 
 def format_of(path: Path) -> str:
-    """Return what a file holds, by its ending or its first bytes."""
+    """Detect the format of a file by its extension or its first bytes."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in _COMPRESSED:
         endings.pop()
@@ -314,7 +332,7 @@ def format_of(path: Path) -> str:
 
 
 def _named(columns: list[str]) -> list[str]:
-    """Return names of columns with those that are empty filled in as pandas does, unlike all others."""
+    """Fill in empty column names as pandas does, with unique names."""
     found = list(columns)
     for j, column in enumerate(columns):
         if not column:
@@ -324,7 +342,7 @@ def _named(columns: list[str]) -> list[str]:
 
 
 def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:
-    """Return the columns of a Parquet or Feather file, and those that pandas takes for the index."""
+    """Return the columns of a Parquet or Feather file, and those that pandas stored as the index."""
     require_pandas(name)
     pa = require_pyarrow(name)
     try:
@@ -336,7 +354,7 @@ def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[
 
 
 def _exact(frame: Any, table: Any) -> Any:
-    """Return a table of Arrow with its large integers, which pandas has rounded where a gap is among them."""
+    """Restore 64-bit integers that pandas rounded to floats because the column has missing values."""
     import pyarrow as pa
 
     pd = require_pandas("a table")
@@ -350,6 +368,6 @@ def _exact(frame: Any, table: Any) -> Any:
 
 
 def _stripped(frame: Any) -> Any:
-    """Return a table without spaces around its texts."""
+    """Strip spaces around the strings of a frame."""
     texts = {name: frame[name].str.strip() for name in frame.columns if holds_texts(frame[name])}
     return frame.assign(**texts) if texts else frame

@@ -1,6 +1,6 @@
-"""Anything that holds a table, some rows at a time: frames, queries, streams and data sets of Arrow, and files.
+"""Slices of rows of any table source: frames, lazy queries, Arrow streams and data sets, and files.
 
-Frames of pandas and polars are cut, and read as they are in whole; all else comes as record batches of Arrow.
+pandas and polars frames are sliced without a copy; all other sources are read as Arrow record batches.
 """
 
 from __future__ import annotations
@@ -20,40 +20,43 @@ from tanlearn.data.text_files import DAMAGED, Layout, find_separator, open_text
 
 __all__ = ["Piece", "holds_table", "table_pieces"]
 
-# Cells a piece: 32 MiB of 64-bit numbers. A power of two of rows, as row groups have: others take Parquet longer.
+# Values per slice: 32 MiB of 64-bit numbers. The number of rows is a power of two, as in row groups; other numbers slow
+# Parquet down.
 _CELLS = 2**22
 _FEWEST_ROWS, _MOST_ROWS = 2**10, 2**17
-# Text has its types from its first block, and comes in pieces of a block: of one MiB, pyarrow's own, they are small.
+# Block size of text files: types are inferred from the first block, and slices do not exceed a block. pyarrow's default
+# of 1 MiB gives small slices.
 _TEXT_BLOCK = 2**24
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table."""
+    """Slice of the rows of a table."""
 
-    rows: Any  # They, with all columns that are wanted
-    names: list[Any]  # Which these are, in the order that ``choose`` has given
-    texts: frozenset[str] = frozenset()  # Columns of a record batch whose dictionaries were made of texts
+    rows: Any  # pandas or polars DataFrame, or pyarrow RecordBatch
+    names: list[Any]  # names of its columns, in order
+    texts: frozenset[str] = frozenset()  # columns of a record batch whose dictionaries encode plain strings
 
     def read(self, names: list[Any], ignored: AnyArray | None = None) -> Table:
-        """Return some of the columns.
-
-        Shapes: ignored: (n_samples,).
-        """
+        """Read some of the columns; ``ignored`` masks rows whose values are not used, shape (n_samples,)."""
         if _is_frame(self.rows):
             return read_columns(self.rows[names], ignored=ignored)
         return read_record_batch(self.rows.select(names), self.texts, ignored)
 
 
 def holds_table(source: Any) -> bool:
-    """Return whether :func:`table_pieces` takes something."""
+    """Return whether :func:`table_pieces` accepts an object."""
     if _is_frame(source) or _is_query(source) or isinstance(source, str | Path):
         return True
     return hasattr(source, "__arrow_c_stream__") or _is_scanned(source, "Dataset", "Scanner")
 
 
 def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: int | None = None) -> Iterator[Piece]:
-    """Yield a table piece by piece."""
+    """Yield the non-empty slices of a table source.
+
+    ``choose`` maps the names of all columns to those to read. ``n_rows`` is the largest number of rows per slice; by
+    default, the power of two from 1,024 to 131,072 that gives about four million values.
+    """
     if isinstance(source, str | Path):
         yield from _of_file(Path(source), choose, n_rows)
     elif _is_scanned(source, "Dataset"):
@@ -61,7 +64,7 @@ def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: 
     elif _is_query(source):
         names = choose(source.collect_schema().names())
         query, size = source.select(names), _size(names, n_rows)
-        # Before 1.34, polars had no way to a query but all of it.
+        # polars before 1.34 can only collect a query as a whole.
         frames = query.collect_batches(chunk_size=size) if hasattr(query, "collect_batches") else [query.collect()]
         for frame in frames:
             yield from _cut(frame, names, size)
@@ -80,14 +83,14 @@ def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: 
 
 
 def _size(names: list[Any], n_rows: int | None) -> int:
-    """Return the number of rows a piece."""
+    """Return the number of rows per slice."""
     if n_rows is not None:
         return n_rows
     return min(_MOST_ROWS, max(_FEWEST_ROWS, 2 ** ((_CELLS // len(names)).bit_length() - 1)))
 
 
 def _cut(rows: Any, names: list[Any], size: int, texts: frozenset[str] = frozenset()) -> Iterator[Piece]:
-    """Yield rows of memory in pieces, which are not copied."""
+    """Yield slices of in-memory rows, without a copy."""
     for first in range(0, len(rows), size):
         piece = rows.iloc[first : first + size] if hasattr(rows, "iloc") else rows.slice(first, size)
         yield Piece(piece, names, texts)
@@ -96,16 +99,16 @@ def _cut(rows: Any, names: list[Any], size: int, texts: frozenset[str] = frozens
 def _of_dataset(
     dataset: Any, choose: Callable[[list[Any]], list[Any]], n_rows: int | None, texts: frozenset[str] = frozenset()
 ) -> Iterator[Piece]:
-    """Yield a data set of Arrow."""
+    """Yield slices of an Arrow data set."""
     names = choose(dataset.schema.names)
     size = _size(names, n_rows)
-    # Two pieces ahead keep two threads as busy as pyarrow's sixteen do, in less memory.
+    # A read-ahead of two batches keeps two threads as busy as pyarrow's default of sixteen, in less memory.
     for batch in dataset.to_batches(columns=names, batch_size=size, batch_readahead=2, fragment_readahead=1):
         yield from _cut(batch, names, size, texts)
 
 
 def _of_file(path: Path, choose: Callable[[list[Any]], list[Any]], n_rows: int | None) -> Iterator[Piece]:
-    """Yield a file, or the Parquet files in a folder."""
+    """Yield slices of a file, or of the Parquet files in a folder."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
     pa = require_pyarrow(str(path))
@@ -125,14 +128,14 @@ def _of_file(path: Path, choose: Callable[[list[Any]], list[Any]], n_rows: int |
 
 
 def _open(path: Path, pa: Any) -> tuple[Any, frozenset[str]]:
-    """Return the data set that files make, and its columns of texts that come as dictionaries."""
+    """Return the Arrow data set of a file or folder, and its string columns that are read as dictionaries."""
     found = "parquet" if path.is_dir() else format_of(path)
     if found in ("csv", "tsv"):
         from pyarrow import csv
 
         with open_text(path, "utf-8-sig") as file:
             parse = csv.ParseOptions(delimiter="\t" if found == "tsv" else find_separator(file))
-            skipped = int(Layout().is_skipped(1, file.readline()))  # a line such as sep=;
+            skipped = int(Layout().is_skipped(1, file.readline()))  # a first line such as sep=;
         options = pa.dataset.CsvFragmentScanOptions(
             csv.ConvertOptions(strings_can_be_null=True), csv.ReadOptions(block_size=_TEXT_BLOCK, skip_rows=skipped)
         )
@@ -146,8 +149,8 @@ def _open(path: Path, pa: Any) -> tuple[Any, frozenset[str]]:
     texts = frozenset(
         field.name for field in plain.schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
     )
-    # Parquet keeps strings as dictionaries, and needs a fifth of the time where it need not spell them out; without
-    # buffers of the next row groups it takes two thirds of the memory, and the same time.
+    # Reading strings as dictionaries, as Parquet stores them, takes a fifth of the time. Without pre-buffering of row
+    # groups, reading takes two thirds of the memory and the same time.
     parquet = pa.dataset.ParquetFileFormat(
         read_options=pa.dataset.ParquetReadOptions(dictionary_columns=texts),
         default_fragment_scan_options=pa.dataset.ParquetFragmentScanOptions(pre_buffer=False),
@@ -156,17 +159,17 @@ def _open(path: Path, pa: Any) -> tuple[Any, frozenset[str]]:
 
 
 def _is_frame(source: Any) -> bool:
-    """Return whether something is a DataFrame of pandas or polars."""
+    """Return whether an object is a pandas or polars DataFrame."""
     modules = [sys.modules[name] for name in ("pandas", "polars") if name in sys.modules]
     return any(isinstance(source, module.DataFrame) for module in modules)
 
 
 def _is_query(source: Any) -> bool:
-    """Return whether something is a LazyFrame of polars."""
+    """Return whether an object is a polars LazyFrame."""
     return "polars" in sys.modules and isinstance(source, sys.modules["polars"].LazyFrame)
 
 
 def _is_scanned(source: Any, *names: str) -> bool:
-    """Return whether something is one of these classes of pyarrow's data sets."""
+    """Return whether an object is an instance of the named classes of ``pyarrow.dataset``."""
     module = sys.modules.get("pyarrow.dataset")
     return module is not None and isinstance(source, tuple(getattr(module, name) for name in names))

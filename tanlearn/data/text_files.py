@@ -1,7 +1,7 @@
-"""Text with separators, as people write it, for pandas: what counts is the same for names, types and gaps.
+"""Normalization of delimited text files before pandas parses them.
 
-Spaces around a field do not count, and lines without anything are passed over. What cannot be read as it was meant is
-refused with its line: a row with more or fewer fields than the header, and bytes that are no text.
+Spaces around fields and blank lines are ignored, in names, types and missing values alike. A row with more or fewer
+fields than the header, and bytes that are not valid in the encoding, raise an error with the line number.
 """
 
 from __future__ import annotations
@@ -29,43 +29,45 @@ __all__ = [
     "unmarked",
 ]
 
-#: What reading raises of files whose bytes make no sense, besides ValueError; OSError is raised for gzip and bzip2.
+#: Exceptions raised for corrupt files, besides ValueError and OSError (gzip and bzip2).
 DAMAGED = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
-#: Stands before digits with leading zeros, so that pandas takes them for the texts that they are. No field begins with
-#: it otherwise, as it is a space to ``str.strip``.
+#: Prefix of digits with leading zeros, so that pandas reads them as strings. No other field begins with it, because
+#: ``str.strip`` removes it as a space.
 _MARK = "\x1f"
 
 
-#: Fields that pandas takes for a missing value, by its documentation.
+#: Fields that pandas reads as a missing value, according to its documentation.
 MISSING = frozenset(
     (
         *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"),
         *("NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
     )
 )
-#: The first line that spreadsheets write and read to name the separator.
+#: First line that spreadsheet programs use to declare the separator.
 _NAMED_SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?\s*', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands in a text file before and between the rows of its table."""
+    """Layout of a text file: skipped lines, comments and header."""
 
-    skip_rows: int = 0  # Lines before the header that are skipped
-    comment: str | None = None  # Lines that begin with it are skipped
-    # Whether the first row contains the names of the columns. Otherwise they are ``column_1``, ``column_2`` and so
-    # on.
+    skip_rows: int = 0  # number of lines to skip before the header
+    comment: str | None = None  # prefix of lines to skip
+    # Whether the first row contains the column names; otherwise they are column_1, column_2 and so on
     has_header: bool = True
 
     def is_skipped(self, number: int, line: str) -> bool:
-        """Return whether a line is no part of the table."""
+        """Return whether a line is skipped; ``number`` counts from 1."""
         if number <= self.skip_rows or (number == 1 and _NAMED_SEPARATOR.fullmatch(line)):
             return True
         return bool(self.comment) and line.lstrip().startswith(str(self.comment))
 
 
 class CheckedRows(io.TextIOBase):
-    r"""A text file for pandas: the rows after the header, without spaces around fields, each as long as the header."""
+    """Text file object for pandas that checks and normalizes rows.
+
+    It contains the rows after the header, each with as many fields as the header, and without spaces around fields.
+    """
 
     def __init__(
         self,
@@ -77,11 +79,10 @@ class CheckedRows(io.TextIOBase):
     ) -> None:
         self.marked: set[int] = set()
         self.dropped: list[int] = []
-        # separator: What stands between two fields. missing: Fields that mean a missing value, whatever they look
-        # like.
+        # _missing are the fields that the user declares missing.
         self._separator, self._missing = separator, missing
-        self._layout = Layout() if layout is None else layout  # What stands before and between the rows
-        # required: The number of a column. Rows without a value in it are left out; ``dropped`` lists them.
+        self._layout = Layout() if layout is None else layout
+        # Rows without a value in the column number _required are left out and listed in dropped.
         self._required, self._gaps = required, MISSING.union(missing)
         self._line = self._first = self._n_rows = 0
         self._may_hold_codes = re.compile(rf"{re.escape(separator)}0\d").search
@@ -95,10 +96,10 @@ class CheckedRows(io.TextIOBase):
             self._records = chain([first], self._records)
 
     def _keep(self, file: Any) -> Iterator[str]:
-        """Yield the lines, and remember those of the row at hand."""
+        """Yield the lines, and remember those of the current row."""
         for number, line in enumerate(file, start=1):
             self._line = number
-            # Between two rows: a comment inside of quotes is none.
+            # Only between two rows: a comment prefix inside quotes is data.
             if not self._lines and self._layout.is_skipped(number, line):
                 continue
             if not self._lines:
@@ -109,7 +110,7 @@ class CheckedRows(io.TextIOBase):
             yield line
 
     def _check(self, reader: Any) -> Iterator[tuple[str, list[str]]]:
-        """Yield text and fields of every row."""
+        """Yield the text and the fields of every row."""
         n_fields, n_blank = 0, 0
         try:
             for record in reader:
@@ -123,20 +124,20 @@ class CheckedRows(io.TextIOBase):
                         n_blank -= 1
                         yield '""\n', [""]
                     yield text, record
-                elif n_fields == 1:  # a missing value, unless no row comes any more
+                elif n_fields == 1:  # a missing value, unless the file ends here
                     n_blank += 1
         except csv.Error as error:
             raise ValueError(f"line {self._first}: {error}. Is a quote left open there?") from error
 
     def readable(self) -> bool:
-        """Return that there is something to read, which pandas asks for."""
+        """Return True, which pandas requires."""
         return True
 
     def read(self, size: int | None = -1) -> str:
-        """Return whole rows, as many as make the size or a little more."""
+        """Return whole rows with at least ``size`` characters; all remaining rows if ``size`` is None or negative."""
         texts, n_characters = [], 0
         for text, record in self._records:
-            # Most rows go to pandas as they are: writing all of them anew takes thrice the time.
+            # Most rows are passed on unchanged: rewriting all of them takes three times as long.
             fields = list(map(str.strip, record))
             self._n_rows += 1
             if self._required is not None and fields[self._required] in self._gaps:
@@ -154,7 +155,7 @@ class CheckedRows(io.TextIOBase):
         return "".join(texts)
 
     def _mark_codes(self, fields: list[str]) -> bool:
-        """Put marks before digits with leading zeros, and return whether there are any."""
+        """Prefix digits with leading zeros, in place, and return whether there are any."""
         is_any = False
         for j, field in enumerate(fields):
             if field.startswith("0") and field[1:].isdecimal() and field not in self._missing:
@@ -164,19 +165,19 @@ class CheckedRows(io.TextIOBase):
         return is_any
 
     def _written(self, fields: list[str]) -> str:
-        """Return a row as text."""
+        """Return a row as delimited text."""
         text = io.StringIO()
         csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(fields)
         return text.getvalue()
 
 
 def unmarked(series: Any) -> Any:
-    """Return a column with digits with leading zeros as they were written."""
+    """Remove the prefix of digits with leading zeros from a string column."""
     return series.str.removeprefix(_MARK) if holds_texts(series) else series
 
 
 def holds_texts(series: Any) -> bool:
-    """Return whether a column holds texts, and nothing else but gaps."""
+    """Return whether a column contains strings and otherwise only missing values; False for an all-missing column."""
     from pandas.api.types import infer_dtype
 
     return series.dtype.kind in "OU" and infer_dtype(series, skipna=True) == "string"
@@ -197,7 +198,7 @@ def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
 
 
 def find_separator(file: Any, layout: Layout | None = None) -> str:
-    """Return what stands between the fields of a header, and go back to its start."""
+    """Detect the separator of the header and rewind the file; a first line such as ``sep=;`` declares it."""
     layout = Layout() if layout is None else layout
     header = ""
     for number, line in enumerate(file, start=1):
@@ -213,12 +214,12 @@ def find_separator(file: Any, layout: Layout | None = None) -> str:
 
 
 def open_text(path: Path, encoding: str) -> Any:
-    """Open text, compressed or not."""
+    """Open a text file, decompressing it by its extension."""
     return _opener(path)(path, "rt", encoding=encoding, newline="")
 
 
 def _opener(path: Path) -> Any:
-    """Return what opens a file."""
+    """Return the function that opens a file."""
     import bz2
     import gzip
 
@@ -226,7 +227,7 @@ def _opener(path: Path) -> Any:
 
 
 def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
-    """Return the error for bytes that are no text, with the line: decoders do not count them."""
+    """Return the error for bytes that are invalid in the encoding, with the line number, which decoders omit."""
     number, failed = 0, False
     try:
         with _opener(path)(path, "rb") as file:
@@ -239,6 +240,6 @@ def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError)
     except (OSError, *DAMAGED) as damage:
         return ValueError(f"{name} cannot be read: {damage}")
     return ValueError(
-        f"{name} cannot be read: line {number} is no text in {encoding.removesuffix('-sig')} (byte "
-        f"{error.object[error.start]:#x}). Name its encoding, as cp1252 or utf-16, or save it as UTF-8."
+        f"{name} cannot be read: line {number} is not valid {encoding.removesuffix('-sig')} text (byte "
+        f"{error.object[error.start]:#x}). Name its encoding, such as cp1252 or utf-16, or save it as UTF-8."
     )

@@ -1,4 +1,4 @@
-"""Reading what a user passes in beside a table: the classes, the weights, and so the rows that count."""
+"""Validation of class labels and sample weights, and selection of the rows with non-zero weight."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = [
     "zero_weight_rows",
 ]
 
-# Floating weights add up to no more than this and no less than its inverse: products of two or three sums of them, as
-# learners take them, are then neither infinite nor zero. With weights of 1e300 line searches failed, with 1e305 trees.
+# Largest sum of floating-point weights; its inverse is the smallest. Products of two or three such sums, as learners
+# form them, neither overflow nor underflow. Line searches failed with weights of 1e300, trees with 1e305.
 LARGEST_TOTAL = 1e100
 _LARGEST_COUNT = int(np.iinfo(np.int64).max)
 
@@ -41,19 +41,21 @@ _LARGEST_COUNT = int(np.iinfo(np.int64).max)
 def read_classes(
     y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None, *, is_part: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Read the classes and number them.
+    """Validate class labels and encode them; return class codes and the sorted classes, shape (n_classes,).
 
-    Shapes: y: (n_samples,); rows: (n_samples,); result codes: (n_rows,); result classes: (n_classes,).
+    ``rows`` masks the rows that count, shape (n_samples,); the others are left out of the codes. With ``is_part``, the
+    rows are part of a larger data set and may contain one class or none.
     """
     counted = read_target(y, n_samples, None if rows is None else ~rows)
     if rows is not None:
         counted = counted.take(rows)
     classes, codes = _number(counted)
-    # But for floating numbers it looks at the first one, and at whether most differ: 0.8 s for a million strings.
+    # Except for floats, check_classification_targets examines the first label and whether most labels differ, which
+    # takes 0.8 s for a million strings. One label suffices if labels repeat.
     is_clear = classes.dtype.kind != "f" and (is_part or 2 * len(classes) < len(codes))
     labels = read_labels(replace(counted, values=counted.values[:1]) if is_clear else counted)
-    with np.errstate(invalid="ignore"):  # it casts floating numbers to integers, whatever their size
-        if len(labels):  # of a part twice, as it warns where most labels differ
+    with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
+        if len(labels):  # labels of a part are doubled, because it warns if most labels differ
             check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
     if len(classes) < 2 and not is_part:
         raise ValueError(
@@ -64,7 +66,7 @@ def read_classes(
 
 
 def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct labels, sorted, and the number of each one, without sorting them all."""
+    """Return the sorted distinct labels and the code of each label, without sorting all labels."""
     labels = column.values
     if column.categories is not None:
         occurs = np.zeros(len(column.categories), np.bool_)
@@ -75,7 +77,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
     classes = distinct(column).astype(labels.dtype, copy=False)
     if labels.dtype.kind not in "OUS":
         return classes, np.searchsorted(classes, labels)
-    # By Python's hashes: a million strings take 0.1 s, while sorting them takes 1 to 3.
+    # A dictionary takes 0.1 s for a million strings; sorting takes 1 to 3 s.
     number = {label: code for code, label in enumerate(classes.tolist())}
     return classes, np.fromiter(map(number.__getitem__, labels.tolist()), np.intp, len(labels))
 
@@ -83,9 +85,10 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def number_classes(
     y: Any, n_samples: int, classes: NDArray[Any], rows: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
-    """Return the numbers of known classes.
+    """Return the codes of labels among known classes, shape (n_rows,).
 
-    Shapes: y: (n_samples,); classes: (n_classes,); rows: (n_samples,); result: (n_rows,).
+    ``rows`` masks the rows that count, shape (n_samples,); the others may have any label and are left out. Raises
+    ``ValueError`` for a label that is not in ``classes``.
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
     column = read_target(y, n_samples, None if rows is None else ~rows)
@@ -93,7 +96,7 @@ def number_classes(
     if rows is not None:
         column = column.take(rows)
     labels, places = column.values if column.categories is None else column.categories, column.values
-    if column.categories is None:  # numbers once each, other labels as they come
+    if column.categories is None:  # distinct numbers once, other labels row by row
         labels, places = _number(column) if labels.dtype.kind in "biuf" else (labels, np.arange(len(labels)))
     codes = np.fromiter((number.get(label, -1) for label in labels.tolist()), np.intp, len(labels))[places]
     if (codes < 0).any():
@@ -108,27 +111,25 @@ def number_classes(
 
 
 def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
-    """Return the number of a known class that a parameter names.
-
-    Shapes: classes: (n_classes,).
-    """
+    """Return the code of the class that the parameter ``name`` specifies."""
     number = {label: code for code, label in enumerate(classes.tolist())}
-    with contextlib.suppress(KeyError, TypeError):  # a TypeError of what has no hash
+    with contextlib.suppress(KeyError, TypeError):  # TypeError: an unhashable value
         return number[value]
     raise ValueError(f"{name} must be one of the classes: {', '.join(map(repr, number))}; got {shorten(value)}.")
 
 
 def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Column:
-    """Read the classes as a column, of which strings and categories are numbered.
+    """Convert class labels to a column; strings and categories are encoded.
 
-    Shapes: y: (n_samples,); ignored: (n_samples,).
+    ``ignored`` masks rows of weight 0, shape (n_samples,), whose labels may be missing or of any type.
     """
     if isinstance(y, Column):
         column = y
     else:
         if (error := lazy_error(y, "y")) is not None:
             raise error
-        # Lists and nullable series pass through Python objects: NumPy makes strings of [1, "a"], floats of Int64.
+        # Lists and nullable series are converted as Python objects: NumPy would convert [1, "a"] to strings and Int64
+        # to floats.
         y = plain(y)
         dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
         labels = column_or_1d(y, dtype=dtype, warn=True)
@@ -139,8 +140,8 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
     if missing is not None and missing.any():
         raise ValueError(
             f"{column.place} is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of "
-            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make the lack a class "
-            f"of its own."
+            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make 'missing' a "
+            f"class of its own."
         )
     if not isinstance(y, Column) and labels.dtype.kind == "O" and column.categories is None:
         _refuse_truths_among_numbers(labels, ignored)
@@ -148,43 +149,38 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
-    """Read the classes as they are.
-
-    Shapes: y: (n_samples,); result: (n_samples,).
-    """
+    """Return validated class labels in their own type, shape (n_samples,)."""
     column = read_target(y, n_samples)
     return column.values if column.categories is None else column.categories[column.values]
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
-    """Read the weights of the rows.
+    """Validate the weights of all rows, shape (n_samples,); None stays None, and integers stay integers.
 
-    Shapes: sample_weight: (n_samples,); result: (n_samples,).
+    A scalar is the weight of every row. Raises ``ValueError`` for negative or non-finite weights, and if all are zero
+    or their sum is too large or too small.
     """
     if sample_weight is None:
         return None
     weights = row_weights(sample_weight, n_samples)
-    with np.errstate(over="ignore"):  # an infinite sum is refused like one that is not quite
+    with np.errstate(over="ignore"):  # check_total raises for an infinite sum
         check_total(weights.sum().item(), n_samples)
     return weights
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
-    """Read the weights of some rows of a table, which may all be zero.
-
-    Shapes: sample_weight: (n_samples,); result: (n_samples,).
-    """
+    """Validate the weights of some rows, shape (n_samples,); unlike in :func:`read_weights`, all may be zero."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     try:
         weights = check_array(plain(sample_weight), ensure_2d=False, allow_nd=True, ensure_all_finite=False)
-    except (OverflowError, TypeError, ValueError) as error:  # NumPy's own, of everything that is no number
+    except (OverflowError, TypeError, ValueError) as error:  # raised by NumPy for values that are not numbers
         raise ValueError(
             f"sample_weight must hold one number per row, got {shorten(sample_weight)}. Pass a list or an array "
             f"of numbers, one for each of the {n_samples} rows."
         ) from error
     if weights.dtype.kind == "O" and weights.ndim == 1:
-        with contextlib.suppress(TypeError):  # what is no number is refused next
+        with contextlib.suppress(TypeError):  # values that are not numbers raise below
             weights = from_objects(weights, "sample_weight").numbers()
     if weights.ndim != 1 or weights.dtype.kind not in "biuf":
         raise ValueError(
@@ -193,7 +189,7 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
         )
     _check_length("sample_weight", len(weights), n_samples)
     if weights.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # infinite weights are refused next
+        with np.errstate(over="ignore"):  # infinite weights raise below
             weights = weights.astype(np.float64)
     for wrong, rule in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
         if wrong.any():
@@ -204,16 +200,16 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
             )
     if weights.dtype.kind == "f":
         return weights
-    # Python's integers do not overflow, but take 0.1 s for ten million weights: only where the bound asks for it.
+    # The sum of Python integers cannot overflow but takes 0.1 s for ten million weights: only if the bound requires it.
     if len(weights) and weights.max().item() * len(weights) > _LARGEST_COUNT:
         check_total(sum(weights.tolist()), n_samples)
     return weights.astype(np.int64)
 
 
 def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
-    """Return the rows of weight 0, whose values and classes are not used.
+    """Return a mask of the rows of weight 0, shape (n_samples,), or None if there are none.
 
-    Shapes: sample_weight: (n_samples,); result: (n_samples,).
+    The weights need not be validated yet; invalid weights give None and are rejected by :func:`row_weights`.
     """
     if sample_weight is None or isinstance(sample_weight, Real):
         return None
@@ -222,7 +218,7 @@ def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
         weights = weights.astype(np.float64) if weights.dtype.kind == "O" else weights
     except (TypeError, ValueError, OverflowError):
         return None
-    if weights.dtype.kind not in "biuf":  # refused later, with the reason
+    if weights.dtype.kind not in "biuf":  # rejected later by row_weights
         return None
     is_zero = weights == 0
     return is_zero if is_zero.ndim == 1 and is_zero.any() else None
@@ -231,9 +227,9 @@ def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
 def present_rows(
     columns: Table, y: Any, sample_weight: Any, classes: NDArray[Any] | None = None
 ) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
-    """Return columns, class codes, classes, weights and numbers of the rows whose weight is not zero.
+    """Return columns, class codes, classes, weights and row numbers of the rows with non-zero weight.
 
-    Shapes: y: (n_samples,); sample_weight: (n_samples,); classes: (n_classes,).
+    ``classes`` are the known classes, shape (n_classes,); by default those of the rows with non-zero weight.
     """
     n_samples = columns.n_samples
     weights = read_weights(sample_weight, n_samples)
@@ -248,7 +244,7 @@ def present_rows(
 
 
 def _refuse_truths_among_numbers(labels: NDArray[np.object_], ignored: NDArray[np.bool_] | None) -> None:
-    """Raise if some classes are booleans, and others numbers that scikit-learn would not compare with them."""
+    """Raise TypeError if class labels mix booleans and numbers, which scikit-learn would not compare."""
     is_truth = np.fromiter((isinstance(label, (bool, np.bool_)) for label in labels), np.bool_, len(labels))
     rows = np.arange(len(labels)) if ignored is None else np.flatnonzero(~ignored)
     if is_truth[rows].any() and not is_truth[rows].all():
@@ -260,7 +256,7 @@ def _refuse_truths_among_numbers(labels: NDArray[np.object_], ignored: NDArray[n
 
 
 def _check_length(name: str, length: int, n_samples: int) -> None:
-    """Raise unless there is one entry per row."""
+    """Raise ValueError unless there is one entry per row."""
     if length != n_samples:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples}, {name} has "
@@ -269,7 +265,7 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
 
 
 def check_total(total: float, n_samples: int) -> None:
-    """Check the sum of all weights."""
+    """Raise ValueError if the sum of all weights is zero, too large or too small; integers have their own limit."""
     if total == 0:
         raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
     if isinstance(total, float) and not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:

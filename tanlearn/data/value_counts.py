@@ -1,9 +1,9 @@
-"""Weights of the values of a column, class by class: exact, or of fewer points with a bound on what ranks lose by it.
+"""Weights of the values of a column by class: exact, or compressed to points with a bound on rank errors.
 
-Points are organised in levels, as by G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles
-in one pass and with limited memory", SIGMOD 1998: two blocks of one level become one of the next, compressed. What a
-rank loses by one compression is known, so the bound of a block is the sum of those that led to it, and grows with the
-logarithm of the number of blocks. Nothing is drawn at random.
+Points are organized in levels (G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles in one
+pass and with limited memory", SIGMOD 1998): two blocks of one level are merged and compressed to one block of the next.
+The rank error of each compression is known, so the bound of a block is the sum over its compressions and grows with the
+logarithm of the number of blocks. The method is deterministic.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum
 
 __all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key", "sum_equal"]
 
-# Up to here floating numbers add whole ones exactly.
+# Up to this value, 64-bit floats add integers exactly.
 _LARGEST_EXACT = 2**53
-# As many NumPy sorts in 20 us.
+# Below this number of values, NumPy sorts faster (20 us).
 _FEW = 2**10
 
 
 class ValueCounts(NamedTuple):
-    """Weights of pairs of a value and a class, in increasing order of both."""
+    """Weights of pairs of value and class, sorted by value, then class."""
 
-    values: AnyArray  # (n_pairs,): Numbers, none of them NaN
-    classes: NDArray[np.int32]  # (n_pairs,): Class codes
-    weights: AnyArray  # (n_pairs,): Above zero
+    values: AnyArray  # (n_pairs,) numbers without NaN
+    classes: NDArray[np.int32]  # (n_pairs,) class codes
+    weights: AnyArray  # (n_pairs,) positive, int64 or float64
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
-        """Which pairs are the first ones of their values."""
+        """Mask of the first pair of each distinct value."""
         is_first = np.ones(len(self.values), np.bool_)
         np.not_equal(self.values[1:], self.values[:-1], out=is_first[1:])
         return is_first
@@ -46,26 +46,27 @@ class ValueCounts(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Points that stand for more values, and what ranks may have lost.
+    """Points that represent the values of compressed counts, with bounds on the rank error.
 
     The rank of a number is the weight of all values up to it.
     """
 
-    level: int  # The block was made of ``2**level`` others, each compressed
-    counts: ValueCounts  # The points
-    under: float  # under, over: By how much a rank may be too low or too high, at most
-    over: float
+    level: int  # the block was merged from 2**level compressed blocks
+    counts: ValueCounts  # weights of the points
+    under: float  # largest amount by which a rank may be too low
+    over: float  # largest amount by which a rank may be too high
 
 
 def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray, AnyArray]:
-    """Return the keys that occur, increasing, and the sums of their weights.
+    """Return the distinct keys, increasing, and the sum of the weights of each, shape (n_found,).
 
-    Shapes: keys: (n_samples,); weights: (n_samples,); result found: (n_found,); result sums: (n_found,).
+    Keys are integers from 0 to ``n_keys - 1`` and weights are positive, shape (n_samples,). Sums have the dtype of the
+    weights; integers are added exactly, floats in the given order.
     """
     if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
         return sum_equal(keys, weights)
     found = None
-    if n_keys > 4 * len(keys):  # a table of all would be mostly empty
+    if n_keys > 4 * len(keys):  # a dense array of sums would be mostly empty
         found, keys = np.unique(keys, return_inverse=True)
     sums = np.bincount(keys, weights, 0 if found is not None else n_keys)
     if found is None:
@@ -75,10 +76,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
 
 
 def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
-    """Return every key once, increasing, and the sum of its amounts, in their own type.
-
-    Shapes: keys: (n_samples,); amounts: (n_samples,); result found: (n_found,); result sums: (n_found,).
-    """
+    """Return the distinct keys, increasing, and the sum of the amounts of each, in the dtype of the amounts."""
     order = np.argsort(keys, kind="stable")
     keys, amounts = keys[order], amounts[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -88,9 +86,9 @@ def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
 def collect(
     values: AnyArray, classes: AnyArray, weights: AnyArray, n_classes: int, *, are_sorted_runs: bool = False
 ) -> ValueCounts:
-    """Add up the weights of rows with the same value and class.
+    """Sum the weights of rows with the same value and class; values have no NaN.
 
-    Shapes: values: (n_samples,); classes: (n_samples,); weights: (n_samples,).
+    ``are_sorted_runs`` means that the values consist of a few increasing runs, which a stable sort merges quickly.
     """
     order = np.argsort(values, kind="stable") if are_sorted_runs else _sorting(values)
     found = ValueCounts(values.take(order), classes.take(order).astype(np.int32, copy=False), weights.take(order))
@@ -103,7 +101,7 @@ def collect(
 
 
 def _sorting(values: AnyArray) -> IntArray:
-    """Return the stable order of numbers, of 131,072 floating ones in 2.5 ms, for which NumPy takes 7 or 13."""
+    """Return the stable sorting order of numbers; 131,072 floats take 2.5 ms, with NumPy 7 to 13 ms."""
     if len(values) < _FEW:
         return np.argsort(values, kind="stable")
     if values.dtype.kind == "f":
@@ -111,19 +109,19 @@ def _sorting(values: AnyArray) -> IntArray:
         float_keys(np.ascontiguousarray(values, np.float64).view(np.int64), keys)
     else:
         keys = values.astype(np.uint64)
-        keys -= values.min().astype(np.uint64)  # the smallest is zero; differences wrap around
+        keys -= values.min().astype(np.uint64)  # the smallest key is zero; differences wrap around correctly
     order, spare = (np.empty(len(values), np.intp) for _ in range(2))
     is_spare = sort_rows(keys, np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
     return spare if is_spare else order
 
 
 def _room(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int32], AnyArray]:
-    """Return room for the rows, the classes and the weights of pairs."""
+    """Allocate arrays for the rows, classes and weights of pairs."""
     return np.empty(n, np.intp), np.empty(n, np.int32), np.empty(n, weights.dtype)
 
 
 def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
-    """Add several counts, of values of one type, up."""
+    """Add several counts whose values have the same dtype; at least one is needed."""
     given = list(parts)
     filled = [part for part in given if len(part.values)]
     if len(filled) < 2:
@@ -133,17 +131,18 @@ def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
 
 
 def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueCounts, float, float]:
-    """Have neighbouring values stand together at one of them.
+    """Compress counts to about ``n_points`` points; return the points and the rank error bounds ``under`` and ``over``.
 
-    A group of neighbours has less than one ``n_points``-th of the weight besides its last value, and its point is the
-    value where it reaches half of its weight. So ranks of points are right, and no rank is wrong by more than what
-    a group has besides its point.
+    Adjacent values are grouped so that each group, without its last value, has less than ``1 / n_points`` of the
+    weight. The point of a group is the value at which it reaches half of its weight. Therefore ranks of points are
+    exact, and the error of any other rank is at most the weight of its group without the point. At most ``n_points``
+    values are left unchanged.
     """
     is_first = counts.is_first
     n_values = int(np.count_nonzero(is_first))
     if n_values <= n_points:
         return counts, 0, 0
-    # Where sums are rounded there may be a point more.
+    # Rounding of sums may add one point.
     row, own, sums = _room(min(len(is_first), (n_points + 1) * n_classes), counts.weights)
     reached, begin = np.zeros(n_values + 1, sums.dtype), np.empty(n_values + 1, np.intp)
     of_class, lost = np.zeros(n_classes, sums.dtype), np.zeros(2, sums.dtype)
@@ -153,7 +152,10 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:
-    """Add a block to others, of which no two have one level."""
+    """Add a block to others; blocks of the same level are merged and compressed to the next level.
+
+    The blocks have increasing, distinct levels, before and after.
+    """
     of_level = {other.level: other for other in blocks}
     while block.level in of_level:
         other = of_level.pop(block.level)

@@ -1,4 +1,4 @@
-"""Weights that count rows, and weights that do not: the effective sample size."""
+"""Detection of sample weights that do not count rows, by the effective sample size."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from tanlearn.data.validation import read_weights
 
 __all__ = ["WeightSums", "effective_size", "scale_weights", "warn_of_weights"]
 
-#: Evidence, as a multiple of what the effective sample size supports, above which weights are pointed out. Counts of
-#: bootstrap samples have 2, and those of a table with repeated rows a few; 40 draws of Poisson(1) had 2.4 at most.
+#: Total weight divided by the effective sample size, above which a warning is issued. Counts of bootstrap samples have
+#: a ratio of 2, and counts of repeated rows a ratio of a few; 40 draws of Poisson(1) had at most 2.4.
 MOST_WHOLE, MOST_FRACTIONAL = 8.0, 2.0
 
 
 class WeightSums:
-    """Sums over the weights of rows, of one data set or of its batches."""
+    """Sums over the weights of rows, accumulated over batches."""
 
     def __init__(self) -> None:
-        # n_rows: Rows of positive weight. total, squares: Sums of the weights and of their squares. are_whole:
-        # Whether every weight is an integer.
+        # Number of rows of positive weight, sum of weights, sum of their squares, and whether all are integers
         self.n_rows, self.total, self.squares, self.are_whole = 0, 0.0, 0.0, True
 
     def update(self, weights: AnyArray | None, n_rows: int) -> WeightSums:
-        """Add some rows.
-
-        Shapes: weights: (n_rows,).
-        """
+        """Add the weights of some rows, in place; None means a weight of 1 for each of ``n_rows`` rows."""
         own = np.ones(n_rows) if weights is None else weights[weights > 0].astype(np.float64)
         self.n_rows += len(own)
         self.total += float(own.sum())
@@ -49,19 +45,17 @@ class WeightSums:
 
 
 def effective_size(weights: AnyArray) -> float:
-    """Return the effective sample size of weights, sum(w)^2 / sum(w^2).
-
-    Shapes: weights: (n_samples,).
-    """
+    """Return the effective sample size of weights, sum(w)^2 / sum(w^2), at least 1."""
     return WeightSums().update(weights, len(weights)).effective_size
 
 
 def scale_weights(sample_weight: Any) -> FloatArray:
-    """Scale weights that are not counts, so that they add up to the effective sample size.
+    """Rescale weights that are not counts, so that their sum equals the effective sample size.
 
-    A weight of 2 equals repeating the row. Survey weights, inverse probabilities and other importances are not counts:
-    their scale is arbitrary, and as counts they misstate the evidence of the rows. The effective sample size is Kish's
-    ``sum(w)^2 / sum(w^2)``, the number of equally weighted rows that estimate a mean as precisely.
+    A weight of 2 equals repeating the row. Survey weights, inverse probabilities and other importances are not counts.
+    Their scale is arbitrary, so as counts they overstate or understate the evidence in the rows. The effective sample
+    size is Kish's ``sum(w)^2 / sum(w^2)``, the number of equally weighted rows that estimate a mean with the same
+    precision.
 
     Parameters
     ----------
@@ -71,12 +65,12 @@ def scale_weights(sample_weight: Any) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_samples,)
-        Proportional to the weights, with the sum ``sum(w)^2 / sum(w^2)``: pass them to ``fit``.
+        Weights for ``fit``, proportional to the given ones, with the sum ``sum(w)^2 / sum(w^2)``.
 
     Raises
     ------
     ValueError
-        If there is not one number per row, one is negative or not finite, or all are zero.
+        If there is not one number per row, a weight is negative or not finite, or all are zero.
 
     References
     ----------
@@ -97,9 +91,10 @@ def scale_weights(sample_weight: Any) -> FloatArray:
 
 
 def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArray | None = None) -> None:
-    """Warn, once per fit, of weights that do not look like counts of rows.
+    """Warn once per fit if weights do not look like counts of rows.
 
-    Shapes: weights: (n_samples,); y: (n_samples,).
+    The criterion is a sum above 8 times the effective sample size for integers; above 2 times or below half of it for
+    other numbers. ``weights`` and ``y`` (class codes), if given, detect weights that depend on the class only.
     """
     most = MOST_WHOLE if sums.are_whole else MOST_FRACTIONAL
     if not sums.n_rows or 1 / most <= sums.overstatement <= most:
@@ -118,7 +113,7 @@ def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArr
 
 
 def _depend_on_class(weights: AnyArray, y: IntArray) -> bool:
-    """Return whether all rows of a class have the same weight, and classes have different ones."""
+    """Return whether all rows of a class have the same weight and classes have different weights."""
     present = weights > 0
     weights, y = weights[present], y[present]
     of_class = np.full(int(y.max()) + 1, np.nan)

@@ -1,4 +1,4 @@
-"""Columns of strings read as numbers and dates, in the notation that the user states."""
+"""Conversion of string columns to numbers and dates in the notation that the user declares."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from tanlearn.data.text_files import holds_texts
 
 __all__ = ["DATE_ORDERS", "read_written"]
 
-#: What a stated order of dates may be.
+#: Valid orders of dates.
 DATE_ORDERS = ("day-first", "month-first", "year-first")
 
 
 def read_written(
     series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str, *, units: set[str] | None = None
 ) -> Any:
-    """Return a column as numbers, or as dates in the ISO 8601 format, if all its values are such; else unchanged."""
+    """Convert a string column to floats or ISO 8601 dates if all its values match the notation; else return it as is.
+
+    ``thousands`` is the separator of thousands (" " includes no-break and narrow spaces), ``symbols`` are signs and
+    units around numbers ("()" for negative numbers in parentheses), and ``dates`` is the order of numeric dates.
+    ``units`` contains the symbols shared by all values of earlier batches of the column, and is updated in place. A
+    column with different units or currencies stays unchanged, because its numbers are not comparable.
+    """
     if not (thousands or symbols or dates) or not holds_texts(series):
         return series
     values = series.dropna().unique().tolist()
@@ -43,19 +49,19 @@ def read_written(
         texts = pd.Series([value.strip() for value in values], dtype=object)
         is_numeric = texts.map(is_number_date).astype(bool)
         moments = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[ns, UTC]")
-        # pandas swaps day and month of 2024/05/01 with dayfirst=True: only dates without a leading year may have it.
+        # With dayfirst=True, pandas swaps day and month of 2024/05/01: it is only set for dates without a leading year.
         for chosen, day_first in ((is_numeric, dates == "day-first"), (~is_numeric, False)):
             moments[chosen] = pd.to_datetime(
                 texts[chosen], dayfirst=day_first, format="mixed", errors="coerce", utc=True
             )
-        if not moments.isna().any():  # the 30th of February
+        if not moments.isna().any():  # NaT for invalid dates such as 30 February
             iso = moments.dt.tz_localize(None).map(lambda moment: moment.isoformat())
             return series.map(dict(zip(values, iso, strict=True)))
     return series
 
 
 def _number(text: str, thousands: str, decimal: str, symbols: Sequence[str]) -> tuple[float | None, set[str]]:
-    """Return the number that a text is without the symbols around it, or None, and these symbols."""
+    """Parse a number after removing the symbols around it; return the number or None, and these symbols."""
     found: set[str] = set()
     text, minus = text.strip().replace("\u2212", "-"), ""
     for symbol in symbols:

@@ -132,7 +132,7 @@ BAD = {
     "empty": (b"", "cannot be read: it is empty"),
     "header": (b"a,b\n", "has no rows"),
     "ragged": (b"a,b\n1,x\n2\n", "line 3: the row has 1 field(s), but the header 2"),
-    "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is no text in utf-8"),
+    "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is not valid utf-8 text"),
     "one class": (b"a,b\n1,x\n2,x\n", "the target 'b' has one value only, 'x', in 2 rows. There must be two classes."),
     "no class": (b"a,b\n1,\n2,\n", "the target 'b' has no value, in 2 rows."),
     "one column": (b"b\nx\ny\n", "there must be a target and a column beside it"),

@@ -59,7 +59,7 @@ def facts(table):
     }
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("name", [name for name in ARRAYS if name != "string_view"])
 def test_an_encoder_makes_of_an_array_what_it_makes_of_a_frame(name):
     table = TABLE.select([name])
@@ -140,8 +140,8 @@ def test_a_type_of_an_extension_is_read_as_what_it_is_stored_as():
         ([datetime.date(2026, 11, 22)], r"X column 'd' holds dates or durations \(date32"),
         ([datetime.datetime(2026, 11, 22)], r"X column 'd' holds dates or durations \(timestamp"),
         ([datetime.timedelta(1)], r"X column 'd' holds dates or durations \(duration"),
-        ([[1, 2]], "X column 'd' is of Arrow's type list<.*Cast the column to string.*or leave it out"),
-        ([{"a": 1}], "X column 'd' is of Arrow's type struct<"),
+        ([[1, 2]], "X column 'd' has the Arrow type list<.*Cast the column to string.*or leave it out"),
+        ([{"a": 1}], "X column 'd' has the Arrow type struct<"),
     ],
 )
 def test_what_is_neither_text_nor_number_is_refused_as_of_a_frame(values, reason):
@@ -154,7 +154,7 @@ def test_what_is_neither_text_nor_number_is_refused_as_of_a_frame(values, reason
 
 def test_categories_of_several_parts_are_refused():
     array = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array([[1, 2]]))
-    with pytest.raises(TypeError, match="X holds categories of several parts"):
+    with pytest.raises(TypeError, match="X has nested categories"):
         read_array(array, "X")
 
 

@@ -131,7 +131,7 @@ def test_every_source_of_a_table_gives_the_same_rows(name, tmp_path):
     if batches.is_rereadable:
         assert gathered(batches) == (columns, classes, weights)
     else:
-        with pytest.raises(ValueError, match=r"of type \w+, has been read already\. To have it .* a function without"):
+        with pytest.raises(ValueError, match=r"of type \w+, has been read already\. To read it .* a function without"):
             iter(batches)
 
 
@@ -145,7 +145,7 @@ def test_batches_have_no_more_rows_and_just_the_columns_that_are_asked_for(name,
     assert batches.names == ("town", "age")
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("name", ["Table", "CSV", "polars"])
 def test_an_encoder_makes_of_one_batch_what_it_makes_of_the_frame(name, tmp_path):
     (batch,) = open_batches(SOURCES[name](tmp_path), "late", columns=FEATURES)
@@ -325,7 +325,7 @@ def test_classes_and_weights_of_a_table_are_checked():
     "source", [FRAME[:0], pl.from_pandas(FRAME[:0]).lazy(), pa.Table.from_pandas(FRAME[:0]), [], [FRAME[:0], FRAME[:0]]]
 )
 def test_no_rows_at_all_are_an_error(source):
-    with pytest.raises(ValueError, match="the source has no rows, but learning needs some"):
+    with pytest.raises(ValueError, match=r"the source has no rows\. Pass a source with"):
         list(open_batches(source, "late"))
 
 
@@ -351,10 +351,10 @@ def test_what_is_no_source_is_told():
     with pytest.raises(TypeError, match=r"item 0 of the source must be a table .*of type ndarray"):
         list(open_batches((A, [0, 1])))
     with pytest.raises(
-        ValueError, match=r"target, weight and columns name columns of tables, but item 0 .* is a tuple"
+        ValueError, match=r"target, weight and columns select columns of a table, but item 0 .* is a tuple"
     ):
         list(open_batches([(A, [0, 1])], "late"))
-    with pytest.raises(ValueError, match="batch_rows must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="batch_rows must be an integer of at least 1, got 0"):
         open_batches(FRAME, "late", batch_rows=0)
     with pytest.raises(TypeError, match=r"columns must be a list of names, got 'age'\. Put it in brackets"):
         open_batches(FRAME, "late", columns="age")

@@ -86,7 +86,7 @@ def test_polars_frame_and_object_array_give_the_codes_of_the_pandas_frame():
         np.testing.assert_array_equal(TableEncoder(n_jobs=2).fit(table, y).encode(table), expected)
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_auto_goes_by_values_of_numbers_and_by_type_of_all_else():
     n = 66
     X = pd.DataFrame(
@@ -130,7 +130,7 @@ def test_a_gap_in_a_column_of_integers_changes_no_category():
         assert TableEncoder().fit(table, y).encode(table).tolist() == [expected.tolist()]
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_a_value_in_a_row_of_weight_zero_is_no_value():
     X, y, weight = np.arange(11.0)[:, np.newaxis], np.arange(11) % 2, np.arange(11) < 10
     assert TableEncoder().fit(X, y).is_discrete_.tolist() == [False]
@@ -384,7 +384,7 @@ rows_of_a_table = st.lists(
 ).filter(lambda rows: len({label for *_, label, weight in rows if weight}) > 1)
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(rows_of_a_table)
 def test_rows_of_weight_zero_are_as_if_absent(rows):

@@ -133,7 +133,7 @@ def test_unseen_category_is_missing_or_an_error_that_tells_where():
     new = pd.DataFrame({"size": [1, 2, 1], "town": ["Linz", None, "Wels"]})
     assert CategoryEncoder().fit(train).transform(new).tolist() == [[0, 1], [1, MISSING], [0, MISSING]]
     encoder = CategoryEncoder(handle_unknown="error").fit(train)
-    with pytest.raises(ValueError, match=r"column 'town' holds 'Wels' in row 2.*known are 'Graz', 'Linz'\."):
+    with pytest.raises(ValueError, match=r"column 'town' holds 'Wels' in row 2.*the categories are 'Graz', 'Linz'\."):
         encoder.transform(new)
     with pytest.raises(ValueError, match=r"column 'size' holds 7 in row 0.*handle_unknown='missing'"):
         encoder.transform(pd.DataFrame({"size": [7], "town": ["Graz"]}))
@@ -143,7 +143,7 @@ def test_unseen_category_is_missing_or_an_error_that_tells_where():
 
 def test_error_message_shows_some_of_many_categories():
     encoder = CategoryEncoder(handle_unknown="error").fit(np.arange(40)[:, None])
-    with pytest.raises(ValueError, match=r"known are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\. \(40 in all\)"):
+    with pytest.raises(ValueError, match=r"the categories are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\. \(40 in all\)"):
         encoder.transform([[40]])
 
 
@@ -190,7 +190,7 @@ def test_large_unsigned_integers_are_no_negative_categories(train):
     assert encoder.transform(new)[:, 0].tolist() == [MISSING, MISSING, train.index(1)]
 
 
-@pytest.mark.filterwarnings("ignore:nothing in")
+@pytest.mark.filterwarnings("ignore:no value in")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(-9, 9), min_size=1, max_size=20),
@@ -232,7 +232,7 @@ def columns_of(n):
     return st.sampled_from(kinds).flatmap(lambda kind: st.lists(kind, min_size=n, max_size=n))
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left", "ignore:nothing in")
+@pytest.mark.filterwarnings("ignore:discretization left", "ignore:no value in")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(columns_of(10), min_size=1, max_size=4), st.lists(st.booleans(), min_size=10, max_size=10))
 def test_any_container_gives_the_same_codes_and_values(columns, y):
@@ -258,7 +258,7 @@ def test_any_container_gives_the_same_codes_and_values(columns, y):
 
 def test_inverse_transform_refuses_what_are_no_codes():
     encoder = CategoryEncoder().fit([["a", 1], ["b", 1]])
-    with pytest.raises(ValueError, match="code 1 in row 0, column 1 stands for nothing: the column has 1 categories"):
+    with pytest.raises(ValueError, match="code 1 in row 0, column 1 is out of range: the column has 1 categories"):
         encoder.inverse_transform([[0, 1]])
     for wrong in ([[0]], [0, 0], [[0.0, 0.0]]):
         with pytest.raises(ValueError, match=r"integers of shape \(n_samples, 2\)"):

@@ -11,7 +11,7 @@ from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Column, Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:discretisation left")  # small tables are noise
+pytestmark = pytest.mark.filterwarnings("ignore:discretization left")  # small tables are noise
 
 
 def test_codes_are_those_of_few_whole_numbers_in_all_parts_together():
@@ -100,10 +100,10 @@ def test_lost_columns_are_warned_of_once(recwarn):
     noise[:, 0] = np.arange(50) < 2  # of which one value takes almost all: nothing to lose
     y = np.arange(50) % 2
     encoder = TableEncoder(discrete_features=False)
-    with pytest.warns(UserWarning, match="discretisation left") as expected:
+    with pytest.warns(UserWarning, match="discretization left") as expected:
         fitted(TableEncoder(discrete_features=False), noise, y, np.full(50, 0.1))
     summary = merged(parts_of(noise, y, np.full(50, 0.1), [np.arange(20), np.arange(20, 50)]))
-    with pytest.warns(UserWarning, match="discretisation left") as found:
+    with pytest.warns(UserWarning, match="discretization left") as found:
         summary.fit_encoder(encoder)
     assert [str(one.message) for one in found] == [str(one.message) for one in expected]
 

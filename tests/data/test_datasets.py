@@ -58,7 +58,7 @@ def test_dataset_that_does_not_fit_together_is_refused(change, message):
         Dataset("weather", **(parts | change))
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_npz_of_one_table(save):
     path = save(
         X=np.array([[0, 31], [1, 12], [0, 15]], np.uint8),
@@ -92,7 +92,7 @@ def test_missing_strings_are_none(save):
     assert data.X.tolist() == [[None], ["rain"]]
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_integers_stay_integers_where_cells_are_missing(save, dtype):
     X = np.stack([np.arange(130) % 5, np.arange(130) % 3, np.arange(130)], axis=1).astype(dtype)
@@ -137,7 +137,7 @@ TABLE = {"X": [[1.0], [2.0]], "y": [0, 1]}
         (TABLE | {"missing": [[False]]}, r"missing must be a bool mask of shape \(2, 1\), got \(1, 1\)"),
         (TABLE | {"X": np.array([["a"], [None]], object)}, "cannot be read: .*Python objects are never unpickled"),
         ({"x_tr_fold1": [[1]]}, "lacks x_te_fold1, t_tr_fold1, t_te_fold1"),
-        (FOLD | {"t_te_fold1": [0, 1]}, "a row for each class label.*not so: x_te_fold1"),
+        (FOLD | {"t_te_fold1": [0, 1]}, "one row per class label.*wrong shape: x_te_fold1"),
         (FOLD | {"x_te_fold1": [[1, 2]]}, "not so: x_te_fold1"),
         (FOLD | {"x_tr_fold1": [1, 2], "x_te_fold1": [1]}, "not so: x_tr_fold1"),
     ],
@@ -151,14 +151,14 @@ def test_npz_of_another_form_is_refused(save, arrays, message):
 def test_file_that_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "some.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is no archive of NumPy arrays"):
+    with pytest.raises(ValueError, match="is not an archive of NumPy arrays"):
         load_npz(path)
 
 
 def test_single_array_is_no_archive(tmp_path):
     with (tmp_path / "some.npz").open("wb") as file:
         np.save(file, np.zeros(3))
-    with pytest.raises(ValueError, match="is no archive of NumPy arrays"):
+    with pytest.raises(ValueError, match="is not an archive of NumPy arrays"):
         load_npz(tmp_path / "some.npz")
 
 
@@ -221,7 +221,7 @@ def test_missing_package_names_the_extra(tmp_path, monkeypatch):
             r"'digits', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet or \.feather; got 'weather\.xls'",
         ),
         ("digit", None, "got 'digit'"),
-        ("digits", "go", r"target \('go'\) names a column of a table, but digits knows its classes"),
+        ("digits", "go", r"target \('go'\) names a column of a table, but digits has its own classes"),
     ],
 )
 def test_source_of_no_known_kind_is_refused(source, target, message):
@@ -266,11 +266,11 @@ def test_openml_out_of_reach_is_said(openml):
 
 def test_openml_without_one_target_asks_for_it(openml):
     openml(Bunch(data=FRAME, target=None, frame=FRAME))
-    with pytest.raises(ValueError, match="no single column of classes; choose the target among: sky, degrees, go"):
+    with pytest.raises(ValueError, match="no single target column; set target to one of: sky, degrees, go"):
         load_openml("weather")
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.data
 @real_data
 def test_every_raw_file_loads_and_can_be_encoded():

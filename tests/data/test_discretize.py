@@ -194,7 +194,7 @@ def test_more_than_255_states_take_two_bytes():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (["a", "b"], "column 0 holds str, but only numbers can be discretised"),
+        (["a", "b"], "column 0 holds str, but only numbers can be discretized"),
         ([1, "b"], "holds int .*and str"),
     ],
 )

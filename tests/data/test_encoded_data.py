@@ -35,7 +35,7 @@ from tanlearn import EncodedData
         ({"codes": [[0], [0]], "y": [0, 1], "sample_weight": [0, 0]}, "sample_weight is zero in every row"),
         (
             {"codes": [[0]], "y": [0], "is_ordered": [0]},
-            r"one of these per feature \(1\), got shape \(1,\) of dtype int",
+            r"one boolean per feature \(1\), got shape \(1,\) of dtype int",
         ),
         ({"codes": [[0]], "y": [0], "is_ordered": [True] * 2}, r"per feature \(1\), got shape \(2,\) of dtype bool"),
         ({"codes": [[0]] * 50, "y": [0] * 50, "sample_weight": [2**62] * 50}, f"adds up to {50 * 2**62} over 50 rows"),

@@ -39,7 +39,7 @@ def test_unseen_is_neither_missing_nor_known(make):
     np.testing.assert_allclose(found.log_density, [0, 0, 0, -above, -below], rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_tails_are_those_of_the_outermost_intervals_of_the_own_column():
     # Classes change at 9.5 and 19.5 of the second column, and never by the first, whose density is uniform.
     x, y = np.arange(40.0), np.repeat([0, 1, 0], [10, 10, 20])

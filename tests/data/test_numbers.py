@@ -32,7 +32,7 @@ LAYOUTS = {
 TYPES = [bool, np.int8, np.int16, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64, np.longdouble]
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_codes_do_not_depend_on_memory(dtype, layout, tmp_path):
@@ -83,7 +83,7 @@ def test_a_late_value_far_from_the_first_ones_is_found(last):
     assert TableEncoder().fit(X, y).is_discrete_.tolist() == [last != 0.5, True]
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_threads_and_blocks_change_nothing():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 5, (40_000, 4)), rng.normal(size=(40_000, 3))])

@@ -21,7 +21,7 @@ class NoLooks:
         raise RuntimeError("no looks")
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("container", ["float array", "object array"])
 def test_what_is_masked_is_missing(container):
     columns, y = sound(0)
@@ -105,7 +105,7 @@ def test_decimal_numbers_are_read_as_floating_ones():
 
 @pytest.mark.parametrize("values", [[2**63, -1], [10**30, 0.5], [10**5000, 1], [fractions.Fraction(1, 3), 1]])
 def test_numbers_of_no_type_are_refused(values):
-    with pytest.raises(ValueError, match=r"X column 0 holds .* in row 0, so it is neither .*integers.* Cast the col"):
+    with pytest.raises(ValueError, match=r"X column 0 holds .* in row 0, so it fits neither .*integers.* Cast the col"):
         read_columns([[value] for value in values])
     with pytest.raises(TypeError, match=r"X column 0 holds .*int.* and str \('a' in row 2\)|Fraction"):
         read_columns([*([value] for value in values), ["a"]])

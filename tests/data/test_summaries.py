@@ -30,7 +30,7 @@ from tanlearn import TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
 
-pytestmark = pytest.mark.filterwarnings("ignore:discretisation left")  # small tables are noise
+pytestmark = pytest.mark.filterwarnings("ignore:discretization left")  # small tables are noise
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 64])
@@ -234,14 +234,14 @@ def test_encoders_need_rows_classes_and_cuts():
         def transform(self, X):
             return X
 
-    with pytest.raises(ValueError, match="holds no row of non-zero weight"):
+    with pytest.raises(ValueError, match="has no row of non-zero weight"):
         TableSummary().fit_encoder(TableEncoder())
     with pytest.raises(ValueError, match=r"y holds one class only, 7, in all 1 row\(s\)"):
         of([[1.5]], [7]).fit_encoder(TableEncoder())
     summary = of([[1.5, "a"], [2.5, "b"]], [0, 1])
-    with pytest.raises(TypeError, match="X column 1 holds str, but only numbers can be discretised"):
+    with pytest.raises(TypeError, match="X column 1 holds str, but only numbers can be discretized"):
         summary.fit_encoder(TableEncoder(discrete_features=False))
-    with pytest.raises(TypeError, match="Bins is no CutDiscretizer"):
+    with pytest.raises(TypeError, match="Bins is not a CutDiscretizer"):
         summary.fit_encoder(TableEncoder(discretizer=Bins()))
     with pytest.raises(ValueError, match="discrete_features must be"):
         summary.fit_encoder(TableEncoder(discrete_features=[2]))
@@ -253,7 +253,7 @@ def test_encoders_need_rows_classes_and_cuts():
 def test_numbers_of_points_are_checked(n_points):
     with pytest.raises(ValueError, match="n_points must be an integer from 2 on"):
         TableSummary(n_points=n_points)
-    with pytest.raises(ValueError, match="make both with the same n_points"):
+    with pytest.raises(ValueError, match="create both with the same n_points"):
         TableSummary().merge(TableSummary(exact=True))
 
 

@@ -131,7 +131,7 @@ def test_integers_of_parquet_stay_integers_beside_gaps(tmp_path):
 def test_columns_of_lists_are_named(tmp_path):
     path = save(pd.DataFrame({"a": [1, 2], "b": [[1], [2, 3]], "c": [{"x": 1}, {"x": 2}]}), tmp_path / "t.parquet")
     for name in ("b", "c"):
-        with pytest.raises(ValueError, match=f"'{name}' holds values of several parts .* Leave the column out"):
+        with pytest.raises(ValueError, match=f"'{name}' has nested values .* Leave the column out"):
             open_table(path).read(["a", name])
     assert open_table(path).read(["a"])["a"].tolist() == [1, 2]
 
@@ -175,12 +175,12 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
     ("content", "message"),
     [
         (b"", "it is empty"),
-        (b"\n\n", "there is no line with names"),
-        (b"a,b\n", "has no rows, only names of columns"),
+        (b"\n\n", "there is no header line"),
+        (b"a,b\n", "has no rows, only column names"),
         (b"a,b\n1,2\n\n3\n", r"line 4: the row has 1 field\(s\), but the header 2\. Correct the row\.$"),
         (b"a,b\n1,2\n3,4,5\n", r"line 3: the row has 3 field\(s\), but the header 2"),
         (b'a,b\n1,2\n"3,4\n5,6\n', r"lines 3 to 4: the row has 1 field\(s\).* or a quote left open in it\."),
-        (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is no text in utf-8 \(byte 0xe9\)\. Name its encoding"),
+        (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is not valid utf-8 text \(byte 0xe9\)\. Name its encoding"),
         (b"a,a\n1,2\n", "two columns are called 'a'"),
         (b"PAR1nonsense", "cannot be read"),
         ("a,b\n1,2\n".encode("utf-16-le"), r"line 1 holds a NUL character, as text in another encoding does"),

@@ -69,7 +69,7 @@ TABLES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("has_gaps", [False, True])
 @pytest.mark.parametrize("kind", TABLES)
 def test_every_carrier_of_a_table_gives_the_same_model(kind, has_gaps):
@@ -152,15 +152,15 @@ def halves(n=600):
 def test_columns_that_discretisation_gives_up_are_named_once():
     X, y = halves()
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=y + 0.5)
-    with pytest.warns(UserWarning, match="discretisation left") as caught:
+    with pytest.warns(UserWarning, match="discretization left") as caught:
         NaiveBayesClassifier().fit(frame, y)
     (warning,) = caught
     message = str(warning.message)
     assert message.startswith(
-        "discretisation left one value of 2 column(s), from which nothing can be learnt any more: X column 'a', "
-        "X column 'b'. MDLPDiscretizer found no cut"
+        "discretization left a single interval in 2 column(s), which are now constant: X column 'a', X column 'b'. "
+        "MDLPDiscretizer found no cut point"
     )
-    assert message.endswith("only together with others.")
+    assert message.endswith("only together with other columns.")
 
 
 def test_discretizers_that_do_not_look_at_classes_are_not_said_to():
@@ -173,7 +173,7 @@ def test_discretizers_that_do_not_look_at_classes_are_not_said_to():
             return np.zeros(X.shape, np.uint8)
 
     X, y = halves()
-    with pytest.warns(UserWarning, match=r"X column 1\. Coarse made one interval of each\. .* otherwise\.$"):
+    with pytest.warns(UserWarning, match=r"X column 1\. Coarse found one interval for each\. .* otherwise\.$"):
         TableEncoder(discretizer=Coarse()).fit(X, y, np.full(len(y), 1e-4))
 
 
@@ -188,13 +188,13 @@ def test_the_remedies_of_the_message_work():
 
 def test_long_lists_of_columns_are_cut():
     rng = np.random.default_rng(0)
-    with pytest.warns(UserWarning, match=r"of 30 column\(s\).*X column 9, and 20 more\. MDLP"):
+    with pytest.warns(UserWarning, match=r"in 30 column\(s\).*X column 9, and 20 more\. MDLP"):
         TableEncoder().fit(rng.normal(size=(80, 30)), rng.permutation(np.arange(80) % 2))
 
 
 def test_the_warning_says_where_weights_are_the_reason():
     y = np.arange(50) % 2
-    with pytest.warns(UserWarning, match=r"The weights count rows, and make no more than 1 here: multiply them"):
+    with pytest.warns(UserWarning, match=r"Weights count as rows, and their sum is only 1: multiply them"):
         TableEncoder().fit(y[:, np.newaxis] + 0.5, y, np.full(50, 1 / 50))
     assert TableEncoder().fit(y[:, np.newaxis] + 0.5, y).n_states_.tolist() == [2]
 
@@ -227,7 +227,7 @@ def test_integers_that_floating_numbers_do_not_tell_apart_are_warned_of(make, sh
     rows = np.arange(60)[:, np.newaxis] + np.array([0, shift])
     y = np.arange(60) >= 30
     with pytest.warns(
-        UserWarning, match=r"integers beyond 2\^53 are cut as floating .*column .*1.*Subtract the smallest"
+        UserWarning, match=r"integers beyond 2\^53 are discretized as floating .*column .*1.*Subtract the smallest"
     ):
         NaiveBayesClassifier().fit(make(rows), y)
     assert NaiveBayesClassifier().fit(make(rows - [0, shift]), y).score(make(rows - [0, shift]), y) == 1.0

@@ -32,7 +32,7 @@ def test_it_learns_what_no_feature_says_alone(table, weights):
     assert model.n_parameters_ > 100
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")  # of a column that says nothing by itself
+@pytest.mark.filterwarnings("ignore:discretization left")  # of a column that says nothing by itself
 def test_files_hold_all_of_it(table, tmp_path):
     X, y = table
     model = small(class_prior=[0.3, 0.7]).fit(X, y)

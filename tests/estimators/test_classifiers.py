@@ -202,7 +202,7 @@ def test_heuristic_candidates_of_images():
         ({"image_shape": (2, 2)}, "candidates='subset' has no use for image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
-        ({"validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is not one row"),
+        ({"validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is less than one row"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
@@ -243,7 +243,7 @@ def test_repr_shows_what_was_set():
     )
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_a_refit_that_fails_leaves_no_torn_model():
     """The new encoder must never meet the old tables."""
     model = TANClassifier(**QUICK).fit(X_IRIS, Y_IRIS)

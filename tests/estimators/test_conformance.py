@@ -90,7 +90,7 @@ def expected_failures(estimator):
     return EXPECTED.get(type(estimator), {}) | streams
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")  # some checks fit noise
+@pytest.mark.filterwarnings("ignore:discretization left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([*ESTIMATORS, *DASK], expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):

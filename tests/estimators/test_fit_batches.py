@@ -254,7 +254,7 @@ def test_names_of_columns_are_those_of_any_table():
     found = NaiveBayesClassifier().fit_batches([(pa.Table.from_pandas(frame, preserve_index=False), y)])
     assert found.feature_names_in_.tolist() == list(frame.columns)
     assert not hasattr(NaiveBayesClassifier().fit_batches([(frame.to_numpy(object), y)]), "feature_names_in_")
-    with pytest.raises(TypeError, match="names of columns are strings but for 1"):
+    with pytest.raises(TypeError, match="column names must be all strings or all of other types, but 1 is not"):
         NaiveBayesClassifier().fit_batches([(frame.rename(columns={"town": 1}), y)])
 
 
@@ -270,7 +270,7 @@ def test_missing_entries_of_dictionaries_are_missing():
 @pytest.mark.parametrize("wrong", [{"target": np.array(["no"])}, {"target": "y", "sample_weight": [1.0]}])
 def test_classes_beside_a_table_are_told_where_to_stand(wrong):
     frame, y = table()
-    with pytest.raises(TypeError, match=r"must be the name of a column of the source.*pass \[\(X, y\)\]"):
+    with pytest.raises(TypeError, match=r"must be the name of a column of the source.*tuples: \[\(X, y\)\]"):
         NaiveBayesClassifier().fit_batches(frame.assign(y=y), **wrong)
 
 

@@ -41,7 +41,7 @@ def test_network_that_went_out_and_in_predicts_the_same_to_the_last_bit(tmp_path
     assert (tmp_path / "again").read_bytes() == text
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @both_formats
 def test_what_was_read_can_be_fitted_and_saved(tmp_path, write, read):
     write(fitted("tan"), tmp_path / "network")
@@ -91,7 +91,7 @@ def test_odd_names_are_written_in_names_that_all_accept_and_come_back(tmp_path, 
     assert {"a_b", "a_b_2", "_5", "_5_2", "5", "table_", "_1e5", "minus_3", "minus_3_4", "_1_5"} <= set(states)
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @both_formats
 def test_constant_and_never_seen_columns_come_back(tmp_path, write, read):
     X = [[1.5, None, "a"], [1.5, None, "b"], [2.5, None, "a"]]

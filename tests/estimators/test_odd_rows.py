@@ -57,8 +57,8 @@ def model(request):
     return request.param.fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore:nothing in 1 column")
-@pytest.mark.filterwarnings("ignore:nothing in 6 column")
+@pytest.mark.filterwarnings("ignore:no value in 1 column")
+@pytest.mark.filterwarnings("ignore:no value in 6 column")
 def test_an_unseen_category_costs_at_least_as_much_as_any_seen_one(model):
     for name in X:
         unseen = model.score_samples(ROWS.assign(**{name: "elsewhere"}))
@@ -220,7 +220,7 @@ def test_networks_of_other_programs_have_no_ranges_but_unseen_states(tmp_path):
     assert unseen == pytest.approx(1 / 3)  # less than dry; no value of this network is rare
 
 
-@pytest.mark.filterwarnings("ignore:nothing in")
+@pytest.mark.filterwarnings("ignore:no value in")
 @pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:5] + MODELS[7:], ids=lambda model: repr(model)[:90])
 def test_odd_rows_score_less_than_held_out_ordinary_rows(model):
     """Shifted, unseen and permuted rows of breast cancer, with its last column as three categories."""

@@ -206,7 +206,7 @@ def test_an_encoder_that_refuses_what_is_unseen_refuses_it_here():
     X, y = table()
     encoder = TableEncoder(handle_unknown="error")
     predictor = NaiveBayesClassifier(encoder=encoder).fit(X, y).row_predictor()
-    with pytest.raises(ValueError, match="'new' in row 0, which was not there in fit"):
+    with pytest.raises(ValueError, match="'new' in row 0, which was not seen in fit"):
         predictor.predict(("new", 1, True, 0.5))
 
 

@@ -237,8 +237,8 @@ def archive(save=np.savez, **fields):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"tanlearn_counts": -3}, "format is no positive integer"),
-        ({"tanlearn_counts": 1.0}, "format is no positive integer"),
+        ({"tanlearn_counts": -3}, "format is not a positive integer"),
+        ({"tanlearn_counts": 1.0}, "format is not a positive integer"),
         ({"n_states": np.array([2.7, 3.2])}, r"integer number of values from 1; got n_states \[2\.7, 3\.2\]"),
         ({"n_states": np.array([2, 0])}, r"got n_states \[2, 0\]"),
         ({"n_states": np.array([2**62, 2**62])}, "is the limit"),

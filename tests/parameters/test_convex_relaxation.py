@@ -170,7 +170,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_none():
     assert values[0] == pytest.approx(values[1], rel=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 @pytest.mark.parametrize("parent", [[-1] * 8, [-1, 0, 1, 2, 3, 4, 5, 6]], ids=["naive Bayes", "chain"])
 def test_accuracy_is_like_that_of_conjugate_gradient_on_digits(parent):
     pytest.importorskip("cvxpy")

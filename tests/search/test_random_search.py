@@ -312,7 +312,7 @@ def test_a_rare_category_does_not_end_a_search():
     assert np.isfinite(scores["mean_test_score"]).all()
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_missing_values_are_summed_out_or_named_by_the_row_of_the_users_table():
     table = X.copy()
     table[::7, 2] = np.nan

@@ -260,7 +260,7 @@ def assert_refused(path, message, data=None, **changes):
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_checkpoint_of_another_training_is_refused(tmp_path):
     fit(checkpoint=tmp_path / "training", callback=lambda report: True)
     refused = partial(assert_refused, tmp_path / "training", "of a training with other data, settings or seed")
