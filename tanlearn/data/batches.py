@@ -122,9 +122,7 @@ class Batches:
                 batch, names = self._batch(piece)
                 batch = batch._replace(place=place)
                 columns, target = batch.columns, batch.target
-                if (
-                    ignored := zero_weight_rows(batch.sample_weight)
-                ) is not None:  # rows of weight 0 do not determine types
+                if (ignored := zero_weight_rows(batch.sample_weight)) is not None:  # these rows set no types
                     columns, target = columns.take(~ignored), target.take(~ignored)
                 self.same.check(name, columns)
                 self.same.check_kind(name, "y", kind_of(replace(target, is_declared=False)))
@@ -193,7 +191,7 @@ class Batches:
         return chosen
 
     def _batch(self, piece: Piece | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
-        """Return a batch and the names of its features; column numbers stand in for names that are missing."""
+        """Return a batch and its feature names, which are empty for data without column names."""
         weights = None
         if isinstance(piece, tuple):
             X, y, sample_weight = (*piece, None)[:3]

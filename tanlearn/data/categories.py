@@ -42,8 +42,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. The
     categories of a feature are its distinct training values, sorted. A frame column that declares
-    categories (pandas ``category``, polars ``Enum``) has all declared categories, seen or not, in their order. A
-    feature without training values has one state, and every value of it is unseen.
+    categories (pandas ``category``, polars ``Enum``) has all declared categories, seen or not, in their order. If a
+    feature has no training values, ``n_states_`` is 1 and every later value is unseen.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _MARKS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """A string column is used as categorical but looks like numbers, dates, identifiers or free text.
+    """Warning that a string column is used as categorical but looks like numbers, dates, identifiers or free text.
 
     Examples
     --------

@@ -121,7 +121,7 @@ class CutDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.transform_columns(columns).T
 
     def transform_columns(self, columns: Table) -> Codes:
-        """Encode columns that are already read as numbers of intervals.
+        """Encode each value as the number of its interval, in columns that are already read.
 
         Parameters
         ----------

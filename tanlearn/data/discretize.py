@@ -25,16 +25,16 @@ _LARGEST_TABLE = 4
 class MDLPDiscretizer(CutDiscretizer):
     """Supervised discretization by minimum description length (Fayyad and Irani, 1993).
 
-    The values S of a feature are split in two at the cut point T that minimizes the class information entropy of the
-    two subsets, E(A, T; S). The subsets are split recursively as long as the information gain exceeds the description
-    length of the cut point (MDLPC criterion)::
+    The set S of training values of a feature A is split in two at the cut point T that minimizes the class information
+    entropy of the two subsets, E(A, T; S). The subsets are split recursively as long as the information gain exceeds
+    the description length of the cut point (MDLPC criterion)::
 
         Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N
 
     with N rows and k classes in the set S, and k1, k2 classes in the subsets S1, S2. Among cut points of equal entropy,
     the lowest is chosen. A cut point lies midway between two adjacent training values, and a value equal to a cut point
-    belongs to the lower interval. A feature without an accepted cut point has one state. Missing values are ignored in
-    ``fit`` and remain missing in ``transform``.
+    belongs to the lower interval. A feature without an accepted cut point has a single interval. Missing values are
+    ignored in ``fit`` and remain missing in ``transform``.
 
     Parameters
     ----------

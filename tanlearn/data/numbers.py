@@ -29,8 +29,8 @@ _GROUP = 2**11
 class _Pieces(NamedTuple):
     """Lookup tables, or cut points, of several features, concatenated.
 
-    ``numbers[start[k]:stop[k]]`` belongs to ``features[k]``; it is a table of codes for the integers ``low[k]..high[k]
-    - 1``, or increasing cut points.
+    ``numbers[start[k]:stop[k]]`` belongs to ``features[k]``. It contains the codes of the integers from ``low[k]`` to
+    ``high[k]``, exclusive, or increasing cut points.
     """
 
     features: IntArray

@@ -27,11 +27,7 @@ class RawNumbers:
     rows: IntArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RawNumbers, (
-            tuple(self.values),
-            self.features,
-            self.discretizer,
-        )  # pickles contain the selected rows only
+        return RawNumbers, (tuple(self.values), self.features, self.discretizer)  # the selected rows only
 
     def take(self, rows: Any) -> RawNumbers:
         """Return the values of some rows, given as row numbers or as a mask."""

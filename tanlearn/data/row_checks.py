@@ -226,8 +226,6 @@ def _check_numbers(name: Any, column: Column, own: tuple[float, float] | None) -
     n_missing = 0 if column.missing is None else int(column.missing.sum())
     if own is None:
         return ColumnCheck(name, n_missing, 0, None)
-    outside = (values < own[0]) | (
-        values > own[1]
-    )  # False for NaN, also for NaN bounds of a column without training values
+    outside = (values < own[0]) | (values > own[1])  # False for NaN values and for NaN bounds
     example = values[outside.argmax()].item() if outside.any() else None
     return ColumnCheck(name, n_missing, 0, int(outside.sum()), example, own)

@@ -39,12 +39,14 @@ class TableSummary:
     integers or absent, otherwise up to the rounding of sums of weights.
 
     All categories are kept. Numbers are exact up to ``8 * n_points`` distinct values (65,536 by default, more than a
-    feature can have categories). Beyond that, a column is compressed to points that represent adjacent values: every
+    feature can have categories). Beyond that, a column is compressed to points that represent adjacent values. Every
     65,536 values, or every larger batch, become a block of ``n_points`` points, and two blocks of one level become one
-    of the next. The rank of a number, the weight of all values up to it, is then wrong by less than ``(1 +
-    log2(n_blocks)) / n_points`` of the weight, and mostly by less than half of that. :meth:`rank_error` returns the
-    tracked bound. A pair of a value and a class takes 20 bytes, so a column of real numbers with two classes takes up
-    to 1.3 MB while it is exact, and 0.3 MB per level afterwards.
+    of the next. The rank of a number is the weight of all values up to it. As a fraction of the total weight, the error
+    of a rank is less than ``(1 + log2(n_blocks)) / n_points``, and mostly less than half of that. :meth:`rank_error`
+    returns the tracked bound.
+
+    A pair of a value and a class takes 20 bytes. A column of real numbers with two classes therefore takes up to 1.3 MB
+    while it is exact, and 0.3 MB per level afterwards.
     """
 
     def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:

@@ -23,7 +23,7 @@ _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"
 class Column:
     """One column of the data."""
 
-    # (n_samples,) booleans, numbers, strings or other Python objects; indices into categories unless that is None
+    # (n_samples,) booleans, numbers, strings or other Python objects; indices into categories if these are not None
     values: NDArray[Any]
     # (n_samples,) rows without a value; None if there are none. There, values is NaN for floats, -1 for indices into
     # categories, and arbitrary otherwise
@@ -137,9 +137,8 @@ class ArrayTable(Table):
     def __init__(
         self, values: AnyArray, has_gaps: NDArray[np.bool_] | None, places: Sequence[str] | None = None
     ) -> None:
-        self.values = (
-            values  # (n_samples, n_features) booleans, integers, or floats of at most 64 bits without infinity
-        )
+        # (n_samples, n_features) booleans, integers, or floats of at most 64 bits without infinity
+        self.values = values
         self._has_gaps = has_gaps  # (n_features,) columns that contain NaN; None if no column does
         self._places = places  # names of the columns in messages; by default their numbers
 
@@ -184,7 +183,7 @@ class ArrayTable(Table):
     def panels(self) -> list[Panel]:
         """Return one view of a row-major array, otherwise one view per column.
 
-        Kernels that process 50 columns of a column-major array side by side would take three times as long.
+        Kernels that process 50 columns of a column-major array side by side take three times as long.
         """
         row_step, column_step = self.values.strides
         if _is_plain(self.values) and (row_step >= column_step or self.n_samples == 1):

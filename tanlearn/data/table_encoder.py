@@ -559,7 +559,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             i, row = np.argwhere(wrong)[0]
             raise ValueError(
                 f"code {codes[i, row]} of feature {i}, sample {row}, is out of range: the feature has "
-                f"{self.n_states_[i]} states, numbered from 0."
+                f"{self.n_states_[i]} codes, numbered from 0."
             )
         values = np.full(codes.T.shape, None, dtype=object)
         for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):

@@ -300,12 +300,12 @@ def _days(series: Any) -> AnyArray | None:
 
 
 def require_pandas(what: str) -> Any:
-    """Import pandas, or raise ImportError naming ``what`` needs it."""
+    """Import pandas; the ImportError reports that ``what`` needs it."""
     return _require("pandas", what)
 
 
 def require_pyarrow(what: str) -> Any:
-    """Import pyarrow with its data sets, or raise ImportError naming ``what`` needs it."""
+    """Import pyarrow with its data sets; the ImportError reports that ``what`` needs it."""
     _require("pyarrow.dataset", what)
     return _require("pyarrow", what)
 

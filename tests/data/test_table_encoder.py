@@ -257,7 +257,7 @@ def test_inverse_transform_refuses_what_are_no_codes():
         encoder.inverse_transform([[0, np.inf]])
     with pytest.raises(NotFittedError):
         TableEncoder().inverse_transform([[0]])
-    with pytest.raises(ValueError, match="code 2 of feature 0, sample 0, is out of range: the feature has 2 states"):
+    with pytest.raises(ValueError, match="code 2 of feature 0, sample 0, is out of range: the feature has 2 codes"):
         encoder.decode([[2], [0]])
     for codes in ([[0]], [[0.0], [0.0]]):
         with pytest.raises(
