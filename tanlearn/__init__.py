@@ -1,106 +1,28 @@
-"""Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
+"""Bayesian-network classifiers learned by likelihood, margin and gradient, in NumPy and Numba.
 
-from tanlearn.data.categories import CategoryEncoder
-from tanlearn.data.column_notes import ColumnKindWarning
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.quantiles import QuantileDiscretizer
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.weight_scale import scale_weights
-from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
-from tanlearn.estimators.gradient_tan import TANClassifier
-from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
-from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
-from tanlearn.estimators.k_tree import KTreeClassifier
-from tanlearn.estimators.table_counts import TableCounts
-from tanlearn.files.models import load, save
-from tanlearn.files.values import register, register_later
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.counts import CountState
-from tanlearn.network.limits import InexactMarginalizationWarning
-from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
-from tanlearn.parameters.back_off_ridge import BackOffRidge
-from tanlearn.parameters.batch import LBFGS, ConjugateGradient
-from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
-from tanlearn.parameters.convex_relaxation import ConvexRelaxation
-from tanlearn.parameters.cross_tuning import CrossTuned
-from tanlearn.parameters.expectation_maximization import ExpectationMaximization
-from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.parameters.hierarchical import HierarchicalSmoothing
-from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
-from tanlearn.parameters.hybrid_cv import HybridCV
-from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.parameters.stochastic_gradient import StochasticGradient
-from tanlearn.search.pareto import pareto_search
-from tanlearn.search.random_search import TANSearchCV
-from tanlearn.search.size_path import size_path
-from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
-from tanlearn.training.settings import EpochReport
+Importing the package is cheap. Numba, SciPy and scikit-learn are imported when the first public name is used.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "LBFGS",
-    "BackOffRidge",
-    "BayesForestClassifier",
-    "BayesNetClassifier",
-    "Calibration",
-    "CandidateSets",
-    "CategoryEncoder",
-    "ColumnKindWarning",
-    "ConditionalNLL",
-    "ConjugateGradient",
-    "ConvexRelaxation",
-    "CountState",
-    "CrossTuned",
-    "EncodedData",
-    "EpochReport",
-    "ExpectationMaximization",
-    "ExtendedBaumWelch",
-    "FixedPoint",
-    "HierarchicalDirichlet",
-    "HierarchicalSmoothing",
-    "HingeMargin",
-    "Hybrid",
-    "HybridCV",
-    "ImpossibleRowsWarning",
-    "InexactMarginalizationWarning",
-    "IntegerBranchAndBound",
-    "IntegerTables",
-    "JointNLL",
-    "KTreeClassifier",
-    "MDLPDiscretizer",
-    "Margin",
-    "MaximumLikelihood",
-    "NaiveBayesClassifier",
-    "QuantileDiscretizer",
-    "SoftHybrid",
-    "StochasticGradient",
-    "Structure",
-    "TANClassifier",
-    "TANSearchCV",
-    "TableCounts",
-    "TableEncoder",
-    "Tables",
-    "load",
-    "pareto_search",
-    "read_bif",
-    "read_xmlbif",
-    "round_tables",
-    "save",
-    "scale_weights",
-    "size_path",
-    "write_bif",
-    "write_xmlbif",
-]
+if TYPE_CHECKING:
+    from tanlearn._public import *  # noqa: F403
+    from tanlearn._public import __all__ as __all__
 
-register(globals()[name] for name in __all__)  # files of models may name these classes
-register_later("tanlearn.baselines")  # and those, which importing this package does not import
+
+def __getattr__(name: str) -> Any:
+    if not (name.startswith("__") and name != "__all__"):  # other dunder names are what Python asks of any module
+        public = import_module("tanlearn._public")
+        if hasattr(public, name):
+            return globals().setdefault(name, getattr(public, name))
+        if find_spec(f"tanlearn.{name}") is not None:
+            return import_module(f"tanlearn.{name}")
+    raise AttributeError(f"module 'tanlearn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]  # the rooms are for who reads the code
+    return [*__getattr__("__all__"), "__version__"]  # subpackages are not part of the interface

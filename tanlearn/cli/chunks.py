@@ -4,17 +4,21 @@ What a column is, the whole file decides, as it does for tables in memory: where
 numbers in another, all of it counts as text, and dates are dates if all are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tanlearn.baselines import LEARNERS
 from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import check_classes, labelled
-from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
+
+if TYPE_CHECKING:
+    from tanlearn.data.table_encoder import TableEncoder
+
 
 __all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_texts"]
 
@@ -54,7 +58,7 @@ class ChunkSource:
         # dates are days. is_part: Whether other rows stand elsewhere, so that one class here is enough.
         self._draw, self._texts, self._prepare, self._is_part = draw, set(texts), prepare, is_part
 
-    def read(self, work: Callable[["ChunkSource"], T]) -> T:
+    def read(self, work: Callable[[ChunkSource], T]) -> T:
         """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts."""
         while True:
             try:
@@ -109,6 +113,8 @@ class ChunkSource:
 
 def check_counts(estimator: Any, name: str) -> None:
     """Refuse a learner that needs all rows at once."""
+    from tanlearn.baselines import LEARNERS
+
     if not hasattr(estimator, "fit_batches"):
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(

@@ -5,8 +5,7 @@ from typing import Any
 
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import listed, note
-from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.column_looks import NUMBER_KINDS, StringLook, look_at_strings
+from tanlearn.data.column_looks import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringLook, look_at_strings
 from tanlearn.data.column_notes import is_suspect, kind_in_words
 from tanlearn.data.text_files import holds_texts
 

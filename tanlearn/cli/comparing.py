@@ -1,25 +1,16 @@
 """``tanlearn compare``: a row for every learner as soon as it is done."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from tanlearn import comparison
 from tanlearn._threads import number_of_threads
-from tanlearn.baselines import LEARNERS, Learner
-from tanlearn.cli.learners import DEFAULT_LEARNERS, find_learners
-from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
-from tanlearn.cli.progress import progress_bar
+from tanlearn.cli.learners import find_learners
+from tanlearn.cli.messages import INTERRUPTED, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
-from tanlearn.cli.tables import DropOption, check_jobs, read_dataset
-from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
-from tanlearn.data.datasets import Dataset
+from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_dataset
 
 __all__ = ["compare"]
 
@@ -75,10 +66,17 @@ def compare(
     reading: Reading,
 ) -> None:
     """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
-    if list_learners:
-        _print_learners()
-        return
     with plain_errors():
+        if source is None or data is None:
+            check_source(source or data or "digits")
+        # Imported here so that --help and a wrong path answer without the learners.
+        from tanlearn.cli.comparison_rows import ResultRows, note_left_out, note_not_done, print_end, print_learners
+        from tanlearn.comparison import best
+        from tanlearn.comparison import compare as run
+
+        if list_learners:
+            print_learners()
+            return
         find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
         if source is not None and data is not None:
             raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
@@ -86,12 +84,12 @@ def compare(
         n_numbers = int(np.prod(dataset.X.shape))
         entries = find_learners(learners, n_numbers)
         if not learners:
-            _note_left_out(entries, n_numbers)
+            note_left_out(entries, n_numbers)
         n_folds = folds if dataset.folds is None else len(dataset.folds)
-        rows = _Rows(dataset, entries, n_folds or 1, is_printed=output is Output.TABLE)
+        rows = ResultRows(dataset, entries, n_folds or 1, is_printed=output is Output.TABLE)
         is_interrupted = False
         try:
-            comparison.compare(
+            run(
                 dataset,
                 entries,
                 n_folds=folds,
@@ -106,104 +104,10 @@ def compare(
             is_interrupted = True
         finally:
             rows.close()
-        _print_end(rows.results, output, number_of_threads(jobs), n_folds or 1)
-        _note_not_done(entries, rows.results, "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over")
+        print_end(rows.results, output, number_of_threads(jobs), n_folds or 1)
+        reason = "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over"
+        note_not_done(entries, rows.results, reason)
         if is_interrupted:
             raise typer.Exit(INTERRUPTED)
         if not best(rows.results):
             raise typer.Exit(1)
-
-
-class _Rows:
-    """A table of results for people that grows with every learner, and a bar for the one at work."""
-
-    def __init__(self, dataset: Dataset, entries: Sequence[Learner], n_folds: int, *, is_printed: bool) -> None:
-        self.dataset, self.entries, self.n_folds, self.is_printed = dataset, entries, n_folds, is_printed
-        self.results: list[Result] = []
-        self.console = Console()
-        self.bar = ExitStack()
-        self.draw: Any = None
-        self.widths = [max(len(entry.name) for entry in entries) if entries else 0, *map(len, HEADERS[1:])]
-        self.n_begun = 0
-
-    def progress(self, learner: str, share: float | None) -> None:
-        """Draw the bar of a learner, and begin with the table when the first one begins."""
-        if share is None:
-            if not self.n_begun and self.is_printed:
-                self._print_head()
-            self.n_begun += 1
-            title = f"[{self.n_begun}/{len(self.entries)}] {learner}"
-            self.draw = self.bar.enter_context(progress_bar(title, self.n_folds, line=True))
-        if self.draw is not None:
-            self.draw(share)
-
-    def add(self, result: Result) -> None:
-        """Put a row in the place of the bar; the lowest error so far is highlighted."""
-        self.close()
-        self.results.append(result)
-        if self.is_printed:
-            style = "bold green" if result in best(self.results) else "red" if result.failure is not None else ""
-            self._print(self._line(cells(result)), style)
-        if result.failure is not None:
-            Console(stderr=True).print(Text(f"{result.learner} failed: {result.failure}"), soft_wrap=True)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self.bar.close()
-        self.draw = None
-
-    def _print_head(self) -> None:
-        n_samples, n_features = self.dataset.X.shape
-        n_classes = len(np.unique(self.dataset.y))
-        title = f"{self.dataset.name}: {n_samples:,} rows, {n_features:,} features, {n_classes:,} classes"
-        self._print(title, "bold")
-        self._print("", "")
-        self._print(self._line(HEADERS), "bold")
-        self._print("-" * len(self._line(HEADERS)), "")
-
-    def _line(self, texts: Sequence[str]) -> str:
-        first, *others = texts
-        return "  ".join([first.ljust(self.widths[0]), *map(str.rjust, others, self.widths[1:])])
-
-    def _print(self, text: str, style: str) -> None:
-        self.console.print(Text(text), style=style, soft_wrap=True)
-        self.console.file.flush()
-
-
-def _print_end(results: Sequence[Result], output: Output, n_threads: int, n_folds: int) -> None:
-    """Print what is said of all results, or all of them for programs."""
-    if output is not Output.TABLE:
-        typer.echo({Output.JSON: as_json, Output.CSV: as_csv, Output.MARKDOWN: as_markdown}[output](results))
-    elif results:
-        console = Console()
-        console.print()
-        console.print(Text(summary(results)), soft_wrap=True)
-        if min(n_threads, n_folds) > 1:
-            text = f"Times are those of {min(n_threads, n_folds)} folds side by side; --jobs 1 takes them one by one."
-            console.print(Text(text), soft_wrap=True)
-
-
-def _note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
-    """Say which default learners are none for a table of this size."""
-    left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
-    if left_out:
-        note(f"left out, as they take long for {n_numbers:,} numbers: {', '.join(left_out)}. --learners asks for them.")
-
-
-def _note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason: str) -> None:
-    """Say which learners have no row."""
-    done = {result.learner for result in results}
-    not_done = [entry.name for entry in entries if entry.name not in done]
-    if not_done:
-        note(f"{reason}; not done: {', '.join(not_done)}.")
-
-
-def _print_learners() -> None:
-    """Print the registry."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table("learner", "what it does", "described by", box=box.SIMPLE)
-    for learner in LEARNERS.values():
-        table.add_row(learner.name, learner.description, learner.citation)
-    Console().print(table)

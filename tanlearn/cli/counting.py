@@ -1,29 +1,29 @@
 """``tanlearn counts`` and ``tanlearn merge``: what there is to learn from tables, without their rows."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from joblib import parallel_config
 
-from tanlearn import CountState, TableCounts
 from tanlearn.cli.chunks import ChunkSource, note_texts
 from tanlearn.cli.messages import listed, note, plain_errors
 from tanlearn.cli.models import KnownColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
-from tanlearn.data.batches import open_batches
-from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile
-from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
-from tanlearn.files.summaries import load_summary, save_summary
-from tanlearn.network.family_counts import FamilyCounts
+
+if TYPE_CHECKING:
+    from tanlearn import TableCounts
+    from tanlearn.data.table_encoder import TableEncoder
+
 
 __all__ = ["counts", "merge"]
 
@@ -74,6 +74,8 @@ def counts(
     tanlearn merge a.counts b.counts -o all.counts
     tanlearn fit all.counts -o late.tan
     """  # noqa: D301 - Click keeps lines as they are behind a backspace
+    from joblib import parallel_config
+
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
@@ -131,8 +133,7 @@ def _check_options(table: str, like: str | None, summary: bool, single: bool, dr
 
 def _kind_of(path: str, *kinds: Kind) -> Kind:
     """Return what a file is."""
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}.")
+    check_exists(path)
     kind = kind_of_file(path, *kinds)
     if kind is None:
         known = " nor ".join(f"a {one.name}" for one in kinds)
@@ -144,6 +145,10 @@ def _summarize(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, output: str
 ) -> tuple[int, int, Any, str]:
     """Write the summary of a table, and return numbers of rows and columns, the classes, and what it is called."""
+    from tanlearn.data.batches import open_batches
+    from tanlearn.estimators.row_sources import BatchSource
+    from tanlearn.files.summaries import save_summary
+
     names = feature_columns(file, target, drop)
     with progress_bar(f"summarizing {file.name}") as draw:
         source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file), is_part=True)
@@ -156,6 +161,8 @@ def _count(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, like: str | None, pairs: bool
 ) -> tuple[int, TableCounts]:
     """Count a table."""
+    from tanlearn import TableCounts
+
     names = feature_columns(file, target, drop)
     title = f"counting {file.name}"
     if like is None:
@@ -185,6 +192,9 @@ def _count(
 
 def _like(path: str, pairs: bool) -> TableCounts:
     """Return counts of no rows in the categories and cuts of a file."""
+    from tanlearn import TableCounts
+    from tanlearn.files.summaries import load_summary
+
     kind = _kind_of(path, SUMMARY, COUNTS, MODEL)
     if kind is SUMMARY:
         summary, names = load_summary(path)
@@ -228,6 +238,8 @@ class _Unknown:
 
 def _merge_counts(files: list[str], output: str) -> None:
     """Write the sum of counts."""
+    from tanlearn import TableCounts
+
     total = TableCounts.load(files[0])
     for number, path in enumerate(files[1:], 1):
         other = TableCounts.load(path)
@@ -244,6 +256,8 @@ def _merge_counts(files: list[str], output: str) -> None:
 
 def _merge_summaries(files: list[str], output: str) -> None:
     """Write the sum of summaries."""
+    from tanlearn.files.summaries import load_summary, save_summary
+
     total, names = load_summary(files[0])
     for number, path in enumerate(files[1:], 1):
         other, own = load_summary(path)
@@ -269,6 +283,9 @@ def _print_sum(name: str, n_rows: float, n_columns: int, classes: Any, rest: str
 
 def _what(table: TableCounts) -> str:
     """Return what is counted."""
+    from tanlearn import CountState
+    from tanlearn.network.family_counts import FamilyCounts
+
     found = table.counts
     if isinstance(found, CountState):
         return f"{found.cells.size + found.pairs.size:,} counts of values and pairs"

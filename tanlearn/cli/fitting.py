@@ -1,16 +1,14 @@
 """``tanlearn fit``: a model in a file out of a table."""
 
+from __future__ import annotations
+
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from joblib import parallel_config
-from sklearn.base import clone
 
-from tanlearn import CountState, TableCounts, TableEncoder
-from tanlearn.baselines import LEARNERS, Learner, find_learner
 from tanlearn.cli.chunks import check_counts, learn_by_chunks
 from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
@@ -20,17 +18,23 @@ from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import (
     DropOption,
     JobsOption,
+    check_source,
     dataset_of,
     feature_columns,
     is_table,
     read_dataset,
 )
-from tanlearn.comparison import Result, check_folds, compare
 from tanlearn.data.datasets import Dataset
 from tanlearn.data.notation import Notation
 from tanlearn.data.table_files import TableFile, require_pandas
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
+
+if TYPE_CHECKING:
+    from tanlearn import TableCounts, TableEncoder
+    from tanlearn.baselines import Learner
+    from tanlearn.comparison import Result
+
 
 __all__ = ["fit"]
 
@@ -75,10 +79,16 @@ def fit(
     reading: Reading,
 ) -> None:
     """Learn a model from a table, and write it to a file."""
+    from joblib import parallel_config
+
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)
-        if learner is not None:  # what is wrong with it is wrong now, and not after a large table is read
+        check_source(data)
+        if learner is not None:  # an error in it is raised now, and not after a large table is read
+            from tanlearn import TableEncoder
+            from tanlearn.baselines import find_learner
+
             _make(find_learner(learner), settings, seed, TableEncoder())
         dataset: Dataset | None = None
         kind = kind_of_file(data, COUNTS, SUMMARY, MODEL)
@@ -132,6 +142,9 @@ def _make(entry: Learner, settings: list[str], seed: int, encoder: TableEncoder)
 
 def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int, folds: int | None) -> tuple[str, Any]:
     """Learn from a table in memory."""
+    from tanlearn import TableEncoder
+    from tanlearn.comparison import check_folds
+
     if folds is not None and dataset.folds is None:
         check_folds(dataset.y, folds)
     entry = named_learner(learner, int(np.prod(dataset.X.shape)))
@@ -162,6 +175,9 @@ def _learn_chunks(
     n_rows: int,
 ) -> tuple[str, Any]:
     """Learn from a file chunk by chunk."""
+    from tanlearn import TableEncoder
+    from tanlearn.baselines import LEARNERS
+
     columns = feature_columns(table, target, drop)
     entry = LEARNERS["TAN-CMI ML"] if learner is None else named_learner(learner, 0)
     name, model = _make(entry, settings, seed, TableEncoder())
@@ -177,6 +193,9 @@ def _learn_counts(
     path: str, kind: Kind, given: list[str], learner: str | None, settings: list[str], seed: int
 ) -> tuple[str, Any]:
     """Learn from counts in a file."""
+    from tanlearn import CountState, TableCounts, TableEncoder
+    from tanlearn.baselines import LEARNERS, find_learner
+
     if kind is SUMMARY:
         raise ValueError(f"{path} is a summary, and holds no counts. Count with: tanlearn counts TABLE --like {path}.")
     if kind is MODEL:
@@ -214,6 +233,10 @@ def _print_learnt(name: str, n_samples: float, n_features: int, model: Any, seco
 
 def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: int, jobs: int) -> None:
     """Cross-validate a model like this one, and print what to expect on new rows."""
+    from sklearn.base import clone
+
+    from tanlearn.baselines import Learner
+    from tanlearn.comparison import compare
 
     def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
         twin = clone(model, safe=False).set_params(n_jobs=n_jobs)

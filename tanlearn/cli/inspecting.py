@@ -18,9 +18,8 @@ from tanlearn._typing import FloatArray
 from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
-from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import labelled
-from tanlearn.estimators.impossible_rows import is_impossible
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -174,6 +173,8 @@ def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict
 
 def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
     """Refuse a row of probability zero in every class, whose columns make no difference between classes."""
+    from tanlearn.estimators.impossible_rows import is_impossible
+
     if is_impossible(contributions.sum(axis=0, keepdims=True))[0]:
         names = [*file.names, "(how frequent the classes are)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
@@ -299,6 +300,8 @@ def export_c(
         stem = Path(output).stem
         if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
             raise ValueError(f"{stem!r} is no name in C, of a letter and letters, digits or _. Say one with --name.")
+        if rows is not None:
+            check_exists(rows)
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")

@@ -1,13 +1,17 @@
 """Which learner: by name, by the size of the table, and with settings of the user's."""
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tanlearn
-from tanlearn import baselines
-from tanlearn.baselines import LEARNERS, Learner, find_learner
 from tanlearn.cli.messages import nearest
+
+if TYPE_CHECKING:
+    from tanlearn.baselines import Learner
+
 
 __all__ = ["DEFAULT_LEARNERS", "change", "default_learner", "default_learners", "find_learners", "named_learner"]
 
@@ -22,6 +26,8 @@ _MOST_NUMBERS = {2: 10_000_000, 3: 1_000_000, 4: 1_000_000}
 
 def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
     """Return the learners that options name, each once, what is cheap first; without a name, the default ones."""
+    from tanlearn.baselines import LEARNERS, find_learner
+
     names = [name for option in options for name in map(str.strip, option.split(",")) if name]
     if "all" in map(str.lower, names):
         found = list(LEARNERS.values())
@@ -32,21 +38,29 @@ def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
 
 def default_learners(n_numbers: int) -> list[Learner]:
     """Return the default learners of a comparison."""
+    from tanlearn.baselines import LEARNERS
+
     return [LEARNERS[name] for name in DEFAULT_LEARNERS if n_numbers <= _limit(name)]
 
 
 def default_learner(n_numbers: int) -> Learner:
     """Return what ``fit`` learns with if no learner is named."""
+    from tanlearn.baselines import LEARNERS
+
     return LEARNERS[[name for name in _FIT_LEARNERS if n_numbers <= _limit(name)][-1]]
 
 
 def _limit(name: str) -> float:
     """Return to how many numbers a learner is a default."""
+    from tanlearn.baselines import LEARNERS
+
     return _MOST_NUMBERS.get(LEARNERS[name].cost, float("inf"))
 
 
 def named_learner(name: str | None, n_numbers: int) -> Learner:
     """Return the learner of a name, or that for tables of a size."""
+    from tanlearn.baselines import find_learner
+
     return default_learner(n_numbers) if name is None else find_learner(name)
 
 
@@ -96,6 +110,8 @@ def _evaluated(tree: ast.expr, text: str) -> Any:
 
 def _class(name: str) -> Any:
     """Return a class with parameters by its public name, or None."""
+    from tanlearn import baselines
+
     for package in (tanlearn, baselines):
         found = getattr(package, name, None) if name in package.__all__ else None
         if isinstance(found, type) and hasattr(found, "get_params"):

@@ -1,8 +1,9 @@
 """Models in files, and rows for them: columns by name in any order, of the kinds that were learnt."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -10,12 +11,15 @@ import typer
 import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
+from tanlearn.cli.reading import check_exists
 from tanlearn.data.column_looks import notation_of_strings
 from tanlearn.data.notation import Notation
-from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import TableFile, dates_as_days
 from tanlearn.data.text_files import holds_texts
-from tanlearn.files.description import feature_names
+
+if TYPE_CHECKING:
+    from tanlearn.data.table_encoder import TableEncoder
+
 
 __all__ = ["KnownColumns", "ModelArgument", "ModelFile"]
 
@@ -90,8 +94,9 @@ class ModelFile(KnownColumns):
     """A fitted classifier and what it knows of its columns."""
 
     def __init__(self, path: str) -> None:
-        if not Path(path).exists():
-            raise FileNotFoundError(f"there is no file {path}.")
+        check_exists(path)
+        from tanlearn.files.description import feature_names
+
         self.classifier: Any = tanlearn.load(path)
         self.notation: Notation | None = getattr(self.classifier, "_notation", None)
         super().__init__(path, feature_names(self.classifier), self.classifier.encoder_)

@@ -1,10 +1,12 @@
 """``tanlearn predict``: the class of every row of a table, in its order."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import repeat
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +14,12 @@ from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import table_ending, write_table
 from tanlearn.cli.progress import progress_bar
-from tanlearn.cli.reading import Reading, with_reading_options
+from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import JobsOption, named_columns
-from tanlearn.data.row_checks import RowCheck
-from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning, named_rows
+
+if TYPE_CHECKING:
+    from tanlearn.data.row_checks import RowCheck
+
 
 __all__ = ["predict"]
 
@@ -48,6 +52,7 @@ def predict(
     """Predict the class of every row. Columns are found by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
+        check_exists(new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
         with reading.as_fitted(file.notation).open(new) as table:
@@ -71,6 +76,8 @@ def predict(
                     n_done += len(frame)
                     draw(None)
         if impossible:
+            from tanlearn.estimators.impossible_rows import named_rows
+
             have = "has" if len(impossible) == 1 else "have"
             note(
                 f"note: {len(impossible):,} of {n_done:,} rows {have} probability zero in every class "
@@ -86,6 +93,8 @@ def predict(
 @contextmanager
 def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
     """Collect the numbers of rows of probability zero instead of warning of them chunk by chunk."""
+    from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
+
     shown = warnings.showwarning
 
     def show(message: Any, *details: Any, **more: Any) -> None:

@@ -21,10 +21,16 @@ from tanlearn.data.table_files import FORMATS, TableFile, open_table
 from tanlearn.data.text_files import Layout
 from tanlearn.data.written_values import DATE_ORDERS
 
-__all__ = ["Reading", "with_reading_options"]
+__all__ = ["Reading", "check_exists", "with_reading_options"]
 
 TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  # type: ignore[misc]
 DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name in DATE_ORDERS})  # type: ignore[misc]
+
+
+def check_exists(path: str) -> None:
+    """Refuse a path without a file: at once, and not after the packages that read it are imported."""
+    if path != "-" and not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}.")
 
 
 class Decimal(StrEnum):

@@ -11,7 +11,7 @@ import typer
 from tanlearn._typing import AnyArray
 from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts, note_suspects
 from tanlearn.cli.messages import listed, nearest
-from tanlearn.cli.reading import Reading
+from tanlearn.cli.reading import Reading, check_exists
 from tanlearn.data.category_index import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
 from tanlearn.data.table_files import TableFile, dates_as_days
@@ -21,6 +21,7 @@ __all__ = [
     "JobsOption",
     "check_classes",
     "check_jobs",
+    "check_source",
     "dataset_of",
     "feature_columns",
     "is_table",
@@ -46,6 +47,12 @@ DropOption: TypeAlias = Annotated[
 def is_table(source: str) -> bool:
     """Return whether a source is a table in a file, and no data set with a name or an archive of arrays."""
     return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
+
+
+def check_source(source: str) -> None:
+    """Refuse a path without a file; other sources are data sets with a name."""
+    if is_table(source) or Path(source).suffix.lower() == ".npz":
+        check_exists(source)
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tanlearn._warnings import warn
-from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.column_looks import NUMBER_KINDS, StringLook, look_at_strings
-from tanlearn.data.column_summaries import ColumnSummary
+from tanlearn.data.column_looks import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringLook, look_at_strings
 from tanlearn.data.table import Column, Table
+
+if TYPE_CHECKING:
+    from tanlearn.data.column_summaries import ColumnSummary
 
 __all__ = [
     "ColumnKindWarning",

@@ -28,7 +28,6 @@ __all__ = [
     "is_registered",
     "n_table_cells",
     "register",
-    "register_later",
     "restore_tables",
 ]
 
@@ -44,8 +43,8 @@ _UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
 #: The classes that a file may name.
 _CLASSES: dict[str, Any] = {}
-#: Modules that register more of them when they are imported, which is done when a file asks for one.
-_LATER: list[str] = []
+#: Modules that register classes when they are imported. They are imported when a class is not registered yet.
+_REGISTERING = ("tanlearn._public", "tanlearn.baselines")
 
 
 def register(values: Iterable[object]) -> None:
@@ -55,15 +54,17 @@ def register(values: Iterable[object]) -> None:
             _CLASSES[value.__name__] = value
 
 
-def register_later(module: str) -> None:
-    """Name a module that registers classes when it is imported; it is, once a file names a class that is not known."""
-    if module not in _LATER:
-        _LATER.append(module)
-
-
 def is_registered(value: object) -> bool:
     """Return whether a file may name the very class of an object."""
-    return _CLASSES.get(type(value).__name__) is type(value)
+    return _registered(type(value).__name__) is type(value)
+
+
+def _registered(name: str) -> Any:
+    """Return the class of a name that files may contain, or None."""
+    if name not in _CLASSES:
+        for module in _REGISTERING:
+            importlib.import_module(module)
+    return _CLASSES.get(name)
 
 
 def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
@@ -198,10 +199,7 @@ class Reader:
 
     def restore(self, name: Any, parameters: Any) -> Any:
         """Return an estimator, learner or loss with its parameters, as its constructor leaves it."""
-        if type(name) is str and name not in _CLASSES:
-            for module in _LATER:
-                importlib.import_module(module)
-        known = _CLASSES.get(name) if type(name) is str else None
+        known = _registered(name) if type(name) is str else None
         if known is None:
             raise ExplainedError(
                 f"it names the class {name!r}, which is not known: this version has no such class, upgrade tanlearn."

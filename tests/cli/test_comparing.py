@@ -11,7 +11,6 @@ pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 from support.command_line import plain
 
 from tanlearn.baselines import LEARNERS
-from tanlearn.cli import comparing
 from tanlearn.cli.learners import DEFAULT_LEARNERS, default_learner, find_learners
 from tanlearn.comparison import HEADERS
 
@@ -54,7 +53,7 @@ def test_default_is_the_digits_with_the_default_learners(run, monkeypatch):
         asked.update(options, dataset=dataset.name, learners=[learner.name for learner in learners])
         raise ValueError("enough")
 
-    monkeypatch.setattr(comparing.comparison, "compare", fake)
+    monkeypatch.setattr("tanlearn.comparison.compare", fake)
     assert run("compare").exit_code == 2
     for name in ("progress", "finished"):
         asked.pop(name)

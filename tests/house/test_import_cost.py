@@ -1,9 +1,11 @@
-"""Importing the package brings no heavy package along but those that scikit-learn and Numba need."""
+"""Imports are cheap: the package alone, its names, and the command line before it has work to do."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
 
 HEAVY = {"cupy", "cvxpy", "matplotlib", "networkx", "pandas", "polars", "rich", "scipy.optimize", "typer"}
 
@@ -23,8 +25,47 @@ def heavy_beyond_dependencies(statement: str) -> set[str]:
     return HEAVY & (modules - explained)
 
 
-def test_importing_the_package_imports_nothing_heavy():
-    assert heavy_beyond_dependencies("import tanlearn") == set()
+def test_importing_the_package_alone_imports_no_other():
+    found = {name.split(".")[0] for name in imported_by("import tanlearn") - imported_by("")}
+    assert found - sys.stdlib_module_names == {"tanlearn"}
+
+
+def test_importing_a_public_name_imports_nothing_heavy():
+    assert heavy_beyond_dependencies("from tanlearn import TANClassifier") == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--version"], "tanlearn 0."),
+        (["--help"], "export-c"),
+        (["fit", "--help"], "--target"),
+        (["fit", "no.csv", "--target", "y", "-o", "a.tan"], "there is no file no.csv."),
+        (["fit", "no.npz", "--learner", "NB ML", "-o", "a.tan"], "there is no file no.npz."),
+        (["fit", "no.csv", "--targt", "y"], "No such option"),
+        (["predict", "no.tan", "no.csv"], "there is no file no."),
+        (["explain", "no.tan", "a=1"], "there is no file no.tan."),
+        (["describe", "no.tan"], "there is no file no.tan."),
+        (["export-c", "no.tan", "-o", "a.h"], "there is no file no.tan."),
+        (["compare", "no.csv", "--target", "y"], "there is no file no.csv."),
+        (["counts", "no.csv", "--target", "y", "-o", "a.counts"], "there is no file no.csv."),
+        (["merge", "no.counts", "-o", "a.counts"], "there is no file no.counts."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_command_line_answers_before_it_imports_what_learns(arguments, answer, tmp_path):
+    pytest.importorskip("typer", reason="the command line needs the extra `cli`")
+    code = (
+        "import contextlib, sys\n"
+        "from tanlearn.cli import main\n"
+        f"sys.argv = ['tanlearn', *{arguments}]\n"
+        "with contextlib.suppress(SystemExit):\n    main()\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    *_, modules = done.stdout.splitlines()
+    assert answer in done.stdout + done.stderr
+    assert {"numba", "scipy", "sklearn", *HEAVY - {"rich", "typer"}} & set(modules.split()) == set()
 
 
 def test_importing_the_baselines_imports_nothing_heavy():
