@@ -4,8 +4,10 @@ from tanlearn.data.categories import CategoryEncoder
 from tanlearn.data.column_notes import ColumnKindWarning
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.file_source import read_table
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.table_files import open_table
 from tanlearn.data.weight_scale import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
@@ -85,8 +87,10 @@ __all__ = [
     "TableEncoder",
     "Tables",
     "load",
+    "open_table",
     "pareto_search",
     "read_bif",
+    "read_table",
     "read_xmlbif",
     "round_tables",
     "save",

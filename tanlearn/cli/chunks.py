@@ -13,8 +13,9 @@ import numpy as np
 
 from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts
 from tanlearn.cli.messages import note
-from tanlearn.cli.tables import check_classes, labelled
-from tanlearn.data.table_files import TableFile, dates_as_days
+from tanlearn.cli.tables import check_classes
+from tanlearn.data.file_source import FileSource, MixedColumnsError
+from tanlearn.data.table_files import TableFile
 
 if TYPE_CHECKING:
     from tanlearn.data.table_encoder import TableEncoder
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_texts"]
 
 T = TypeVar("T")
-
-
-class _MixedError(Exception):
-    """Columns hold texts in some chunks, and something else in others."""
-
-    def __init__(self, names: set[str]) -> None:
-        super().__init__(names)
-        self.names = names
 
 
 class ChunkSource:
@@ -48,67 +41,40 @@ class ChunkSource:
         prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
-        self.n_samples = 0  # Rows with a class, once all were read
-        # table: The file. target: The column with the classes. names: The columns to learn from. n_rows: Rows a
-        # chunk.
-        self._table, self._target, self._names, self._n_rows = table, target, list(names), n_rows
-        # draw: Of the share of a reading that is done; None in the first one, which finds out how many rows there
-        # are. texts: Columns that are texts, whatever they look like. prepare: Of a chunk and the number of its first
-        # row, or those of all rows, returns it as columns of known kinds. Otherwise the file decides on kinds, and
-        # dates are days. is_part: Whether other rows stand elsewhere, so that one class here is enough.
-        self._draw, self._texts, self._prepare, self._is_part = draw, set(texts), prepare, is_part
+        self._file = FileSource(table, names, target, n_rows, texts=texts, prepare=prepare)
+        self._draw = draw  # draws the share of a pass that is done; None in the first pass, before rows are counted
+        self._is_part = is_part  # whether other rows are elsewhere, so that one class here is enough
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows with a class, once all were read."""
+        return self._file.n_samples
 
     def read(self, work: Callable[[ChunkSource], T]) -> T:
-        """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts."""
+        """Return the result of a function of the rows, which starts again if columns turn out to be mixed."""
         while True:
             try:
                 return work(self)
-            except _MixedError as error:
-                if error.names <= self._texts:  # of types that a file declares
-                    raise ValueError(
-                        f"{self._table.name}: {min(error.names)!r} holds values of several kinds."
-                    ) from None
+            except MixedColumnsError as error:
                 note(f"text and numbers stand in {', '.join(sorted(error.names))}: all of it counts as text.")
-                self._texts |= error.names
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        kinds: dict[str, str] = {}
-        mixed: set[str] = set()
         classes: set[Any] = set()
-        n_done, n_missing = 0, 0
-        is_first = not self.n_samples
-        dropped: list[int] = []
-        wanted = [*self._names, self._target]
-        for frame in self._table.chunks(self._n_rows, wanted, texts=self._texts, target=self._target, dropped=dropped):
-            found = {self._target: _kind(frame[self._target].dropna())} if is_first else {}
-            if self._prepare is not None:  # with all rows, which it numbers
-                is_text = self._table.format in ("csv", "tsv")
-                first: Any = frame.index.to_numpy() + 1 if is_text else n_done + n_missing + 1
-                prepared = self._prepare(frame[self._names], first)
-                frame = prepared.assign(**{self._target: frame[self._target]})
-            X, y, n_without = labelled(frame, self._target, self._table.name)
-            if self._prepare is None:
-                X, dates = dates_as_days(X, [name for name in self._names if name not in self._texts])
-                found |= {name: "date" if name in dates else _kind(X[name].dropna()) for name in self._names}
-            for name, kind in found.items():
-                if kind is not None and kinds.setdefault(name, kind) != kind:
-                    mixed.add(name)
-            n_done, n_missing = n_done + len(y), n_missing + n_without
-            if is_first:
+        n_done, n_samples = 0, self.n_samples
+        for frame in self._file:
+            y = frame[self._file.target].to_numpy()
+            n_done += len(y)
+            if not n_samples:
                 classes.update(np.unique(y).tolist())
-            if not mixed:
-                yield X, y
-            self._draw(None if is_first else n_done / self.n_samples)
-        n_missing += len(dropped)
-        if mixed:  # all of them, so that a file is begun anew once
-            raise _MixedError(mixed)
-        if is_first:
-            self.n_samples = n_done
+            yield frame[self._file.columns], y
+            self._draw(n_done / n_samples if n_samples else None)
+        if not n_samples:
+            file = self._file
             if self._is_part and n_done:
-                note_missing(n_missing, n_done, self._target)
+                note_missing(file.n_without_class, n_done, file.target)
             else:
-                check_classes(sorted(classes), n_missing, n_done, self._target, self._table.name)
-            note_dates([name for name in self._names if kinds.get(name) == "date"])
+                check_classes(sorted(classes), file.n_without_class, n_done, file.target, file.table.name)
+            note_dates(file.dates)
 
 
 def check_counts(estimator: Any, name: str) -> None:
@@ -145,13 +111,3 @@ def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
     for name, known in zip(names, encoder.categories_, strict=True):
         if known is not None and known.dtype.kind == "O":
             note_numbers_as_texts(Series(known.tolist(), name=name, dtype=object))
-
-
-def _kind(present: Any) -> str | None:
-    """Return of what kind the values of a column are, or None if there are none."""
-    if not len(present):
-        return None
-    if present.dtype.kind in "iuf":
-        return "number"
-    is_bool = present.dtype.kind == "b" or all(type(value) is bool for value in present.unique().tolist())
-    return "bool" if is_bool else "text"

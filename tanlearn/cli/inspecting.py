@@ -19,7 +19,7 @@ from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
-from tanlearn.cli.tables import labelled
+from tanlearn.data.file_source import with_class
 
 __all__ = ["describe", "explain", "export_c"]
 
@@ -313,8 +313,9 @@ def export_c(
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
                 frame = table.read([*wanted, *([target] if target else [])], texts=file.texts, target=target)
             if target:
-                frame, y, _ = labelled(frame, target, rows)
-            X = file.prepare(frame, rows)
+                frame, _ = with_class(frame, target, rows)
+                y = frame[target].to_numpy()
+            X = file.prepare(frame[wanted], rows)
         classifier = file.classifier
         if bits is not None:
             classifier = classifier.with_bits(_bits(bits), X, y)

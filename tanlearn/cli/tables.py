@@ -8,13 +8,12 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
-from tanlearn._typing import AnyArray
 from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts, note_suspects
 from tanlearn.cli.messages import listed, nearest
 from tanlearn.cli.reading import Reading, check_exists
-from tanlearn.data.category_index import LARGEST_EXACT
 from tanlearn.data.datasets import Dataset, load_dataset
-from tanlearn.data.table_files import TableFile, dates_as_days
+from tanlearn.data.file_source import read_classified
+from tanlearn.data.table_files import TableFile
 
 __all__ = [
     "DropOption",
@@ -25,7 +24,6 @@ __all__ = [
     "dataset_of",
     "feature_columns",
     "is_table",
-    "labelled",
     "named_columns",
     "read_dataset",
 ]
@@ -68,12 +66,8 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
 def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
     """Read a table with its classes into memory, and say what is to be minded."""
     columns = feature_columns(table, target, drop)
-    dropped: list[int] = []
-    rows = table.read([*columns, str(target)], target=str(target), dropped=dropped)
-    frame, y, n_missing = labelled(rows, str(target), table.name)
-    n_missing += len(dropped)
+    X, y, n_missing, dates = read_classified(table, columns, str(target))
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
-    X, dates = dates_as_days(frame)
     note_dates(dates)
     for name in columns:
         note_numbers_as_texts(X[name])
@@ -115,31 +109,6 @@ def _hint(table: TableFile) -> str:
     if is_text and len(table.columns) == 1:
         return " If that is no header: --separator, --skip-rows and --comment describe the layout of the table."
     return ""
-
-
-def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
-    """Take rows without a class away.
-
-    Shapes: result y: (n_samples,).
-    """
-    missing = frame[target].isna()
-    n_missing = int(missing.sum())
-    if n_missing:
-        frame = frame[~missing]
-    dtype = frame[target].dtype
-    y = frame[target].to_numpy(getattr(dtype, "numpy_dtype", None) if dtype.kind in "biuf" else None)
-    if y.dtype.kind == "f":
-        wrong = y[~np.isfinite(y) | (y != np.floor(y))]
-        if len(wrong):
-            raise ValueError(
-                f"{name}: the target {target!r} holds {wrong[0]}, but classes are texts, integers or truths. Round it, "
-                f"or cut it into a few ranges."
-            )
-        if (np.abs(y) < LARGEST_EXACT).all():  # integers, had there been no gaps
-            y = y.astype(np.int64)
-    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
-        raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to texts.")
-    return frame.drop(columns=target), y, n_missing
 
 
 def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:

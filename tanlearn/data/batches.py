@@ -8,21 +8,28 @@ or a single class.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn._warnings import warn
 from tanlearn.data.columns import read_columns, shorten
+from tanlearn.data.file_source import FileSource, MixedColumnsError, warn_of_rows_without_class
+from tanlearn.data.notation import Notation
 from tanlearn.data.same_columns import SameColumns, kind_of
 from tanlearn.data.table import Column, Table
-from tanlearn.data.table_pieces import Piece, holds_table, table_pieces
+from tanlearn.data.table_files import TableFile, format_of, open_table
+from tanlearn.data.table_pieces import Piece, holds_table, rows_per_piece, table_pieces
 from tanlearn.data.validation import check_total, read_labels, read_target, row_weights, zero_weight_rows
 
 __all__ = ["Batch", "Batches", "located", "open_batches"]
+
+T = TypeVar("T")
 
 _REMEDY = (
     "To read it several times, pass a list, a file, a data set, or a function without arguments that returns the "
@@ -75,6 +82,7 @@ class Batches:
         columns: Sequence[Any] | None,
         batch_rows: int | None,
         part: int | None,
+        texts: Collection[Any] = (),
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
             raise ValueError(f"batch_rows must be an integer of at least 1, got {batch_rows!r}.")
@@ -95,6 +103,8 @@ class Batches:
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._part = part
+        self._texts = texts
+        self._files: dict[Path, FileSource] = {}  # files of text among the source, once they were opened
         self._is_begun = False
         # Set by the first pass; later passes must match.
         self.same = SameColumns()  # consistency checks across batches
@@ -104,6 +114,25 @@ class Batches:
     def is_rereadable(self) -> bool:
         """True if the source can be iterated more than once; False for iterators."""
         return not hasattr(self._source, "__next__")
+
+    @property
+    def notation(self) -> Notation | None:
+        """The notation that the source states, if it is a file whose notation is not the default."""
+        stated = self._source.notation if isinstance(self._source, TableFile) else Notation()
+        return None if stated == Notation() else stated
+
+    def read(self, work: Callable[[Batches], T]) -> T:
+        """Return the result of a function of the batches.
+
+        The function is called again if a file turns out to hold strings and other values in one column, whose values
+        are then read as strings.
+        """
+        while True:
+            try:
+                return work(self)
+            except MixedColumnsError as error:
+                warn(f"{error} All values of such a column are read as strings.")
+                self.same = SameColumns()
 
     def __iter__(self) -> Iterator[Batch]:
         if self._is_begun and not self.is_rereadable:
@@ -140,6 +169,9 @@ class Batches:
                 f"the source, of type {type(self._source).__name__}, had {self.n_samples:,} row(s) when it was first "
                 f"read, and has {first:,} now. {_REMEDY}"
             )
+        if self.n_samples is None:
+            for file in self._files.values():
+                warn_of_rows_without_class(file.table.name, file.target, file.n_without_class, file.n_samples)
         self.n_samples = first
         if self._part is not None:
             return
@@ -154,7 +186,7 @@ class Batches:
         if callable(source) and not holds_table(source):
             source = source()
         if holds_table(source):
-            yield from table_pieces(source, self._choose, self._batch_rows)
+            yield from self._pieces_of(source)
             return
         if not isinstance(source, Iterable):
             raise _unknown("source", source)
@@ -168,9 +200,36 @@ class Batches:
                 if not hasattr(item[0], "__len__") or len(item[0]):
                     yield item
             elif holds_table(item):
-                yield from table_pieces(item, self._choose, self._batch_rows)
+                yield from self._pieces_of(item)
             else:
                 raise _unknown(f"item {number} of the source", item)
+
+    def _pieces_of(self, source: Any) -> Iterator[Piece]:
+        """Yield the non-empty slices of a table source."""
+        file = self._file_source(source)
+        if file is None:
+            yield from table_pieces(source, self._choose, self._batch_rows)
+            return
+        for frame in file:
+            if len(frame):
+                yield Piece(frame, [*file.columns, file.target, *file.others])
+
+    def _file_source(self, source: Any) -> FileSource | None:
+        """Return the rows of a file of text, or of a file that is open; None for other sources."""
+        if isinstance(source, str | Path):
+            if not Path(source).is_file() or format_of(Path(source)) not in ("csv", "tsv"):
+                return None
+            source = open_table(source)
+        if not isinstance(source, TableFile):
+            return None
+        if source.path not in self._files:
+            chosen = self._choose(list(source.columns))
+            n_others = 0 if self._weight is None else 1
+            features, others = chosen[: -1 - n_others], chosen[len(chosen) - n_others :]
+            size = rows_per_piece(chosen, self._batch_rows)
+            texts = [name for name in self._texts if name in features]
+            self._files[source.path] = FileSource(source, features, self._target, size, others=others, texts=texts)
+        return self._files[source.path]
 
     def _choose(self, names: list[Any]) -> list[Any]:
         """Return the columns to read: features, then target, then weight."""
@@ -248,6 +307,7 @@ def open_batches(
     columns: Sequence[Any] | None = None,
     batch_rows: int | None = None,
     part: int | None = None,
+    texts: Collection[Any] = (),
 ) -> Batches:
     """Wrap a source of rows as batches of features, classes and weights; nothing is read until iteration.
 
@@ -255,8 +315,9 @@ def open_batches(
 
     - a table: a pandas or polars DataFrame, a polars LazyFrame (collected as a whole before polars 1.34), a pyarrow
       data set or Scanner, or any object with Arrow's C stream interface, such as a DuckDB relation;
-    - the path of a Parquet, Feather or CSV file, or of a folder of Parquet files. Column types of text files are those
-      that pyarrow infers from the first 16 MiB;
+    - the path of a Parquet, Feather or text file, a folder of Parquet files, or a file opened by
+      :func:`tanlearn.open_table`. The whole file decides the kinds of the columns of text files, as described in
+      :mod:`tanlearn.data.file_source`;
     - an iterable of tables, such as pandas' chunk reader;
     - an iterable of tuples ``(X, y)`` or ``(X, y, sample_weight)``, one batch each;
     - a function without arguments that returns one of these; it is called once per pass.
@@ -264,9 +325,9 @@ def open_batches(
     ``target``, ``weight`` and ``columns`` name columns of a table; ``columns=None`` means all others. ``batch_rows`` is
     the largest number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
     million values. ``part`` numbers a source that is one partition of a larger one; a partition may have no rows and no
-    weight.
+    weight. ``texts`` are columns of text files that are read as strings in any case.
 
     Values are converted batch by batch as by :func:`tanlearn.data.columns.read_columns`. Arrow dictionaries declare
     categories, like pandas ``category`` and polars ``Enum``.
     """
-    return Batches(source, target, weight, columns, batch_rows, part)
+    return Batches(source, target, weight, columns, batch_rows, part, texts)

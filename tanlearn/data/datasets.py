@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.data.file_source import read_table
 from tanlearn.data.table_files import open_table, require_pandas
 
 __all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
@@ -182,10 +183,10 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
     """Load a delimited text, Parquet or Feather file; ``target`` names the column with the class labels."""
     path = _existing(path)
     require_pandas(path.name)
-    frame = open_table(path).read()
-    if target not in frame.columns:
-        wanted = "target must name the column with the classes" if target is None else f"there is no column {target!r}"
-        raise ValueError(f"{path}: {wanted}. The columns are: {', '.join(map(str, frame.columns))}.")
+    if target is None:
+        known = ", ".join(map(str, open_table(path).columns))
+        raise ValueError(f"{path}: target must name the column with the classes. The columns are: {known}.")
+    frame = read_table(path, target=target)
     return _from_frame(path.stem, frame.drop(columns=target), frame[target], "auto")
 
 

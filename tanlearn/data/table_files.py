@@ -55,20 +55,20 @@ class TableFile:
     name: str  # name of the file in messages
     format: str  # "csv", "tsv", "parquet" or "feather"
     columns: tuple[str, ...]  # column names, in the order of the file
-    # The following fields, up to dates, apply to text files only.
+    # The next four fields apply to text files only.
     separator: str = ","
     encoding: str = "utf-8-sig"
-    missing: tuple[str, ...] = ()  # strings for a missing value, besides the empty field, NA, NaN, null and similar
-    decimal: str = "."  # decimal mark: "." or ","
     layout: Layout = Layout()  # noqa: RUF009 - Layout is immutable
-    thousands: str = ""  # thousands separator: "", ",", ".", "'" or " "
-    # Symbols and units around numbers, such as "$", "%" or "kg"; "()" for negative numbers in parentheses
-    symbols: tuple[str, ...] = ()
-    dates: str = ""  # order of dates that are not in ISO 8601 format: "day-first", "month-first" or "year-first"
+    notation: Notation = Notation()  # noqa: RUF009 - Notation is immutable
     # Columns of a Parquet file that pandas wrote as the index; not among the columns
     index: tuple[str, ...] = ()
     # pandas' description of an index that is not stored as a column: start, step and name
     numbering: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the file is delimited text."""
+        return self.format in ("csv", "tsv")
 
     @property
     def has_index(self) -> bool:
@@ -112,11 +112,7 @@ class TableFile:
         """
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
-        pieces = (
-            self._texts(n_rows, wanted, texts, target, left_out)
-            if self.format in ("csv", "tsv")
-            else self._binary(n_rows, wanted)
-        )
+        pieces = self._texts(n_rows, wanted, texts, target, left_out) if self.is_text else self._binary(n_rows, wanted)
         is_empty = True
         units: dict[str, set[str]] = {}
         try:
@@ -138,12 +134,13 @@ class TableFile:
 
         ``units`` contains the units of earlier chunks by column, and is updated in place.
         """
-        notation = self.thousands, self.decimal, self.symbols, self.dates
-        if not (self.thousands or self.symbols or self.dates):
+        thousands, symbols, dates = self.notation.thousands, self.notation.symbols, self.notation.dates
+        if not (thousands or symbols or dates):
             return piece
+        written = thousands, self.notation.decimal, symbols, dates
         return piece.assign(
             **{
-                name: read_written(piece[name], *notation, units=units.setdefault(name, set()))
+                name: read_written(piece[name], *written, units=units.setdefault(name, set()))
                 for name in piece.columns
                 if name not in unchanged
             }
@@ -156,7 +153,7 @@ class TableFile:
         pd = require_pandas(self.name)
         with open_text(self.path, self.encoding) as file:
             required = None if target is None else self.columns.index(target)
-            rows = CheckedRows(file, self.separator, self.missing, self.layout, required)
+            rows = CheckedRows(file, self.separator, self.notation.missing, self.layout, required)
             rows.dropped = dropped
             try:
                 with pd.read_csv(
@@ -168,8 +165,8 @@ class TableFile:
                     index_col=False,
                     skipinitialspace=True,
                     dtype=dict.fromkeys(texts, str),
-                    na_values=list(self.missing),
-                    decimal=self.decimal,
+                    na_values=list(self.notation.missing),
+                    decimal=self.notation.decimal,
                     low_memory=False,
                     iterator=True,
                 ) as reader:
@@ -225,13 +222,60 @@ def open_table(
     symbols: Sequence[str] = (),
     dates: str = "",
 ) -> TableFile:
-    """Detect the format, separator and columns of a file; nothing else is read.
+    r"""Open a table in a file; only its format, separator and column names are read.
 
-    ``name`` is the name of the file in messages, by default the path. ``format`` defaults to the file extension or the
-    first bytes. A "csv" header without commas may be separated by semicolons or tabs. Text may be compressed (.gz,
-    .bz2, .xz). The other parameters are the fields of :class:`TableFile`; a column is converted by ``thousands`` and
-    ``symbols`` only if all its values are numbers. Raises ``ValueError`` if the file is empty, malformed, a
-    spreadsheet, or has duplicate column names.
+    Classifiers accept the result as the source of ``fit_batches``, and read its rows with its notation.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Text may be compressed, with the extension .gz, .bz2 or .xz.
+    name : str, optional
+        The name of the file in messages; by default the path.
+    format : {"csv", "tsv", "parquet", "feather"}, optional
+        The format; by default, that of the extension or of the first bytes. Fields of "csv" are separated by commas, or
+        by semicolons or tabs if the header has no comma.
+    encoding : str, default="utf-8-sig"
+        Encoding of text; the default is UTF-8 with or without a byte order mark.
+    missing : sequence of str, default=()
+        Strings for a missing value, besides the empty field, NA, NaN, null and similar.
+    decimal : {".", ","}, default="."
+        Decimal mark of numbers in text.
+    separator : str, optional
+        The character between fields of text; by default, that of the header.
+    layout : Layout, optional
+        Skipped lines, comments and header of text.
+    thousands : {"", ",", ".", "'", " "}, default=""
+        Thousands separator of numbers in text. A column is converted only if all its values are numbers.
+    symbols : sequence of str, default=()
+        Symbols and units around numbers, such as "$", "%" or "kg"; "()" for negative numbers in parentheses.
+    dates : {"", "day-first", "month-first", "year-first"}, default=""
+        Order of dates in text that are not in ISO 8601 format.
+
+    Returns
+    -------
+    TableFile
+        Its method ``read`` returns all rows as a pandas DataFrame, ``chunks`` yields them in parts.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If the file is empty, malformed, a spreadsheet, or has duplicate column names.
+    ImportError
+        If reading it needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tanlearn
+    >>> _ = Path("fruit.csv").write_text("kind;kg\nplum;0,5\nplum;0,7\npear;1,2\npear;1,4\n")
+    >>> fruit = tanlearn.open_table("fruit.csv", decimal=",")
+    >>> fruit.read()["kg"].tolist()
+    [0.5, 0.7, 1.2, 1.4]
+    >>> tanlearn.NaiveBayesClassifier().fit_batches(fruit, "kind").classes_.tolist()
+    ['pear', 'plum']
     """
     Notation(decimal, thousands, tuple(symbols), dates, tuple(missing)).check()
     path = Path(path)
@@ -265,9 +309,9 @@ def open_table(
         raise ValueError(f"{name} cannot be read: {reason}.")
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})
-    others = tuple(map(str.strip, missing))
-    notation = decimal, layout, thousands, tuple(map(str.strip, symbols)), dates
-    return TableFile(path, name, found, tuple(columns), separator, encoding, others, *notation, names, numbering)
+    symbols, missing = tuple(map(str.strip, symbols)), tuple(map(str.strip, missing))
+    notation = Notation(decimal, thousands, symbols, dates, missing)
+    return TableFile(path, name, found, tuple(columns), separator, encoding, layout, notation, names, numbering)
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:

@@ -15,18 +15,15 @@ from tanlearn._typing import AnyArray
 from tanlearn.data.arrow_columns import read_record_batch
 from tanlearn.data.columns import read_columns
 from tanlearn.data.table import Table
-from tanlearn.data.table_files import format_of, require_pyarrow
-from tanlearn.data.text_files import DAMAGED, Layout, find_separator, open_text
+from tanlearn.data.table_files import TableFile, format_of, require_pyarrow
+from tanlearn.data.text_files import DAMAGED
 
-__all__ = ["Piece", "holds_table", "table_pieces"]
+__all__ = ["Piece", "holds_table", "rows_per_piece", "table_pieces"]
 
 # Values per slice: 32 MiB of 64-bit numbers. The number of rows is a power of two, as in row groups; other numbers slow
 # Parquet down.
 _CELLS = 2**22
 _FEWEST_ROWS, _MOST_ROWS = 2**10, 2**17
-# Block size of text files: types are inferred from the first block, and slices do not exceed a block. pyarrow's default
-# of 1 MiB gives small slices.
-_TEXT_BLOCK = 2**24
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Piece:
 
 def holds_table(source: Any) -> bool:
     """Return whether :func:`table_pieces` accepts an object."""
-    if _is_frame(source) or _is_query(source) or isinstance(source, str | Path):
+    if _is_frame(source) or _is_query(source) or isinstance(source, str | Path | TableFile):
         return True
     return hasattr(source, "__arrow_c_stream__") or _is_scanned(source, "Dataset", "Scanner")
 
@@ -63,14 +60,14 @@ def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: 
         yield from _of_dataset(source, choose, n_rows)
     elif _is_query(source):
         names = choose(source.collect_schema().names())
-        query, size = source.select(names), _size(names, n_rows)
+        query, size = source.select(names), rows_per_piece(names, n_rows)
         # polars before 1.34 can only collect a query as a whole.
         frames = query.collect_batches(chunk_size=size) if hasattr(query, "collect_batches") else [query.collect()]
         for frame in frames:
             yield from _cut(frame, names, size)
     elif _is_frame(source):
         names = choose(list(source.columns))
-        yield from _cut(source, names, _size(names, n_rows))
+        yield from _cut(source, names, rows_per_piece(names, n_rows))
     else:
         if _is_scanned(source, "Scanner"):
             names, batches = source.projected_schema.names, source.to_batches()
@@ -79,10 +76,10 @@ def table_pieces(source: Any, choose: Callable[[list[Any]], list[Any]], n_rows: 
             names = batches.schema.names
         names = choose(names)
         for batch in batches:
-            yield from _cut(batch.select(names), names, _size(names, n_rows))
+            yield from _cut(batch.select(names), names, rows_per_piece(names, n_rows))
 
 
-def _size(names: list[Any], n_rows: int | None) -> int:
+def rows_per_piece(names: list[Any], n_rows: int | None) -> int:
     """Return the number of rows per slice."""
     if n_rows is not None:
         return n_rows
@@ -101,7 +98,7 @@ def _of_dataset(
 ) -> Iterator[Piece]:
     """Yield slices of an Arrow data set."""
     names = choose(dataset.schema.names)
-    size = _size(names, n_rows)
+    size = rows_per_piece(names, n_rows)
     # A read-ahead of two batches keeps two threads as busy as pyarrow's default of sixteen, in less memory.
     for batch in dataset.to_batches(columns=names, batch_size=size, batch_readahead=2, fragment_readahead=1):
         yield from _cut(batch, names, size, texts)
@@ -130,17 +127,6 @@ def _of_file(path: Path, choose: Callable[[list[Any]], list[Any]], n_rows: int |
 def _open(path: Path, pa: Any) -> tuple[Any, frozenset[str]]:
     """Return the Arrow data set of a file or folder, and its string columns that are read as dictionaries."""
     found = "parquet" if path.is_dir() else format_of(path)
-    if found in ("csv", "tsv"):
-        from pyarrow import csv
-
-        with open_text(path, "utf-8-sig") as file:
-            parse = csv.ParseOptions(delimiter="\t" if found == "tsv" else find_separator(file))
-            skipped = int(Layout().is_skipped(1, file.readline()))  # a first line such as sep=;
-        options = pa.dataset.CsvFragmentScanOptions(
-            csv.ConvertOptions(strings_can_be_null=True), csv.ReadOptions(block_size=_TEXT_BLOCK, skip_rows=skipped)
-        )
-        text = pa.dataset.CsvFileFormat(parse, default_fragment_scan_options=options)
-        return pa.dataset.dataset(path, format=text), frozenset()
     if found == "feather":
         return pa.dataset.dataset(path, format="feather"), frozenset()
     plain = pa.dataset.dataset(path, format="parquet", partitioning="hive")

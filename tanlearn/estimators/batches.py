@@ -51,6 +51,7 @@ class BatchFitMixin:
     device: str
     n_jobs: int | None
     counts_: Any
+    _notation: Any
 
     @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=True))  # type: ignore[untyped-decorator]
     def fit_batches(
@@ -115,7 +116,10 @@ class BatchFitMixin:
         """
         self._check_parts()
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
-        return self._learn_source(BatchSource(batches, self.n_jobs), exact)
+        self._learn_source(BatchSource(batches, self.n_jobs), exact)
+        if batches.notation is not None:
+            self._notation = batches.notation  # new rows in a file are read with it by the command line
+        return self
 
     def _check_parts(self) -> None:
         """Refuse wrong parameters, of learners too, and a device that is not there."""

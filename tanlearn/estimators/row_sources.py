@@ -131,13 +131,18 @@ class BatchSource:
 
     def summarize(self, exact: bool) -> TableSummary:
         """Return what there is of values and classes."""
+        summary, sums = self._batches.read(lambda batches: self._summarize(batches, exact))
+        warn_of_weights(sums)
+        return summary
+
+    def _summarize(self, batches: Batches, exact: bool) -> tuple[TableSummary, WeightSums]:
+        """Return summaries of the values and of the weights."""
         summary, sums = TableSummary(exact=exact), WeightSums()
-        for batch in self._batches:
+        for batch in batches:
             with batch.located():
                 summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=self._n_jobs)
             sums.update(batch.sample_weight, batch.columns.n_samples)
-        warn_of_weights(sums)
-        return summary
+        return summary, sums
 
     def encoded(self, encoder: RowEncoder) -> EncodedBatches:
         """Return the encoded rows."""

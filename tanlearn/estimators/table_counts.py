@@ -253,7 +253,10 @@ class TableCounts:
                     "pairs out."
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
-        batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
+        texts = [] if own is None else own._string_columns()
+        batches = open_batches(
+            source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows, texts=texts
+        )
         if own is None:
             own = cls.of_summary(
                 BatchSource(batches, n_jobs).summarize(exact), batches.names, encoder=encoder, pairs=pairs
@@ -290,6 +293,13 @@ class TableCounts:
     def names(self) -> AnyArray | None:
         """Names of the columns, shape (n_features,), or None if they have none."""
         return getattr(self.encoder, "feature_names_in_", None)
+
+    def _string_columns(self) -> list[str]:
+        """Return the names of the columns whose categories are strings."""
+        if self.names is None:
+            return []
+        known = zip(self.names.tolist(), self.encoder.categories_, strict=True)
+        return [name for name, own in known if own is not None and any(isinstance(one, str) for one in own.tolist())]
 
     def empty(self) -> Self:
         """Return counts of no rows in the same categories, cuts and classes, for others to fill.

@@ -12,7 +12,7 @@ from tanlearn import TableEncoder
 from tanlearn.data.batches import open_batches
 from tanlearn.data.columns import read_columns
 from tanlearn.data.same_columns import SameColumns
-from tanlearn.data.table_pieces import _size
+from tanlearn.data.table_pieces import rows_per_piece
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.dataset")
@@ -370,14 +370,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet cannot be read: "):
         list(open_batches(tmp_path / "t.parquet", "late"))
     (tmp_path / "t.csv").write_text("x,y\n1,a\n2\n")
-    with pytest.raises(ValueError, match=r"t\.csv cannot be read: .*Expected 2 columns, got 1"):
-        list(open_batches(tmp_path / "t.csv", "y"))
-
-
-def test_a_file_whose_types_change_on_the_way_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr("tanlearn.data.table_pieces._TEXT_BLOCK", 64)
-    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n" * 50 + "old,b\n")
-    with pytest.raises(ValueError, match=r"t\.csv cannot be read: .*CSV conversion error to int64: .* 'old'"):
+    with pytest.raises(ValueError, match=r"t\.csv cannot be read: line 3: the row has 1 field\(s\), but the header 2"):
         list(open_batches(tmp_path / "t.csv", "y"))
 
 
@@ -407,5 +400,5 @@ def test_queries_of_older_polars_are_collected(monkeypatch):
 
 
 def test_pieces_are_smaller_where_there_are_many_columns():
-    assert [_size(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
-    assert _size(["x"], 5) == 5
+    assert [rows_per_piece(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
+    assert rows_per_piece(["x"], 5) == 5

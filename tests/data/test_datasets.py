@@ -181,10 +181,11 @@ def test_table_without_the_target_is_refused_with_its_columns(tmp_path):
         load_dataset(tmp_path / "weather.csv")
 
 
-def test_table_with_a_row_without_class_is_refused(tmp_path):
+def test_row_without_class_is_left_out(tmp_path):
     FRAME.to_csv(tmp_path / "weather.csv", index=False)
-    with pytest.raises(ValueError, match=r"the target 'sky' is missing in row 2 \(1 of 4 rows\)"):
-        load_table(tmp_path / "weather.csv", target="sky")
+    with pytest.warns(UserWarning, match=r"weather\.csv: 1 of 4 rows has no 'sky' and is left out"):
+        found = load_table(tmp_path / "weather.csv", target="sky")
+    assert len(found.y) == len(found.X) == 3
 
 
 @pytest.mark.parametrize("name", ["bad.csv", "bad.parquet"])

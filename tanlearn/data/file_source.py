@@ -1,0 +1,205 @@
+"""Rows of a table in a file, in whole or batch by batch, with the same columns both ways.
+
+The whole file decides the kind of a column: strings in one batch make a column of strings of it, dates are days if all
+values are dates. Rows without a class are left out before kinds are decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray
+from tanlearn._warnings import warn
+from tanlearn.data.category_index import LARGEST_EXACT
+from tanlearn.data.table_files import TableFile, dates_as_days, open_table
+
+__all__ = [
+    "FileSource",
+    "MixedColumnsError",
+    "read_classified",
+    "read_table",
+    "warn_of_rows_without_class",
+    "with_class",
+]
+
+
+class MixedColumnsError(ValueError):
+    """Columns hold strings in some batches of a file and other values in others."""
+
+    def __init__(self, file: str, names: Collection[str]) -> None:
+        found = ", ".join(map(repr, sorted(names)))
+        super().__init__(
+            f"{file}: {found} must hold values of one kind, got strings in some rows and other values elsewhere."
+        )
+        self.names = set(names)
+
+
+class FileSource:
+    """Rows of a file as frames of features, class and other columns; every iteration reads the file again."""
+
+    def __init__(
+        self,
+        table: TableFile,
+        columns: Sequence[str],
+        target: str,
+        n_rows: int,
+        *,
+        others: Sequence[str] = (),
+        texts: Collection[str] = (),
+        prepare: Callable[[Any, Any], Any] | None = None,
+    ) -> None:
+        self.table = table
+        self.columns, self.target, self.others = list(columns), target, list(others)
+        self.n_samples = 0  # rows with a class; 0 before the first complete iteration
+        self.n_without_class = 0  # rows that are left out
+        self.dates: list[str] = []  # columns of dates, converted to days
+        self.texts = set(texts)  # columns that are read as strings, whatever they look like
+        self._n_rows = n_rows
+        # Converts the features of a batch, with the number of its first row (from 1) or of each row, to the kinds of a
+        # fitted encoder. By default, the file decides on kinds.
+        self._prepare = prepare
+
+    def __iter__(self) -> Iterator[Any]:
+        wanted = [*self.columns, self.target, *self.others]
+        kinds: dict[str, str] = {}
+        mixed: set[str] = set()
+        dropped: list[int] = []
+        n_samples = n_without = 0
+        for frame in self.table.chunks(self._n_rows, wanted, texts=self.texts, target=self.target, dropped=dropped):
+            found = {self.target: _kind(frame[self.target].dropna())}
+            if self._prepare is not None:  # with all rows, which it numbers
+                first = frame.index.to_numpy() + 1 if self.table.is_text else n_samples + n_without + 1
+                prepared = self._prepare(frame[self.columns], first)
+                frame = prepared.assign(**{name: frame[name] for name in (self.target, *self.others)})
+            frame, n_missing = with_class(frame, self.target, self.table.name)
+            if self._prepare is None:
+                frame, dates = dates_as_days(frame, [name for name in self.columns if name not in self.texts])
+                found |= {name: "date" if name in dates else _kind(frame[name].dropna()) for name in self.columns}
+            for name, kind in found.items():
+                if kind is not None and kinds.setdefault(name, kind) != kind:
+                    mixed.add(name)
+            n_samples, n_without = n_samples + len(frame), n_without + n_missing
+            if not mixed:
+                yield frame
+        if mixed:  # all of them, so that the file is read again once
+            is_new = mixed - self.texts
+            self.texts |= mixed
+            if is_new:
+                raise MixedColumnsError(self.table.name, mixed)
+            raise ValueError(f"{self.table.name}: {min(mixed)!r} holds values of several kinds.")  # as a file declares
+        self.n_samples, self.n_without_class = n_samples, n_without + len(dropped)
+        self.dates = [name for name in self.columns if kinds.get(name) == "date"]
+
+
+def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tuple[Any, AnyArray, int, list[str]]:
+    """Read a file into memory: features, classes, number of rows without a class, and columns of dates.
+
+    Shapes: result classes: (n_samples,). Rows without a class are left out.
+    """
+    dropped: list[int] = []
+    frame = table.read([*columns, target], target=target, dropped=dropped)
+    frame, n_missing = with_class(frame, target, table.name)
+    X, dates = dates_as_days(frame.drop(columns=target))
+    return X, frame[target].to_numpy(), n_missing + len(dropped), dates
+
+
+def read_table(
+    path: str | Path, *, target: str | None = None, columns: Sequence[str] | None = None, **options: Any
+) -> Any:
+    r"""Read a table in a file as ``fit_batches`` and the command line read it.
+
+    Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970.
+
+    Parameters
+    ----------
+    path : str or Path
+        A delimited text, Parquet or Feather file.
+    target : str, optional
+        The column with the classes. Rows without a class are left out, with a warning, before the kinds of columns are
+        decided.
+    columns : list of str, optional
+        The columns to read besides the target; by default all.
+    **options : object
+        Notation and layout of the text, as for :func:`tanlearn.open_table`.
+
+    Returns
+    -------
+    pandas.DataFrame of shape (n_samples, n_columns)
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If the file is malformed, or has no column of a name.
+    ImportError
+        If reading it needs a package that is not installed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pathlib import Path
+    >>> import tanlearn
+    >>> text = "zip, since ,buys\n08010,2024-05-01, yes\n01020,2023-05-02,no\nTotal,,\n"
+    >>> _ = Path("shop.csv").write_text(text)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     frame = tanlearn.read_table("shop.csv", target="buys")
+    >>> frame.to_dict("list")
+    {'zip': ['08010', '01020'], 'since': [19844.0, 19479.0], 'buys': ['yes', 'no']}
+    """
+    table = open_table(path, **options)
+    for name in [*([] if target is None else [target]), *(columns or ())]:
+        if name not in table.columns:
+            known = ", ".join(map(str, table.columns))
+            raise ValueError(f"{table.name}: there is no column {name!r}. The columns are: {known}.")
+    if target is None:
+        frame, _ = dates_as_days(table.read(columns))
+        return frame
+    features = [name for name in (table.columns if columns is None else columns) if name != target]
+    X, y, n_missing, _ = read_classified(table, features, target)
+    warn_of_rows_without_class(table.name, target, n_missing, len(y))
+    order = [name for name in table.columns if name == target or name in features]
+    return X.assign(**{target: y})[order]
+
+
+def warn_of_rows_without_class(name: str, target: str, n_missing: int, n_samples: int) -> None:
+    """Warn of the rows of a file that are left out because they have no class."""
+    if n_missing:
+        has, are = ("has", "is") if n_missing == 1 else ("have", "are")
+        warn(f"{name}: {n_missing:,} of {n_missing + n_samples:,} rows {has} no {target!r} and {are} left out.")
+
+
+def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
+    """Return the rows with a class, whose type is that of classes, and how many rows have none."""
+    missing = frame[target].isna()
+    n_missing = int(missing.sum())
+    if n_missing:
+        frame = frame[~missing]
+    dtype = frame[target].dtype
+    y = frame[target].to_numpy(getattr(dtype, "numpy_dtype", None) if dtype.kind in "biuf" else None)
+    if y.dtype.kind == "f":
+        wrong = y[~np.isfinite(y) | (y != np.floor(y))]
+        if len(wrong):
+            raise ValueError(
+                f"{name}: the target {target!r} holds {wrong[0]}, but classes must be strings, integers or booleans. "
+                f"Round it, or discretize it into a few intervals."
+            )
+        if (np.abs(y) < LARGEST_EXACT).all():  # integers that became floats because values were missing
+            y = y.astype(np.int64)
+    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
+        raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
+    return frame.assign(**{target: y}), n_missing
+
+
+def _kind(present: Any) -> str | None:
+    """Return the kind of the values of a column: "number", "bool" or "text"; None without values."""
+    if not len(present):
+        return None
+    if present.dtype.kind in "iuf":
+        return "number"
+    is_bool = present.dtype.kind == "b" or all(type(value) is bool for value in present.unique().tolist())
+    return "bool" if is_bool else "text"
