@@ -58,7 +58,7 @@ def test_numbers_of_rows_and_quantities_as_targets_are_minded(run, tmp_path):
 def test_estimate_is_that_of_a_comparison(run, shop, model, tmp_path, monkeypatch):
     asked = []
     real = comparison.compare
-    monkeypatch.setattr(fitting, "compare", lambda *a, **k: asked.append(real(*a, **k)) or asked[-1])
+    monkeypatch.setattr("tanlearn.comparison.compare", lambda *a, **k: asked.append(real(*a, **k)) or asked[-1])
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-l", "tan-cmi ml", "-o", tmp_path / "m.tan", "--folds", "4")
     ((result,),) = asked
     assert (result.n_folds, result.n_train + result.n_test, result.failure) == (4, 298, None)
@@ -203,8 +203,7 @@ def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
     made = []
     real = comparison.compare
     monkeypatch.setattr(
-        fitting,
-        "compare",
+        "tanlearn.comparison.compare",
         lambda dataset, learners, **k: made.append(learners[0].make()) or real(dataset, learners, **k),
     )
     settings = ["--set", "n_epochs=2", "--set", f"checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
@@ -238,7 +237,7 @@ def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     done = run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan", "--folds", "3")
     assert done.exit_code == 0
-    (line,) = [line for line in done.stderr.splitlines() if "discretisation" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "discretiz" in line]
     assert line.endswith("by such a column alone. --drop leaves such a column out.")
 
 
