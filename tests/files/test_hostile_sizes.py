@@ -96,11 +96,11 @@ def test_members_that_share_bytes_are_refused(kind):
 )
 def test_arrays_that_claim_what_is_not_there_are_refused(shape, dtype):
     content = claiming(shape, dtype)
-    assert peak(CountState.from_bytes, content, match="no .or a damaged. CountState") < 10**6
+    assert peak(CountState.from_bytes, content, match="not a valid CountState") < 10**6
 
 
 def test_other_archives_are_refused():
-    with pytest.raises(ValueError, match=r"no \(or a damaged\) CountState"):
+    with pytest.raises(ValueError, match="not a valid CountState"):
         CountState.from_bytes(claiming((1,), "<i8", 8))  # a format of 0, and nothing else
     state = CountState(DATA.n_states, DATA.n_classes).update(DATA)
     arrays = read_arrays(state.to_bytes())
