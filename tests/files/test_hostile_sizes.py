@@ -257,7 +257,7 @@ def test_lines_of_a_search_are_checked(line, tmp_path):
     with path.open("a") as file:
         file.write(f"{line}\n")
     content = path.read_bytes()
-    with pytest.raises(ValueError, match="is no search checkpoint, or is damaged"):
+    with pytest.raises(ValueError, match="is not a search checkpoint, or is damaged"):
         SearchCheckpoint(path, "d")
     assert path.read_bytes() == content
 

@@ -141,8 +141,8 @@ def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     for version in (b'"x"', b"Infinity", b"NaN", b"[]"):
         content = b'{"tanlearn_search": %s, "fingerprint": "d"}\n' % version
         (tmp_path / "search").write_bytes(content)
-        with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
+        with pytest.raises(ValueError, match="not a search checkpoint, or is damaged"):
             SearchCheckpoint(tmp_path / "search", "d")
     (tmp_path / "search").write_bytes(b"\xff\n")
-    with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
+    with pytest.raises(ValueError, match="not a search checkpoint, or is damaged"):
         SearchCheckpoint(tmp_path / "search", "d")
