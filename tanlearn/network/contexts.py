@@ -11,8 +11,8 @@ counts (n_entries,), all positive. A row without the child has no entry. A missi
 has the value n_states, so that the row still counts in the contexts of the parents before it.
 
 Invariant: the counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or
-on the order of merging. Reference: back-off and hierarchical smoothing, Chen and Goodman, Computer Speech & Language
-13, 1999.
+on the order of merging. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network
+classifiers using hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3.
 """
 
 from __future__ import annotations
