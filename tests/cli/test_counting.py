@@ -202,7 +202,8 @@ def test_what_does_not_add_up_names_the_file(run, places):
     damaged.write_bytes(one.read_bytes()[:-200])
     line = refused(run("merge", one, damaged, "-o", output))
     assert (
-        f"'{damaged}' cannot be loaded: it is damaged: cut off or altered. Use an intact copy, or count again." in line
+        f"'{damaged}' cannot be loaded: it is damaged: truncated or altered. Use an intact copy, or count again."
+        in line
     )
     assert not output.exists()
 

@@ -178,7 +178,7 @@ def test_files_that_are_no_models_and_those_of_other_versions(run, model, new, t
     content = model.read_bytes()
     for damage, message in (
         (content[:-5], "it is damaged"),
-        (b"a,b\n1,2\n", "it is no model of tanlearn"),
+        (b"a,b\n1,2\n", "it is not a tanlearn model"),
         (newer(content), "has format 2 of tanlearn"),
     ):
         model.write_bytes(damage)

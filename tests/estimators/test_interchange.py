@@ -173,9 +173,9 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
         with pytest.raises(kind, match=message):
             write(refused, tmp_path / "kept")
     for name in ("income", "", 7):
-        with pytest.raises(ValueError, match=rf"no name of a feature, got {name!r}\. Pass another"):
+        with pytest.raises(ValueError, match=rf"differs from all feature names, got {name!r}\. Pass another"):
             write(model, tmp_path / "kept", class_name=name)
-    with pytest.raises(OSError, match="the network cannot be written, what was there is unchanged"):
+    with pytest.raises(OSError, match="the network cannot be written, an existing file is unchanged"):
         write(model, tmp_path / "absent" / "network")
     with pytest.raises(OSError, match="the network cannot be read"):
         read(tmp_path / "absent")

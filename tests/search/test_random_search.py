@@ -330,7 +330,7 @@ def test_fingerprints_see_content_and_not_representations():
     for one, other in (sets, orders, (Slotted(1), Slotted(2)), ({"a": 1}, {"a": 2}), ([1], [1.0])):
         digests = [fingerprint(clone(BASE).set_params(candidates=value), [], []) for value in (one, one, other)]
         assert digests[0] == digests[1] != digests[2]
-    with pytest.raises(ValueError, match="a checkpoint cannot tell this search from another"):
+    with pytest.raises(ValueError, match="a checkpoint cannot distinguish this search from another"):
         fingerprint(clone(BASE).set_params(candidates=lambda: 0), [], [])
 
 

@@ -46,7 +46,7 @@ def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(
     with monkeypatch.context() as patch:
         patch_system(patch, replace=on_call(4, os.replace, error=FULL))
         with pytest.raises(
-            OSError, match=r"the checkpoint cannot be written, what was there is unchanged.*No space"
+            OSError, match=r"the checkpoint cannot be written, an existing file is unchanged.*No space"
         ) as e:
             fit(checkpoint=path)
     assert e.value.filename == str(path)
