@@ -280,7 +280,7 @@ def cells(result: Result) -> tuple[str, ...]:
 
 
 def as_json(results: Sequence[Result]) -> str:
-    """Return the results as a JSON list of objects, with null for missing values.
+    """Return the results as a JSON list of objects, with null for unavailable measures.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def as_json(results: Sequence[Result]) -> str:
 
 
 def as_csv(results: Sequence[Result]) -> str:
-    """Return the results as comma-separated values with a header line; missing values are empty.
+    """Return the results as comma-separated values with a header line; unavailable measures are empty.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tu
 def check_folds(y: AnyArray, n_folds: int | None) -> None:
     """Raise ValueError if the classes have too few rows for the folds; warn if only some classes have too few.
 
-    ``n_folds`` None holds out a third of the rows. Then each class needs two rows.
+    If ``n_folds`` is None, a third of the rows is held out, which needs at least two rows per class.
     """
     codes, classes = read_classes(y, len(y))
     sizes = np.bincount(codes)
@@ -403,7 +403,7 @@ def _measure(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield index and measures over all splits of each learner, as they complete.
 
-    In this process there is a single learner.
+    If splits run in this process, ``learners`` has a single entry.
     """
     is_home, n_folds = are_at_home(), len(folds)
     n_beside, settings = n_jobs, replace(settings, n_jobs=1)

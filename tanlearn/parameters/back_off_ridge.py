@@ -53,7 +53,7 @@ class BackOffRidge(BatchLearner):
         Maximum number of iterations. By default the number, at most 100, is selected on held-out rows, as in
         :class:`~tanlearn.LBFGS`.
     tol : float, default=1e-6
-        Stop when every entry of the mean loss's gradient is at most this large.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
         Smoothing of the naive Bayes frequencies at the start, positive.
     calibrate : bool, default=True
@@ -150,7 +150,7 @@ class BackOffRidge(BatchLearner):
         return chosen
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return a function that minimizes an objective of the cells plus the ridge penalty, over the terms."""
+        """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms."""
         levels = Levels(layout)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
         price = np.where(levels.depth > 0, ridge * DEEPER ** (levels.depth - 1.0), 0.0)

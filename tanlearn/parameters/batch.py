@@ -128,7 +128,7 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         n_iter = self._choose_on_held_out_rows(structure, lambda: rows.sample)
@@ -280,7 +280,7 @@ class ConjugateGradient(BatchLearner):
         numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
         iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when every entry of the mean loss's gradient is at most this large.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True
@@ -327,7 +327,7 @@ class LBFGS(BatchLearner):
         numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
         iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when every entry of the mean loss's gradient is at most this large.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True

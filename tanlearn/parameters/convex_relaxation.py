@@ -43,8 +43,8 @@ class ConvexRelaxation(BaseEstimator):
     slack : float, default=1e-3
         Cost per nat by which a row of weight 1 misses the margin, above 0; the paper's B. The paper uses 1 and 2^-8.
     epsilon : float or None, default=1e-5
-        Lower bound of a probability before renormalization. It must be below one over the largest number of categories
-        of a feature or classes. None gives eq. 9 of the paper; see the notes.
+        Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
+        feature or of the class. None gives eq. 9 of the paper; see the notes.
     solver : str, optional
         Name of an installed CVXPY solver for exponential cones; by default CVXPY's choice, Clarabel.
 
@@ -174,10 +174,10 @@ class ConvexRelaxation(BaseEstimator):
 
 
 def renormalize(structure: Structure, tables: Tables) -> Tables:
-    """Return tables with the same posteriors whose distributions sum to one.
+    """Return CPTs with the same posteriors whose distributions sum to one.
 
     Features are processed children first. The sum over the values of a feature, given its parents and the class, is
-    divided out of its table and multiplied into the table of a parent that depends on all of these, or into the class
+    divided out of its CPT and multiplied into the CPT of a parent that depends on all of these, or into the class
     prior. Raises ValueError if the structure has a cycle, or if no parent of a feature depends on all its other parents
     (the moral graph then has an additional edge; Wettig et al. 2003).
     """
@@ -218,7 +218,7 @@ def _given(structure: Structure, feature: int) -> list[int]:
 
 
 def _hosts(structure: Structure) -> list[int]:
-    """Return for each feature the parent whose table depends on all its other parents, or -1 without parents."""
+    """Return for each feature the parent whose CPT depends on all its other parents, or -1 without parents."""
     if not structure.is_acyclic:
         raise ValueError(
             "the structure has a cycle, so its CPTs cannot be renormalized. Remove an edge of the cycle, or learn with "

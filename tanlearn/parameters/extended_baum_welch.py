@@ -46,7 +46,7 @@ class ExtendedBaumWelch(BatchLearner):
         numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
         iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when every entry of the mean loss's gradient is at most this large.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
         Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True

@@ -56,14 +56,14 @@ class Choice:
 
 
 class Trained:
-    """Learner that returns given tables, which were fitted without the held-out rows."""
+    """Learner that returns given CPTs, which were fitted without the held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
-        # The structure of the tables is given if it differs from that of the other learners.
+        # The structure is given only if it differs from that of the other learners.
         self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the given tables."""
+        """Return the given CPTs."""
         return self.tables
 
 
@@ -183,7 +183,7 @@ class _Path:
         most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
         self.some = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
-        #: Whether tables have few bits: exported C code adds them up and has no calibration.
+        #: Whether CPTs have few bits: exported C code adds them up and has no calibration.
         self.is_rounded = False
 
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
@@ -213,7 +213,7 @@ class _Path:
         return distances, self.held_out.y[self.some], self.held_out.weights[self.some]
 
     def look(self, tables: Tables) -> bool:
-        """Evaluate tables on the held-out rows, and return whether the patience is exhausted."""
+        """Evaluate CPTs on the held-out rows, and return whether the patience is exhausted."""
         held_out, self.is_rounded = self.held_out, tables.bits is not None
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))

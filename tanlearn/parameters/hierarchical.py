@@ -23,7 +23,7 @@ __all__ = ["CONCENTRATIONS", "HierarchicalSmoothing", "dense_if_small", "log_cla
 
 #: Candidate weights for the selection by leave-one-out.
 CONCENTRATIONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-#: Maximum number of cells of dense tables, 8 MB.
+#: Maximum number of entries of dense CPTs, 8 MB.
 _DENSE = 2**20
 
 
@@ -139,7 +139,7 @@ class HierarchicalSmoothing(BaseEstimator):
         Raises
         ------
         ValueError, TableMemoryError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         m = read_concentrations(self.m, 1 + int((contexts.parents >= 0).sum(axis=1).max()))
@@ -175,6 +175,6 @@ def log_class_prior(counts: AnyArray) -> FloatArray:
 
 
 def dense_if_small(tables: BackOffTables, sparse: Any) -> Tables:
-    """Return tables with all their cells if ``sparse`` is False, or "auto" and there are at most a million cells."""
+    """Return dense CPTs if ``sparse`` is False, or if it is "auto" and they have at most a million entries."""
     is_small = tables.layout.sizes().sum() <= _DENSE
     return tables.to_dense() if not sparse or (sparse == "auto" and is_small) else tables

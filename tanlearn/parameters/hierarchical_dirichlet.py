@@ -163,7 +163,7 @@ class HierarchicalDirichlet(BaseEstimator):
         Raises
         ------
         TableMemoryError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         families = in_threads(lambda i: _Restaurant(contexts, i), range(len(contexts.parents)), self.n_jobs)

@@ -41,8 +41,8 @@ class HybridCV(BaseEstimator):
     Parameters
     ----------
     learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        Candidates, each with its own loss. The number of iterations of the first three is selected as well; its
-        maximum is the parameter below, not that of the learners.
+        Candidates, each with its own loss. For the first three types, the number of iterations is selected as well.
+        Its maximum is ``max_iter`` of this class, not that of the learner.
     max_iter : int, default=100
         Maximum number of iterations of the batch learners.
     cv : int or float, optional
@@ -161,7 +161,7 @@ class HybridCV(BaseEstimator):
         ValueError
             If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds.
         TypeError
-            If a learner has another type than those of ``learners``.
+            If a learner has a type that ``learners`` does not allow.
         """
         self._validate_params()
         return self.fit_on_parts(structure, data, held_out_parts(data, self.cv), rng=rng)

@@ -53,7 +53,8 @@ def structures_of_parts(
     """Return one structure per split, learned without its held-out rows if possible.
 
     The structure is learned again if it has a method ``relearn`` and the data are small; otherwise it is used for all
-    splits. If a learner cannot fit the rows of a split, a UserWarning is issued and the structure of all rows is used.
+    splits. If it cannot be learned from the rows of a split, a UserWarning is issued and the structure of all rows is
+    used.
     """
     relearn = getattr(structure, "relearn", None)
     if relearn is None or not are_relearned(parts):

@@ -154,8 +154,8 @@ def pareto_search(
         File from which an interrupted search resumes, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
         Number of threads, each for one training, or of workers of the backend set by :func:`joblib.parallel_config`.
-        Results do not depend on it. If the estimator has ``device="cuda"``, it applies only to the final training of
-        the front; all other trainings run together on the device.
+        Results do not depend on it. With ``device="cuda"``, ``n_jobs`` applies only to the final training of the front;
+        all other trainings run together on the device.
     random_state : int, default=0
         Seed of the splits and of each training.
     verbose : int, default=0
@@ -168,7 +168,7 @@ def pareto_search(
     Raises
     ------
     ValueError
-        If there is no combination, or :class:`~tanlearn.TANSearchCV` raises it.
+        If there is no combination, or for the same reasons as in :class:`~tanlearn.TANSearchCV`.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 
 #: Fraction of CUDA's free memory that trainings may use, and the maximum number of trainings that run together: with
-#: so many, any kernel launch exceeds the largest device several times over.
+#: so many, every kernel launch fills the largest device several times over.
 MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
 __all__ = ["Part", "Run", "RunResult", "run_population"]
