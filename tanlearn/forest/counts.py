@@ -1,15 +1,15 @@
 """Counts of a forest over rows in batches, in contexts fixed by the first rows.
 
 The discretization, the parents, the contexts and the weights of each network are fixed by the first rows. Counts of
-later rows in these contexts can then be added, merged and subtracted, so training needs only one pass over the data and
-can be distributed. `ForestCounts.smooth` turns the counts into a `Forest`.
+later rows in these contexts can be added, merged and subtracted, so each batch is read once, and several processes can
+count different batches. `ForestCounts.smooth` turns the counts into a `Forest`.
 
 Shapes: the counts of a network are sparse, in coordinate format: ``keys`` (n_cells,) encodes (context, value, class) in
 mixed radix, ascending, and ``counts`` (n_cells,) contains their weights.
 
 Invariant: counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or on
-the order of merging. Tries are those of ``forest/contexts.py``; the values and classes that a context has seen are not
-fixed, and are recomputed from the keys.
+the order of merging. The tries are those of ``forest/contexts.py`` (reference there). Which values and classes a
+context has seen is not fixed, but recomputed from the keys.
 """
 
 from __future__ import annotations

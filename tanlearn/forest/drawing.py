@@ -16,7 +16,7 @@ from tanlearn.network.pair_information import visited_information
 
 __all__ = ["Cuts", "Grain", "draw_cuts", "draw_parents"]
 
-#: Largest number of dense pair counts, unless the rows are as many: 8 MiB.
+#: Pair counts are dense up to this number (8 MiB), or up to 8 per row.
 _LARGE = 2**20
 #: Largest number of candidate pairs of a network, except that each feature has at least eight candidates.
 _MOST_PAIRS = 2**13

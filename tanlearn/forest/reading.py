@@ -3,8 +3,11 @@
 A weighted forest adds the gains g_i of its features to log probabilities of classes. Then probabilities are normalized,
 averaged over networks if the forest is an average, and mixed with doubt. The contributions stay additive through all of
 that by the logarithmic mean L(p, q) = (p - q) / log(p / q), with which p - q = L(p, q) (log p - log q) (Ang, Liu 2001).
-Let q be the prior, p_c be q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Since the sum over classes of p_c - q_c = L_c
-(sum_i g_ic - log Z) is 0,
+Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
+
+    p_c - q_c = L_c (sum_i g_ic - log Z)
+
+is 0 in sum over the classes. This determines log Z, and
 
     p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
 
@@ -82,9 +85,8 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
     attributed to the parent that the level adds.
 
     Entry ``[i, i]`` of the result is the contribution of feature i alone, entry ``[j, i]`` the additional contribution
-    of i given j (and the parents before j). They sum to the mean information over rows. Entries may be negative if a
-    parent takes back some of the information without it. The shift is ignored. The result does not depend on
-    ``n_jobs``.
+    of i given j (and the parents before j). They sum to the mean information over rows. An entry is negative where
+    knowing the parent reduces the contribution. The shift is ignored. The result does not depend on ``n_jobs``.
 
     Shapes: codes: (n_features, n_rows), of the encoder; result: (n_features, n_features).
     """

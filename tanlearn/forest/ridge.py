@@ -87,10 +87,10 @@ def fit_weights(
 ) -> Fitted:
     """Fit weights with the ridge that minimizes the mean log loss of left-out rows.
 
-    Each of ``parts`` is a pair of problems: rows to fit, and rows left out. ``start`` (n_scores,) is the center of the
-    penalty; ``starts`` are those of the parts, which must not depend on their left-out rows. ``ridges`` go from strong
-    to weak, each fit starting at the weights of the one before. If no ridge lowers the log loss, the weights stay at
-    the start. ``max_iter`` is the iterations of L-BFGS per fit.
+    Each of ``parts`` is a pair of problems: rows to fit, and rows left out. The penalty is centered at ``start``
+    (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` go from strong to
+    weak, each fit starting at the weights of the one before, with at most ``max_iter`` iterations of L-BFGS. If no
+    ridge lowers the log loss, the weights stay at the start.
     """
     with one_blas_thread():
         outside = [own for _, own in parts]

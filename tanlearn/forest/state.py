@@ -56,7 +56,7 @@ def to_state(forest: Forest) -> dict[str, Any]:
 def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
     """Load a forest from the dictionary that :func:`to_state` returned.
 
-    ``n_states`` (n_features,) is the numbers of values of the encoder. Missing fields and invalid indices raise
+    ``n_states`` (n_features,) contains the numbers of values of the encoder. Missing fields and invalid indices raise
     ValueError.
     """
     names = (

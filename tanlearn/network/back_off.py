@@ -1,8 +1,9 @@
 """CPTs of families with many parents, kept as sparse counts, that back off to fewer parents.
 
-The probability in a context of j parents is a weighted mean of its relative frequency and of the probability with one
-parent less; the fewer rows a context has, the more it backs off (hierarchical smoothing). Only contexts that occur in
-the rows are stored, as tries (``contexts.py``): a lookup descends as far as the row's parent values occur.
+The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
+probability with one parent fewer. The fewer rows a context has, the smaller is the weight of its own frequency
+(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``contexts.py``). A lookup descends
+as far as the parent values of a row occur.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Family:
     def least_log_probability(self) -> FloatArray:
         """Return a lower bound of the log probabilities of all values in all contexts, (n_classes,).
 
-        It is the probability that smoothing leaves for an unseen value, if at each level the context has the most rows.
+        It is the log probability that smoothing leaves for an unseen value if the context of each level is the one with
+        the most rows.
         """
         least: FloatArray = self.root.min(axis=0)
         for level in range(1, len(self.bounds) - 1):
@@ -186,7 +188,7 @@ class BackOffTables(Tables):
         return scores
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
-        """Return a function that writes the log joint of a block of rows; missing parents end the contexts.
+        """Return a function that writes the log joint of a block of rows; contexts end at the first missing parent.
 
         ``score(codes, first, scores)`` processes ``len(scores)`` rows, starting with row ``first``.
         """

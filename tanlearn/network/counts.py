@@ -1,4 +1,4 @@
-"""Sufficient statistics of trees, added over batches: counts of classes, features and pairs of features."""
+"""Sufficient statistics for learning trees: counts of classes, features and pairs, which can be added over batches."""
 
 from __future__ import annotations
 
@@ -482,7 +482,7 @@ def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
 
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
-    """Call ``work`` for each feature but the first, in threads, the last (most expensive) features first."""
+    """Call ``work`` for each feature except the first, in threads, starting with the last, the most expensive."""
     in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))
 
 

@@ -1,4 +1,4 @@
-"""Packing of samples into 64-bit words for counting, and the number of threads that pays off.
+"""Packing of samples into 64-bit words for counting, and the number of threads worth starting.
 
 Each value of a packed feature is a bit set over the samples. Samples are numbered class by class, and each class starts
 at a word of its own, so that an AND and a popcount count a pair of values within a class.
@@ -19,7 +19,7 @@ __all__ = ["WORDS_A_SAMPLE", "are_packed", "number_bits", "worth_threads"]
 #: to the pair counts costs as much as a sample per count.
 WORDS_A_SAMPLE = 8
 _CELL_COST = 8
-#: Cost that pays off another thread: 1.3 ms, since starting two threads takes 0.2 ms.
+#: Cost that is worth another thread: 1.3 ms, since starting two threads takes 0.2 ms.
 _WORTH_A_THREAD = 2**20
 
 

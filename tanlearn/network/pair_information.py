@@ -41,8 +41,10 @@ def pair_information(
     """Yield I(X_i; X_j | C) of each feature and the features before it in an order, in nats, unsmoothed.
 
     Each block is a pair (first, information). Row r of ``information`` (n_rows, first + n_rows) belongs to feature
-    ``order[first + r]``: the first ``first + r`` numbers are its information with the features before it, the others
-    are 0. Rows count for a pair if both values are present. ``is_sparse`` (n_features,) marks features whose pair
+    ``order[first + r]``. Its first ``first + r`` numbers are the information with the features before it; the others
+    are 0.
+
+    A row of data counts for a pair if both values are present. ``is_sparse`` (n_features,) marks features whose pair
     counts are mostly zero, so that only occurring values are visited. Counting is on the CPU for every ``device``. The
     result does not depend on ``n_jobs``.
     """

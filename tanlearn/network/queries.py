@@ -24,8 +24,9 @@ _PREFIXES = 2**14
 def log_evidence(scores: FloatArray) -> FloatArray:
     """Compute log p(observed features), the log density of each row over all classes.
 
-    It is -inf for rows that are impossible in every class. Shapes: scores: (n_samples, n_classes), the log joint;
-    result: (n_samples,).
+    It is -inf for rows that are impossible in every class.
+
+    Shapes: scores: (n_samples, n_classes), the log joint; result: (n_samples,).
     """
     evidence: FloatArray = np.logaddexp.reduce(scores, axis=1)
     return evidence
@@ -142,7 +143,8 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     impossible in a class, a feature with a missing parent contributes 0, and the sum is -inf already.
 
     Rows with missing values raise ValueError as in `tanlearn.network.inference.log_joint`, and also if the CPTs are not
-    normalized (rounded to a few bits, or of a k-tree).
+    normalized (rounded to a few bits, or of a k-tree). In networks that back off, contributions of rows over the limit
+    of operations are approximate, and an InexactMarginalizationWarning names these rows.
 
     Shapes: codes: (n_features, n_samples); result: (n_samples, n_features + 1, n_classes), the log prior last.
     """
