@@ -512,7 +512,7 @@ def test_wrong_collections_are_refused(case):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (BayesForestClassifier(), "weights='auto' are found by leaving rows out"),
+        (BayesForestClassifier(), "weights='auto' are fitted by leaving rows out"),
         (NaiveBayesClassifier(parameters=tanlearn.HybridCV()), "needs all rows at once"),
         (BayesNetClassifier(structure=baselines.GreedySearch()), "needs all rows at once"),
         (NaiveBayesClassifier(parameters=LBFGS(alpha=-1)), "'alpha' parameter of LBFGS"),

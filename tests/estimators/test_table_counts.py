@@ -98,12 +98,12 @@ def test_like_a_model_in_what_that_counts():
 def test_what_like_settles_is_left_out(counts):
     frame, y = table()
     for setting in ({"encoder": TableEncoder()}, {"columns": ["town"]}, {"pairs": False}, {"exact": True}):
-        with pytest.raises(ValueError, match="like settles columns, categories, cuts"):
+        with pytest.raises(ValueError, match="like determines columns, categories, cut points"):
             TableCounts.of_source(frame.assign(sold=y), "sold", like=counts, **setting)
     with pytest.raises(TypeError, match="like must be a TableCounts or a fitted classifier, got TableEncoder"):
         TableCounts.of_source(frame.assign(sold=y), "sold", like=TableEncoder())
     turned = frame[["town", "number", "rooms", "area"]]
-    with pytest.raises(ValueError, match=r"(?s)batch 0.*the columns are .*'town', 'number'.* Name and order them"):
+    with pytest.raises(ValueError, match=r"(?s)batch 0.*the columns are .*'town', 'number'.* Use the same names"):
         TableCounts.of_source([(turned, y)], like=counts)
     with pytest.raises(ValueError, match="no column is called 'area'"):
         TableCounts.of_source(frame.drop(columns="area").assign(sold=y), "sold", like=counts)
@@ -146,7 +146,7 @@ def test_counts_in_other_categories_or_cuts_are_refused(counts, change, message)
     other = change(frame, y)
     with pytest.raises(ValueError, match=message) as caught:
         counts.merge(other)
-    assert "Count both in those of one: TableCounts.of_source(..., like=one)" in str(caught.value)
+    assert "Count with those of one of them: TableCounts.of_source(..., like=one)" in str(caught.value)
     assert counts.counts.to_bytes() == before
     assert counts != other
 
@@ -161,7 +161,7 @@ def test_declared_categories_have_their_order(counts):
 def test_counts_of_another_kind_are_refused(counts):
     frame, y = table()
     other = TableCounts.of_source([(frame, y)], pairs=False)
-    with pytest.raises(TypeError, match=r"in CountState, the others in FamilyCounts.*all pairs, or single values"):
+    with pytest.raises(TypeError, match=r"in CountState, the others in FamilyCounts.*pairs, or single values"):
         counts.merge(other)
 
 
@@ -208,7 +208,7 @@ def test_a_file_of_another_encoder_or_kind_is_not_written(tmp_path):
     frame, y = table()
     path = tmp_path / "all.counts"
     path.write_text("what was there")
-    with pytest.raises(TypeError, match=r"no RowCounts. Save the model that is learnt from them"):
+    with pytest.raises(TypeError, match=r"not RowCounts. Save the model fitted from them"):
         TableCounts.of_model(AnDEClassifier().fit_batches([(frame, y)])).save(path)
     numbers = frame[["rooms", "area"]]
     encoder = TableEncoder(discrete_features=False, discretizer=Bins()).fit(numbers, y)

@@ -138,7 +138,7 @@ def test_whole_classifier(learner, tmp_path):
     rows = X.head(40)
     assert [predictor.predict(row) for row in rows.itertuples(index=False, name=None)] == fitted.predict(rows).tolist()
     assert predictor.predict_codes(fitted.encoder_.encode(rows)[:, 3]) == fitted.predict(rows)[3]
-    with pytest.raises(ValueError, match="code 17 of feature 2 is none of its 3 states"):
+    with pytest.raises(ValueError, match="code 17 of feature 2 is out of range: its 3 values"):
         predictor.predict_codes([0, 0, 17, 0, 0])
     assert fitted.size_bits_ == 32 * fitted.tables_.n_cells
     assert fitted.n_parameters_ == fitted.tables_.n_cells - 1
