@@ -1,7 +1,7 @@
-"""Files that are larger than memory: read chunk by chunk, and as often as a learner asks for them.
+"""Files larger than memory: read in chunks, in as many passes as a learner needs.
 
-What a column is, the whole file decides, as it does for tables in memory: where there are texts in one chunk and
-numbers in another, all of it counts as text, and dates are dates if all are.
+The type of a column is determined by the whole file, as for tables in memory. A column with text in one chunk and
+numbers in another counts as text, and a column contains dates only if all of its values are dates.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class _MixedError(Exception):
-    """Columns hold texts in some chunks, and something else in others."""
+    """Error for columns with text in some chunks and other values in others."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__(names)
@@ -30,7 +30,7 @@ class _MixedError(Exception):
 
 
 class ChunkSource:
-    """The rows of a file, as ``fit_batches`` takes them: every iteration reads them anew."""
+    """Rows of a file as a source for ``fit_batches``; each iteration reads the file again."""
 
     def __init__(
         self,
@@ -44,27 +44,26 @@ class ChunkSource:
         prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
-        self.n_samples = 0  # Rows with a class, once all were read
-        # table: The file. target: The column with the classes. names: The columns to learn from. n_rows: Rows a
-        # chunk.
+        self.n_samples = 0  # rows with a class; 0 before the first pass
+        # target: column of the classes. names: feature columns. n_rows: rows per chunk.
         self._table, self._target, self._names, self._n_rows = table, target, list(names), n_rows
-        # draw: Of the share of a reading that is done; None in the first one, which finds out how many rows there
-        # are. texts: Columns that are texts, whatever they look like. prepare: Of a chunk and the number of its first
-        # row, or those of all rows, returns it as columns of known kinds. Otherwise the file decides on kinds, and
-        # dates are days. is_part: Whether other rows stand elsewhere, so that one class here is enough.
+        # draw: shows the fraction of a pass; None in the first pass, which determines the number of rows. texts:
+        # columns to read as text. prepare: converts a chunk to known types, given the number of its first row or of
+        # all rows; by default, the file determines the types, and dates are days since 1970. is_part: the other rows
+        # are in other files, so that one class is enough.
         self._draw, self._texts, self._prepare, self._is_part = draw, set(texts), prepare, is_part
 
     def read(self, work: Callable[["ChunkSource"], T]) -> T:
-        """Return what is made of the rows; where kinds turn out to differ, it is begun anew with texts."""
+        """Return the result of ``work`` on the rows; if types differ between chunks, start again with text columns."""
         while True:
             try:
                 return work(self)
             except _MixedError as error:
-                if error.names <= self._texts:  # of types that a file declares
+                if error.names <= self._texts:  # types declared in the file
                     raise ValueError(
-                        f"{self._table.name}: {min(error.names)!r} holds values of several kinds."
+                        f"{self._table.name}: {min(error.names)!r} holds values of several types. Convert them."
                     ) from None
-                note(f"text and numbers stand in {', '.join(sorted(error.names))}: all of it counts as text.")
+                note(f"text and numbers are mixed in {', '.join(sorted(error.names))}: all values count as text.")
                 self._texts |= error.names
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -77,7 +76,7 @@ class ChunkSource:
         wanted = [*self._names, self._target]
         for frame in self._table.chunks(self._n_rows, wanted, texts=self._texts, target=self._target, dropped=dropped):
             found = {self._target: _kind(frame[self._target].dropna())} if is_first else {}
-            if self._prepare is not None:  # with all rows, which it numbers
+            if self._prepare is not None:  # before rows without a class are removed, for the row numbers
                 is_text = self._table.format in ("csv", "tsv")
                 first: Any = frame.index.to_numpy() + 1 if is_text else n_done + n_missing + 1
                 prepared = self._prepare(frame[self._names], first)
@@ -96,7 +95,7 @@ class ChunkSource:
                 yield X, y
             self._draw(None if is_first else n_done / self.n_samples)
         n_missing += len(dropped)
-        if mixed:  # all of them, so that a file is begun anew once
+        if mixed:  # raised after the last chunk, so that the file is read again only once
             raise _MixedError(mixed)
         if is_first:
             self.n_samples = n_done
@@ -108,11 +107,11 @@ class ChunkSource:
 
 
 def check_counts(estimator: Any, name: str) -> None:
-    """Refuse a learner that needs all rows at once."""
+    """Raise an error for a learner that needs all rows at once."""
     if not hasattr(estimator, "fit_batches"):
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
-            f"{name} needs all rows at once, so it cannot learn by chunks. Those that can: {', '.join(able)}. "
+            f"{name} needs all rows at once, so it cannot be fitted in chunks. Learners that can: {', '.join(able)}. "
             f"--chunk-rows 0 reads the whole table."
         )
 
@@ -125,7 +124,7 @@ def learn_by_chunks(
     n_rows: int,
     draw: Callable[[float | None], None],
 ) -> int:
-    """Learn from a file chunk by chunk."""
+    """Fit an estimator to a file in chunks, and return the number of rows."""
     source = ChunkSource(table, target, names, n_rows, draw)
     source.read(estimator.fit_batches)
     note_texts(names, estimator.encoder_)
@@ -133,7 +132,7 @@ def learn_by_chunks(
 
 
 def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
-    """Say which columns of numbers are columns of texts, and why."""
+    """Print notes about columns of number-like strings that count as text, with the reason."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):
@@ -142,7 +141,7 @@ def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
 
 
 def _kind(present: Any) -> str | None:
-    """Return of what kind the values of a column are, or None if there are none."""
+    """Return the type of the values of a column, or None without values."""
     if not len(present):
         return None
     if present.dtype.kind in "iuf":

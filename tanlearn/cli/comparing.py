@@ -1,4 +1,4 @@
-"""``tanlearn compare``: a row for every learner as soon as it is done."""
+"""``tanlearn compare``: one row of results per learner, printed as soon as the learner is done."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ __all__ = ["compare"]
 
 
 class Output(StrEnum):
-    """What ``--output`` may be."""
+    """Values of ``--output``."""
 
     TABLE = "table"
     JSON = "json"
@@ -35,51 +35,54 @@ class Output(StrEnum):
 
 @with_reading_options
 def compare(
-    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="As --data.", show_default=False)] = None,
+    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="Same as --data.", show_default=False)] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            help="digits (the default), openml:NAME, a file .npz, .csv, .tsv, .parquet or .feather, or - for a pipe.",
+            help="digits (default), openml:NAME, a .npz, .csv, .tsv, .parquet or .feather file, or - for a pipe.",
             show_default=False,
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     learners: Annotated[
         list[str],
         typer.Option(
-            help="Names, comma-separated or in repeated options, or all; see --list. By default five, of large tables "
-            "those that are quick.",
+            help="Names from --list, comma-separated or repeated, or all. By default five learners, and only the fast "
+            "ones of them for large tables.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - Typer makes a new list
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Cross-validate; without it, a third of the rows is held out.")
+        int | None,
+        typer.Option(min=2, help="Cross-validate with so many folds; by default, hold out a third of the rows."),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Train HYB so long, with a fixed loss; without it, rows choose both.")
+        int | None,
+        typer.Option(min=1, help="Epochs of HYB, with a fixed loss; by default, both are chosen on held-out rows."),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Begin no learner and no fold after so long.")
+        float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of splits and learners.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of splits and learners.")] = 0,
     jobs: Annotated[
         int,
         typer.Option(
-            help="Threads; -1 for all. Folds run side by side, so fits take longer than alone.", callback=check_jobs
+            help="Number of threads; -1 for all processors. Folds run in parallel, which slows down each fit.",
+            callback=check_jobs,
         ),
     ] = -1,
-    output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,
-    list_learners: Annotated[bool, typer.Option("--list", help="List the learners and stop.")] = False,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+    list_learners: Annotated[bool, typer.Option("--list", help="List the learners and exit.")] = False,
     *,
     reading: Reading,
 ) -> None:
-    """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
+    """Compare learners, fast ones first, by test error, log loss, size and time."""
     if list_learners:
         _print_learners()
         return
     with plain_errors():
-        find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
+        find_learners(learners, 0)  # report errors before a large table is read
         if source is not None and data is not None:
             raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
         dataset = read_dataset(source or data or "digits", target, drop, reading)
@@ -115,7 +118,7 @@ def compare(
 
 
 class _Rows:
-    """A table of results for people that grows with every learner, and a bar for the one at work."""
+    """Growing table of results, with a progress bar for the current learner."""
 
     def __init__(self, dataset: Dataset, entries: Sequence[Learner], n_folds: int, *, is_printed: bool) -> None:
         self.dataset, self.entries, self.n_folds, self.is_printed = dataset, entries, n_folds, is_printed
@@ -127,7 +130,7 @@ class _Rows:
         self.n_begun = 0
 
     def progress(self, learner: str, share: float | None) -> None:
-        """Draw the bar of a learner, and begin with the table when the first one begins."""
+        """Update the progress bar of a learner; the first learner also prints the table header."""
         if share is None:
             if not self.n_begun and self.is_printed:
                 self._print_head()
@@ -138,7 +141,7 @@ class _Rows:
             self.draw(share)
 
     def add(self, result: Result) -> None:
-        """Put a row in the place of the bar; the lowest error so far is highlighted."""
+        """Replace the progress bar by a row of results; the lowest error so far is highlighted."""
         self.close()
         self.results.append(result)
         if self.is_printed:
@@ -148,7 +151,7 @@ class _Rows:
             Console(stderr=True).print(Text(f"{result.learner} failed: {result.failure}"), soft_wrap=True)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         self.bar.close()
         self.draw = None
 
@@ -171,7 +174,7 @@ class _Rows:
 
 
 def _print_end(results: Sequence[Result], output: Output, n_threads: int, n_folds: int) -> None:
-    """Print what is said of all results, or all of them for programs."""
+    """Print a summary of the results, or all results in another output format."""
     if output is not Output.TABLE:
         typer.echo({Output.JSON: as_json, Output.CSV: as_csv, Output.MARKDOWN: as_markdown}[output](results))
     elif results:
@@ -179,19 +182,19 @@ def _print_end(results: Sequence[Result], output: Output, n_threads: int, n_fold
         console.print()
         console.print(Text(summary(results)), soft_wrap=True)
         if min(n_threads, n_folds) > 1:
-            text = f"Times are those of {min(n_threads, n_folds)} folds side by side; --jobs 1 takes them one by one."
+            text = f"Times are for {min(n_threads, n_folds)} folds in parallel; --jobs 1 runs them one by one."
             console.print(Text(text), soft_wrap=True)
 
 
 def _note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
-    """Say which default learners are none for a table of this size."""
+    """Print the default learners that are left out because of the table size."""
     left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
     if left_out:
-        note(f"left out, as they take long for {n_numbers:,} numbers: {', '.join(left_out)}. --learners asks for them.")
+        note(f"left out, because {n_numbers:,} numbers take long: {', '.join(left_out)}. --learners includes them.")
 
 
 def _note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason: str) -> None:
-    """Say which learners have no row."""
+    """Print the learners without results."""
     done = {result.learner for result in results}
     not_done = [entry.name for entry in entries if entry.name not in done]
     if not_done:
@@ -199,11 +202,11 @@ def _note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason
 
 
 def _print_learners() -> None:
-    """Print the registry."""
+    """Print all learners."""
     from rich import box
     from rich.table import Table
 
-    table = Table("learner", "what it does", "described by", box=box.SIMPLE)
+    table = Table("learner", "description", "reference", box=box.SIMPLE)
     for learner in LEARNERS.values():
         table.add_row(learner.name, learner.description, learner.citation)
     Console().print(table)

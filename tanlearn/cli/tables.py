@@ -1,4 +1,4 @@
-"""Tables with classes as the user names them: files, the standard input, or data sets with a name."""
+"""Input tables with classes: files, the standard input, or named data sets."""
 
 import re
 from collections.abc import Sequence
@@ -31,35 +31,35 @@ __all__ = [
 
 
 def check_jobs(jobs: int) -> int:
-    """Refuse no threads at all."""
+    """Raise an error for 0 threads."""
     if jobs == 0:
         raise typer.BadParameter("it must be a number of threads from 1, or -1 for all.")
     return jobs
 
 
-JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 for all.", callback=check_jobs)]
+JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 uses all processors.", callback=check_jobs)]
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
 ]
 
 
 def is_table(source: str) -> bool:
-    """Return whether a source is a table in a file, and no data set with a name or an archive of arrays."""
+    """Return True for a table in a file, False for a named data set or an archive of arrays."""
     return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded."""
+    """Read a table with its classes into memory, and print notes about it."""
     if not is_table(source):
         if drop:
-            raise ValueError(f"--drop names columns of a table, but {source} is none. Leave it out.")
+            raise ValueError(f"--drop names columns of a table, but {source} is not a table. Leave it out.")
         return load_dataset(source, target=target)
     with reading.open(source) as table:
         return dataset_of(table, target, drop)
 
 
 def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded."""
+    """Read an open table with its classes into memory, and print notes about it."""
     columns = feature_columns(table, target, drop)
     dropped: list[int] = []
     rows = table.read([*columns, str(target)], target=str(target), dropped=dropped)
@@ -75,7 +75,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
 
 
 def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the columns to learn from: all but the target and those to leave out."""
+    """Return the feature columns: all except the target and the dropped columns."""
     if target is None:
         raise ValueError(
             f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
@@ -84,12 +84,12 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     names = named_columns([target, *drop], table)
     left = [name for name in table.columns if name not in names]
     if not left or names.count(target) > 1:
-        raise ValueError(f"{table.name}: there must be a target and a column beside it. Drop fewer columns.")
+        raise ValueError(f"{table.name}: there must be a target and another column. Drop fewer columns.")
     return left
 
 
 def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
-    """Return the columns that options name."""
+    """Return the columns named in options, after checking that they exist."""
     names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
     for name in names:
         if name not in table.columns:
@@ -101,7 +101,7 @@ def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
 
 
 def _hint(table: TableFile) -> str:
-    """Return what to do if the first row is no header, as far as it shows."""
+    """Return a hint at the layout options if the first row does not look like a header."""
     is_text = table.format in ("csv", "tsv") and table.layout.has_header
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
@@ -111,10 +111,7 @@ def _hint(table: TableFile) -> str:
 
 
 def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
-    """Take rows without a class away.
-
-    Shapes: result y: (n_samples,).
-    """
+    """Remove the rows without a class; return the features, the classes (n_samples,) and the number of removed rows."""
     missing = frame[target].isna()
     n_missing = int(missing.sum())
     if n_missing:
@@ -125,18 +122,18 @@ def labelled(frame: Any, target: str, name: str) -> tuple[Any, AnyArray, int]:
         wrong = y[~np.isfinite(y) | (y != np.floor(y))]
         if len(wrong):
             raise ValueError(
-                f"{name}: the target {target!r} holds {wrong[0]}, but classes are texts, integers or truths. Round it, "
-                f"or cut it into a few ranges."
+                f"{name}: the target {target!r} holds {wrong[0]}, but class labels must be strings, integers or "
+                f"booleans. Round it, or discretize it."
             )
-        if (np.abs(y) < LARGEST_EXACT).all():  # integers, had there been no gaps
+        if (np.abs(y) < LARGEST_EXACT).all():  # integers, read as floats because of missing values
             y = y.astype(np.int64)
     elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
-        raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to texts.")
+        raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
     return frame.drop(columns=target), y, n_missing
 
 
 def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:
-    """Refuse a target of one class, and say how many rows have none."""
+    """Raise an error for fewer than two classes, and print the number of rows without a class."""
     if len(classes) < 2:
         found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
         raise ValueError(

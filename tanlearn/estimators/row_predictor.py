@@ -139,7 +139,7 @@ class RowPredictor:
                 numbered: Sequence[Any] = row.tolist()  # a row of a frame without names
                 return numbered
             kind = type(row).__name__
-            raise TypeError(f"the row is a {kind}, but columns had no names in fit to find its values by: {remedy}.")
+            raise TypeError(f"the row is a {kind}, but the columns had no names in fit: {remedy}.")
         known, given = self._encoder.feature_names_in_.tolist(), Counter(row.keys())
         for name in known:
             if given[name] != 1:
@@ -149,7 +149,7 @@ class RowPredictor:
                 )
         if len(given) > len(known):
             unknown = next(name for name in given if name not in known)
-            raise ValueError(f"the row has a value for {unknown!r}, which was no column in fit. Leave it out.")
+            raise ValueError(f"the row has a value for {unknown!r}, which was not a column in fit. Leave it out.")
         return [row[name] for name in known]
 
     def _encode(self, row: Sequence[Any]) -> IntArray:

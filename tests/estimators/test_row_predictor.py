@@ -157,13 +157,13 @@ def test_rows_with_other_names_are_refused(make):
             {name: ROW[name] for name in ("word", "code", "flag")},
             "has 0 values for column 'size' of fit, and needs one .None is a missing",
         ),
-        ({**ROW, "sise": 1}, "has a value for 'sise', which was no column in fit"),
+        ({**ROW, "sise": 1}, "has a value for 'sise', which was not a column in fit"),
         (dict(enumerate(ROW.values())), r"0 values for column 'word' of fit.* names are 0, 1, 2, 3\. "),
     ):
         with pytest.raises(ValueError, match=message):
             predictor.predict(make(row))
     nameless = NaiveBayesClassifier().fit(X.to_numpy(), y).row_predictor()
-    with pytest.raises(TypeError, match=r"no names in fit to find its values by: pass a tuple"):
+    with pytest.raises(TypeError, match=r"no names in fit: pass a tuple"):
         nameless.predict(make(ROW))
 
 
