@@ -424,7 +424,7 @@ class Eliminator:
         if n_missing == len(codes):  # as in score_samples of unnormalized CPTs
             raise ValueError(
                 f"all {n_missing} features have to be marginalized, because a row misses them all, or because the "
-                f"scores are not normalized and a probability of rows is asked for. They depend on each other through "
+                f"scores are not normalized and a probability of rows is requested. They depend on each other through "
                 f"two parents or more, so that this would take more than {self._limit:,.0f} operations. Rank rows by "
                 f"predict_joint_log_proba instead, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
             )
