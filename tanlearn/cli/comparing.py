@@ -55,11 +55,13 @@ def compare(
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
         int | None,
-        typer.Option(min=2, help="Cross-validate with so many folds; by default, hold out a third of the rows."),
+        typer.Option(min=2, help="Number of cross-validation folds; by default, a third of the rows is held out."),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Epochs of HYB, with a fixed loss; by default, both are chosen on held-out rows."),
+        typer.Option(
+            min=1, help="Epochs of HYB learners, with a fixed loss; by default, both are chosen on held-out rows."
+        ),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
@@ -68,7 +70,7 @@ def compare(
     jobs: Annotated[
         int,
         typer.Option(
-            help="Number of threads; -1 for all processors. Folds run in parallel, which slows down each fit.",
+            help="Threads; -1 uses all processors. Folds run in parallel, which slows down each fit.",
             callback=check_jobs,
         ),
     ] = -1,

@@ -50,7 +50,9 @@ def fit(
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     learner: Annotated[
         str | None,
-        typer.Option("--learner", "-l", help="Name in tanlearn compare --list; by default, chosen by the table size."),
+        typer.Option(
+            "--learner", "-l", help="Name of a learner, see tanlearn compare --list; by default, chosen by table size."
+        ),
     ] = None,
     settings: Annotated[
         list[str],
@@ -58,7 +60,7 @@ def fit(
     ] = [],  # noqa: B006 - Typer makes a new list
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Estimate the error on new rows by cross-validation with so many folds.")
+        int | None, typer.Option(min=2, help="Number of folds to estimate the error on new rows by cross-validation.")
     ] = None,
     chunk_rows: Annotated[
         int | None,

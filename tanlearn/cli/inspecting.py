@@ -272,7 +272,9 @@ def export_c(
     output: Annotated[str, typer.Option("--output", "-o", help="Header file to write, such as cars.h.")],
     bits: Annotated[
         str | None,
-        typer.Option(help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows."),
+        typer.Option(
+            help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target."
+        ),
     ] = None,
     rows: Annotated[
         str | None, typer.Option(help="Table for a test program beside the header, which compares C with Python.")

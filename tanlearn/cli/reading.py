@@ -71,7 +71,7 @@ class Reading:
     skip_rows: Annotated[int, _option("--skip-rows", "Number of lines before the header of text files.", min=0)] = 0
     no_header: Annotated[
         bool,
-        _option("--no-header", "The first row of text is no header; columns are named column_1, column_2 and so on."),
+        _option("--no-header", "Text has no header row; columns are named column_1, column_2 and so on."),
     ] = False
     thousands: Annotated[str, _option("--thousands", "Thousands separator of numbers in text: , . ' or a space.")] = ""
     symbol: Annotated[

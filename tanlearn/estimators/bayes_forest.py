@@ -47,7 +47,7 @@ def _is_joint(forest: Any) -> bool:
 
 
 class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
-    """A forest of random Bayesian networks: the most accurate choice where the model need not be read.
+    """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
     up to ``max_parents`` parents: from a random subset of the earlier features, those with the largest conditional
@@ -61,7 +61,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     ----------
     n_estimators : int, default=32
         Number of networks. More networks are more accurate where the class depends on many features. Time and memory
-        are proportional.
+        grow in proportion.
     max_parents : int or "auto", default="auto"
         Maximum number of parents per feature, from 0. "auto" is 4: the contribution of each further parent is weighted
         by out-of-fold predictions. With ``weights=None``, these are used to select the number of parents.
@@ -121,8 +121,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean increase of the out-of-fold log loss without the feature, in nats.
     counts_ : ForestCounts
-        Counts in all networks, after ``partial_fit`` and its kin. ``model.counts_.empty()`` returns empty counts for
-        other rows, and ``model.counts_.merge(...)`` adds them. See :class:`~tanlearn.forest.counts.ForestCounts`.
+        Counts in all networks, after ``partial_fit``, ``fit_batches`` or ``from_counts``. ``model.counts_.empty()``
+        returns empty counts for other rows, and ``model.counts_.merge(...)`` adds them. See
+        :class:`~tanlearn.forest.counts.ForestCounts`.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
