@@ -192,7 +192,7 @@ class ExplanationDisplay:
         odds = np.exp(min(abs(at), 700.0))
         winner = self.target if at >= 0 else self.against
         ax.set_title(f"{self.target} rather than {self.against}: {odds:,.3g} to 1 for {winner}", fontsize="medium")
-        ax.set_xlabel(f"nats: right speaks for {self.target}, left for {self.against}")
+        ax.set_xlabel(f"log odds [nats]: right for {self.target}, left for {self.against}")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         self.ax_, self.figure_ = ax, ax.figure

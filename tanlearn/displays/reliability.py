@@ -138,7 +138,7 @@ class ReliabilityDisplay:
         ax = axes_or_new(ax)
         if is_new:
             ax.figure.set_size_inches(5.5, 6.3)
-        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as often as said")
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="perfect calibration")
         ways = [(self.confidence, _AFTER, "as predicted", self.error_)]
         if self.before is not None and not np.array_equal(self.before, self.confidence):
             ways = [(self.before, _BEFORE, "without calibration", self.error_before_), *ways]
@@ -162,7 +162,7 @@ class ReliabilityDisplay:
             alpha=0.2,
             label=f"rows ({int(rows.sum()):,})",
         )
-        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="share that is right", aspect="equal")
+        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="accuracy", aspect="equal")
         ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), frameon=False)
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)

@@ -154,7 +154,7 @@ class StructureDisplay:
         found, name, relevance = None, "", None
         if has_trees and weights in ("auto", "information"):
             found, relevance = edge_information(structure, tables)
-            name = "information about each other, given the class [nats]"
+            name = "mutual information given the class [nats]"
         elif weights in ("auto", "probability") and hasattr(estimator, "structure_probabilities_"):
             found, name = _probabilities(estimator), "probability of the parents"
         elif weights in ("information", "probability"):
@@ -232,7 +232,9 @@ class StructureDisplay:
             (middle, top + 0.75),
             arrowprops={"arrowstyle": "-|>", "color": _ORANGE, "shrinkA": 10, "shrinkB": 0},
         )
-        ax.text(right - 0.1, top + 0.28, "a parent of all", ha="right", va="bottom", color=_ORANGE, fontsize="small")
+        ax.text(
+            right - 0.1, top + 0.28, "parent of all features", ha="right", va="bottom", color=_ORANGE, fontsize="small"
+        )
         widths = self._widths()
         arrow = {"arrowstyle": "-|>", "shrinkA": 9, "shrinkB": 11} if has_names else {"arrowstyle": "-", "shrinkB": 0}
         for i, row in enumerate(self.structure.parents.tolist()):
@@ -261,7 +263,7 @@ class StructureDisplay:
         shades = np.zeros(image_shape) if self.relevance is None else self.relevance.reshape(image_shape)
         image = ax.imshow(shades, cmap="Oranges", vmin=0, vmax=max(float(shades.max()), 1e-12) * 1.3)
         if self.relevance is not None:
-            ax.figure.colorbar(image, ax=ax, label="what a pixel tells about the class [nats]", shrink=0.7)
+            ax.figure.colorbar(image, ax=ax, label="mutual information with the class [nats]", shrink=0.7)
         widths = self._widths()
         reach = 30 / max(image_shape)  # scale of arrow heads, relative to a pixel
         head = f"head_width={0.006 * reach + 0.08:.3f},head_length={0.012 * reach + 0.16:.3f}"
@@ -292,7 +294,7 @@ class StructureDisplay:
         """Add a caption that explains the line widths."""
         if self.weights is not None and self.structure.n_edges:
             most = float(np.max(self.weights, initial=0.0, where=self.structure.parents >= 0))
-            title = f"widths: {self.weight_name}, at most {most:.2g}"
+            title = f"line widths: {self.weight_name}, maximum {most:.2g}"
             ax.set_title(title, fontsize="small", color=_GREY, y=-0.02, va="top")
 
 

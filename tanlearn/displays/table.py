@@ -178,7 +178,7 @@ class TableDisplay:
             for label in ax.get_xticklabels():
                 label.set(**steep, rotation_mode="anchor" if n_columns <= 12 else None)
         ax.set(xlabel=f"given {self.given}", ylabel=self.feature)
-        label = "probability" if self.is_normalized else "score above the classes' mean [nats]"
+        label = "probability" if self.is_normalized else "score minus mean over classes [nats]"
         ax.figure.colorbar(image, ax=ax, label=label)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)

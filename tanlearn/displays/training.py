@@ -128,7 +128,7 @@ class TrainingDisplay:
             best = min(range(len(errors)), key=errors.__getitem__)
             axes[2].plot(epochs[best], errors[best], marker="o", color=_ORANGE)
             axes[2].annotate(
-                f"least: {errors[best]:.2f} %", (epochs[best], errors[best]), (6, 6), textcoords="offset points"
+                f"minimum: {errors[best]:.2f} %", (epochs[best], errors[best]), (6, 6), textcoords="offset points"
             )
         axes[len(curves) - 1].set_xlabel("epoch")
         self.axes_, self.figure_ = axes[: len(curves)], axes[0].figure

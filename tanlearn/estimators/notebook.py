@@ -55,7 +55,4 @@ def learnt_html(model: Any) -> str:
         error = "" if last.validation_error is None else f", validation error {100 * last.validation_error:.2f} %"
         lines["training"] = f"{last.epoch} epochs, loss {last.loss:.4g}{error}"
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines.items())
-    return (
-        f"<details><summary>What it has learnt</summary>"
-        f'<table style="text-align:left">{rows}</table>{picture}</details>'
-    )
+    return f'<details><summary>Fitted model</summary><table style="text-align:left">{rows}</table>{picture}</details>'

@@ -23,7 +23,7 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
     ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
     ax.invert_yaxis()
     ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set_xlabel("what leaving it out costs [nats a row]")
+    ax.set_xlabel("increase of the log loss without the feature [nats per row]")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
@@ -48,5 +48,5 @@ def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None
     ax.set(xlabel="child", ylabel="parent")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, label="what the child says given the parent [nats a row]")
+    ax.figure.colorbar(image, ax=ax, label="contribution of the child given the parent [nats per row]")
     return ax
