@@ -1,4 +1,4 @@
-"""Bayesian-network classifiers learnt by likelihood, margin and gradient, in NumPy and Numba."""
+"""Bayesian network classifiers trained by likelihood, margin and gradient, in NumPy and Numba."""
 
 from tanlearn.data.categories import CategoryEncoder
 from tanlearn.data.column_notes import ColumnKindWarning
@@ -98,9 +98,9 @@ __all__ = [
     "write_xmlbif",
 ]
 
-register(globals()[name] for name in __all__)  # files of models may name these classes
-register_later("tanlearn.baselines")  # and those, which importing this package does not import
+register(globals()[name] for name in __all__)  # model files can refer to these classes
+register_later("tanlearn.baselines")  # imported only if a model file refers to one of its classes
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]  # the rooms are for who reads the code
+    return [*__all__, "__version__"]  # without subpackages, which are not part of the public interface

@@ -231,7 +231,7 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
             ["--bits", "3,1", "-o", "my-m.h"],
             "'my-m' is not a C name of letters, digits and _.",
         ),
-        (["--bits", "3,1", "--name", "0"], "name must begin with a letter"),
+        (["--bits", "3,1", "--name", "0"], "name must be a C identifier"),
     ],
 )
 def test_what_cannot_become_c_is_one_line(run, model, tmp_path, options, message):
