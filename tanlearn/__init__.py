@@ -1,4 +1,4 @@
-"""Bayesian-network classifiers learned by likelihood, margin and gradient, in NumPy and Numba.
+"""Bayesian network classifiers trained by likelihood, margin and gradient, in NumPy and Numba.
 
 Importing the package is cheap. Numba, SciPy and scikit-learn are imported when the first public name is used.
 """

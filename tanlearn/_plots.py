@@ -1,4 +1,4 @@
-"""Axes to draw in, and what to install where there are none."""
+"""Matplotlib axes for plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["axes_or_new"]
 
 
 def axes_or_new(ax: Any) -> Any:
-    """Return axes to draw in."""
+    """Return the given axes, or those of a new figure; raises ImportError if Matplotlib is needed but not installed."""
     if ax is not None:
         return ax
     try:

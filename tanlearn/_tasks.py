@@ -1,9 +1,9 @@
-"""Independent tasks of some size, done wherever joblib is told to: in threads of this process, in others, on a cluster.
+"""Independent tasks on joblib's active backend: in threads of this process, in other processes, or on a cluster.
 
-What a task needs comes in two parts: one that many share and that may be large, such as the rows, and its own. Where
-another process does the work, the shared part is packed once. joblib's Dask backend then sends it to the cluster once,
-as it does with large arguments; loky, which pickles what is not an array for every task, finds arrays of bytes, and
-writes those above its ``max_nbytes`` to a file that all workers map.
+The input of a task has two parts: a possibly large part that many tasks share, such as the rows, and its own. For other
+processes, the shared part is pickled once. joblib's Dask backend sends it to the cluster once, as it does with large
+arguments. loky pickles everything except arrays for each task. It therefore gets arrays of bytes, and writes those
+above its ``max_nbytes`` to a file that all workers map.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["are_at_home", "as_completed", "in_order"]
 
 Result = TypeVar("Result")
 
-#: Bytes that addresses of the largest numbers in use are multiples of.
+#: Alignment in bytes of the largest numbers in use.
 _ALIGNMENT = 8
 
 
 def are_at_home() -> bool:
-    """Return whether tasks are done in this process."""
+    """Return whether tasks run in this process: whether joblib's active backend shares its memory."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False))
 
@@ -37,7 +37,12 @@ def are_at_home() -> bool:
 def as_completed(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, tuple[Any, ...]]], n_jobs: int | None = None
 ) -> Generator[tuple[int, Result]]:
-    """Call a function with every task, and yield the results as they come."""
+    """Call ``function(shared, *own)`` for each task (shared, own), and yield (task number, result) as results complete.
+
+    The shared object may be large and is the same in many tasks. All tasks are created first. Tasks in other processes
+    have one thread each. Closing the generator cancels tasks that have not started; joblib ends loky's workers, and
+    those of a cluster finish their current task. Raises TypeError if something cannot be sent to another process.
+    """
     todo = list(tasks)
     if are_at_home():
         n_threads = min(number_of_threads(n_jobs), len(todo))
@@ -56,7 +61,7 @@ def as_completed(
             for result in results:  # noqa: UP028 (`yield from` would be the first to close them)
                 yield result
         finally:
-            with warnings.catch_warnings():  # joblib's, that results have come which nobody waits for any more
+            with warnings.catch_warnings():  # joblib warns about results that are no longer awaited
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
 
@@ -64,16 +69,19 @@ def as_completed(
 def in_order(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, tuple[Any, ...]]], n_jobs: int | None = None
 ) -> list[Result]:
-    """Call a function with every task."""
+    """Call ``function(shared, *own)`` for each task (shared, own), and return the results in the order of the tasks.
+
+    Raises TypeError if something cannot be sent to another process.
+    """
     return [result for _, result in sorted(as_completed(function, tasks, n_jobs), key=lambda found: found[0])]
 
 
 def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
-    """Yield results as they come, or at the end from a backend that cannot tell before (multiprocessing's, Ray's).
+    """Yield results as they complete, or at the end for backends without generators (multiprocessing, Ray).
 
-    Calls go to workers when these are free, so what is waiting is nowhere but here. Arrays that are mapped from files
-    can be written to, each process seeing its own changes: kernels are compiled for such arrays, and compile anew, for
-    seconds, for those that cannot.
+    Calls are dispatched when workers are free, so waiting calls stay in this process. Arrays mapped from files are
+    copy-on-write: kernels are compiled for writable arrays, and would be compiled again, for seconds, for read-only
+    ones.
     """
     backend, _ = get_active_backend(prefer="threads")
     return_as = "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
@@ -82,48 +90,48 @@ def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
 
 
 class _Packed:
-    """An object as arrays of bytes; those of its own arrays are no copies."""
+    """Object pickled to arrays of bytes; its own arrays are not copied."""
 
     def __init__(self, content: Any) -> None:
         self.buffers: list[AnyArray] = []
         frame = _dumped(content, protocol=5, buffer_callback=lambda own: self.buffers.append(np.asarray(own.raw())))
         self.frame = np.frombuffer(frame, np.uint8)
 
-    def __sizeof__(self) -> int:  # what joblib asks before it sends something to a Dask cluster once for all tasks
+    def __sizeof__(self) -> int:  # joblib sends objects to a Dask cluster once for all tasks if they are large
         return sum(buffer.nbytes for buffer in [self.frame, *self.buffers]) + 2**10
 
     def unpack(self) -> Any:
-        """Return the object.
+        """Return the object, with arrays copied to aligned memory where necessary.
 
-        Dask places arrays anywhere, and kernels would be compiled anew for those whose numbers are astride of words.
+        Dask may store arrays at any address, and kernels would be compiled again for unaligned arrays.
         """
         buffers = [own if own.ctypes.data % _ALIGNMENT == 0 else own.copy() for own in self.buffers]
         return pickle.loads(self.frame.data, buffers=buffers)
 
 
 def _dumped(content: Any, **options: Any) -> bytes:
-    """Return a pickle; joblib would wait forever for a task that cannot be sent to Dask."""
+    """Return a pickle; raises TypeError if pickling fails, because joblib would wait forever for the task on Dask."""
     try:
-        import cloudpickle  # joblib 1.6 asks for it, as does Dask
+        import cloudpickle  # used by joblib 1.6 and by Dask
     except ImportError:
         from joblib.externals import cloudpickle
     try:
         dumped: bytes = cloudpickle.dumps(content, **options)
-    except Exception as error:  # whatever objects raise
+    except Exception as error:  # objects may raise anything when they are pickled
         raise TypeError(
-            f"joblib is told to work in other processes, and this cannot be sent there: {error}. Leave out callbacks "
-            f"and losses that hold locks, files or connections, or take joblib.parallel_config(backend='threading')."
+            f"joblib is configured to use other processes, but a task cannot be sent there: {error}. Remove callbacks "
+            f"and losses that hold locks, files or connections, or use joblib.parallel_config(backend='threading')."
         ) from error
     return dumped
 
 
 def _numbered(number: int, function: Callable[..., Result], *arguments: Any) -> tuple[int, Result]:
-    """Do a task in this process."""
+    """Run a task in this process."""
     return number, function(*arguments)
 
 
 def _unpacked(number: int, shared: _Packed, own: bytes) -> tuple[int, Any]:
-    """Do a task in another process, where nobody asks joblib for workers again, Dask for all of the cluster's."""
+    """Run a task in another process, without nested joblib workers (with Dask, all of the cluster)."""
     function, arguments = pickle.loads(own)
     with parallel_config(backend="threading", n_jobs=1):
         return number, function(shared.unpack(), *arguments)

@@ -1,4 +1,4 @@
-"""Work in threads of this process: item by item, or block of rows by block of rows."""
+"""Threads of this process that work on items, or on blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Result = TypeVar("Result")
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Return how many threads there are to work."""
+    """Return the number of threads for ``n_jobs``, as in joblib; None is that of ``joblib.parallel_config``, or 1.
+
+    Worker processes of a pool get threads too; joblib's own ``effective_n_jobs`` warns there that it cannot start
+    processes. ``n_jobs=0`` raises ValueError.
+    """
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     if n_jobs is None:
@@ -29,48 +33,53 @@ def number_of_threads(n_jobs: int | None) -> int:
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
-    """Call a function with every item.
+    """Call a function with each item in threads, and return the results in the order of the items.
 
-    joblib says how many threads there are, also within threads, and Python starts them: ``joblib.Parallel`` looks for
-    results every 10 ms, so that two tasks that do nothing take it 12 ms (0.2 ms here), and 23 batches a second.
+    The number of threads is determined by joblib, also for nested calls, but Python starts them. ``joblib.Parallel``
+    polls for results every 10 ms, so two empty tasks take 12 ms (0.2 ms here).
     """
     tasks = list(items)
     n_threads = min(number_of_threads(n_jobs), len(tasks))
     if n_threads <= 1:
         return [function(task) for task in tasks]
-    # Within these there are as many threads as joblib would start within its own, or none.
+    # Nested calls get the number of threads that joblib would give them.
     backend, n_more = get_active_backend(prefer="threads", require="sharedmem")[0].get_nested_backend()
     pool = ThreadPoolExecutor(n_threads, initializer=partial(parallel_config, backend, n_jobs=n_more))
     try:
         with one_blas_thread():
             return list(pool.map(function, tasks))
-    finally:  # after an error or Ctrl-C nobody is waited for
+    finally:  # do not wait for threads after an error or Ctrl-C
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which BLAS computes in the thread that calls it.
+    """Return a context manager in which BLAS uses only the calling thread.
 
-    SciPy's L-BFGS asks BLAS for products of short vectors, and OpenBLAS wakes threads for some: on two cores, at work
-    with something else, gradient TAN took ten times as long for 120 rows (1.12 s against 0.11). And sums over long
-    vectors depended on the threads.
+    SciPy's L-BFGS computes products of short vectors with BLAS, and OpenBLAS wakes threads for some of them. On two
+    cores that were busy otherwise, gradient TAN on 120 rows took ten times as long (1.12 s instead of 0.11 s). Sums
+    over long vectors also depended on the number of threads. The limit is per process: if several threads enter at
+    once, one setting may be lost.
     """
     return _libraries().limit(limits=1, user_api="blas")
 
 
 @cache
 def _libraries() -> Any:
-    """Return the libraries of this process that have threads; to look for them takes milliseconds."""
+    """Return the controller of the thread pools of loaded libraries; finding them takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_jobs: int | None = None) -> None:
-    """Call a function with the first and past the last row of every block; blocks do not depend on the threads."""
+    """Call ``function(first, last)`` for each block of ``size`` rows, ``last`` exclusive, in threads.
+
+    The blocks do not depend on the number of threads. Each thread takes the next block when it is finished with one; a
+    task per block would cost 60 µs.
+    """
     starts = range(0, n_rows, size)
     n_threads = max(1, min(number_of_threads(n_jobs), len(starts)))
-    waiting = iter(starts)  # its next number is taken under the GIL, by one thread
+    waiting = iter(starts)  # next() runs under the GIL, so each block goes to one thread
 
     def work(_: int) -> None:
         for first in waiting:
@@ -78,6 +87,6 @@ def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_
 
     try:
         in_threads(work, range(n_threads), n_threads)
-    finally:  # after an error or Ctrl-C, who is still at work finds nothing more to do
+    finally:  # after an error or Ctrl-C, exhaust the iterator so that the other threads stop
         for _ in waiting:
             pass

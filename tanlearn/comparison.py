@@ -1,7 +1,7 @@
-"""Train several learners on the same splits of one data set: test error, size, and time.
+"""Comparison of several learners on the same splits of one data set: test error, size and time.
 
-The clocks exclude compilation: before its first timed fit every learner is fitted to a few rows for two epochs, and
-before its first timed prediction it predicts once.
+Compilation is excluded from the times. Before its first timed fit, each learner is fitted to a few rows for two epochs,
+and before its first timed prediction it predicts once.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ __all__ = [
     "summary",
 ]
 
-#: Called with the name of the learner at work and the share of it that is done, ``None`` during the warm-up.
+#: Called with the name of the current learner and the fraction of its work that is done, ``None`` during the warm-up.
 Progress: TypeAlias = Callable[[str, float | None], Any]
 
-#: Rows of every class, and epochs, that a learner is warmed up with.
+#: Rows per class and epochs of the warm-up fit.
 WARM_ROWS, WARM_EPOCHS = 10, 2
-#: The fastest of so many predictions counts: the operating system can only make one slower.
+#: Number of timed predictions, of which the fastest counts: other processes can only slow a prediction down.
 N_PREDICTIONS = 3
 
 HEADERS = ("learner", "test error [%]", "log loss", "parameters", "fit [s]", "predict [us/row]")
@@ -57,30 +57,30 @@ HEADERS = ("learner", "test error [%]", "log loss", "parameters", "fit [s]", "pr
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one learner: its measures, or else why it failed.
+    """Result of one learner: its measures, or the reason of its failure.
 
     Parameters
     ----------
     dataset, learner : str
-        Their names.
+        Names of the data set and the learner.
     n_folds : int
         Number of splits.
     n_train, n_test : int
-        Rows of the first split.
+        Numbers of training and test rows of the first split.
     test_error : float or None
-        Wrong test rows in percent, mean of the splits.
+        Misclassified test rows in percent, mean over the splits.
     test_error_std : float or None
-        Standard deviation over the splits (ddof = 1), if there are several.
+        Standard deviation of the error over the splits (ddof = 1), if there are several.
     log_loss : float or None
-        Mean negative log-probability of the true class of test rows, mean of the splits.
+        Mean negative log-probability of the true class of test rows, mean over the splits.
     n_parameters : int or None
-        Free parameters, mean of the splits.
+        Number of free parameters, mean over the splits.
     fit_seconds : float or None
-        Wall-clock time of ``fit`` from raw values, encoding included, mean of the splits.
+        Wall-clock time of ``fit`` from raw values, including encoding, mean over the splits.
     predict_microseconds : float or None
-        Wall-clock time of ``predict`` per test row, encoding included, mean of the splits.
+        Wall-clock time of ``predict`` per test row, including encoding, mean over the splits.
     failure : str or None
-        Why the learner failed.
+        Reason of the failure, if the learner failed.
 
     Examples
     --------
@@ -115,50 +115,51 @@ def compare(
     finished: Callable[[Result], Any] | None = None,
     time_limit: float | None = None,
 ) -> list[Result]:
-    """Train and test every learner on the same splits.
+    """Train and test several learners on the same splits.
 
-    A learner that fails leaves its reason behind, and the others go on.
+    If a learner fails, its result contains the reason, and the others continue.
 
     Parameters
     ----------
     dataset : Dataset
-        Raw values; continuous columns are discretised inside every fit.
+        Raw values; continuous columns are discretized within each fit.
     learners : sequence of str or Learner
-        Names in the registry, or entries of one's own.
+        Names of registered learners, or your own entries.
     n_folds : int, optional
-        Stratified cross-validation with so many folds, for a data set without splits of its own. By default a
+        Number of folds of a stratified cross-validation, for a data set without predefined splits. By default a
         stratified third of the rows is held out.
     random_state : int, default=0
         Seed of the splits and of the learners.
     n_epochs : int, optional
-        Have HYB learn by stochastic gradient on ``Hybrid()``, with so many passes over the data; by default, held-out
-        rows choose its loss and length.
+        Number of epochs of HYB, which then uses stochastic gradient with ``Hybrid()``. By default HYB selects its loss
+        and number of iterations on held-out rows.
     n_jobs : int, optional
-        Threads, as in joblib. Splits are learnt side by side, and a learner has the threads that are left; what it
-        learns does not depend on them, but the time that it takes does. Inside of
-        ``joblib.parallel_config(backend="dask")``, or any other of processes, all splits of all learners go to its
-        workers, one thread each, and the data set once; what workers warn of, they tell.
+        Number of threads, as in joblib. Splits run in parallel, and each learner uses the remaining threads. The
+        fitted models do not depend on it, but the times do. Within ``joblib.parallel_config(backend="dask")``, or with
+        another process backend, all splits of all learners run on its workers with one thread each, and the data set
+        is sent once. Warnings are then issued in the workers.
     progress : callable, optional
-        ``progress(learner, share)`` with the share, 0 to 1, of the learner's work that is done; ``None`` while it is
-        warmed up, which on a new machine compiles its kernels. Of other processes it hears when a split is done.
+        Called as ``progress(learner, share)`` with the fraction, 0 to 1, of the learner's work that is done. The
+        fraction is ``None`` during the warm-up, which on a new machine compiles its kernels. Other processes report
+        only finished splits.
     finished : callable, optional
-        Called with every result as soon as it is there.
+        Called with each result when it is complete.
     time_limit : float, optional
-        After so many seconds no learner and no split is begun any more, by the clocks of those that would begin. A
-        learner without all its splits has no result; those of the others do not depend on the limit.
+        Seconds after which no further learner or split begins, according to the clock of the machine that would run
+        it. A learner without all its splits has no result. The results of the others do not depend on the limit.
 
     Returns
     -------
     list of Result
-        In the order of the learners: of all, or of those within the time limit.
+        Results in the order of the learners, for all learners or for those completed within the time limit.
 
     Raises
     ------
     ValueError
-        If no learner is named or one does not exist, ``n_jobs`` is 0, the time limit is not above 0, the classes break
-        a rule, or the split is not possible.
+        If the list of learners is empty or contains an unknown name, ``n_jobs`` is 0, the time limit is not above 0,
+        the classes are invalid, or the split is not possible.
     TypeError
-        If splits are for other processes, and a learner of one's own cannot be sent there.
+        If a process backend cannot serialize a learner.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def compare(
     True
     """
     if not learners:
-        raise ValueError("there is nothing to compare: name at least one learner.")
+        raise ValueError("learners is empty: name at least one learner.")
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     if time_limit is not None and not time_limit > 0:
@@ -181,7 +182,8 @@ def compare(
     deadline = math.inf if time_limit is None else time.time() + time_limit
     results: dict[int, Result] = {}
     with _told_once():
-        # In this process one after the other, so that the times of splits beside each other are of one learner.
+        # In this process learners run one after another, so that only splits of the same learner run in parallel and
+        # affect each other's times.
         for group in [[i] for i in range(len(entries))] if are_at_home() else [list(range(len(entries)))]:
             chosen = [entries[i] for i in group]
             settings = _Settings(random_state, n_epochs, deadline)
@@ -197,9 +199,9 @@ def compare(
 
 @contextlib.contextmanager
 def _told_once() -> Iterator[None]:
-    """Keep warnings to the end: every learner reads the same table, so of what a line of code warns of, tell the first.
+    """Collect warnings, and issue the first one of each line of code at the end, also after an error.
 
-    Whatever ends the work, they are told.
+    All learners read the same data and would otherwise repeat the same warnings.
     """
     caught: list[warnings.WarningMessage] = []
     try:
@@ -212,7 +214,7 @@ def _told_once() -> Iterator[None]:
 
 
 def best(results: Sequence[Result]) -> list[Result]:
-    """Return the results with the lowest test error: one, several equal ones, or none if all learners failed.
+    """Return the results with the lowest test error: one, several in case of ties, or none if all learners failed.
 
     Parameters
     ----------
@@ -228,7 +230,7 @@ def best(results: Sequence[Result]) -> list[Result]:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return one line that says which learner was best, and how that was measured.
+    """Return one line with the best learner, its error and how the error was measured.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """Return one row of a printed table, under ``HEADERS``."""
+    """Return one row of a printed table, with the columns of ``HEADERS``; a failed learner has the error "failed"."""
     if result.failure is not None:
         return result.learner, "failed", "", "", "", ""
     spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
@@ -278,7 +280,7 @@ def cells(result: Result) -> tuple[str, ...]:
 
 
 def as_json(results: Sequence[Result]) -> str:
-    """Return the results as a JSON list of objects, null for what there is not.
+    """Return the results as a JSON list of objects, with null for unavailable measures.
 
     Parameters
     ----------
@@ -293,7 +295,7 @@ def as_json(results: Sequence[Result]) -> str:
 
 
 def as_csv(results: Sequence[Result]) -> str:
-    """Return the results as comma-separated values under a line of names, empty for what there is not.
+    """Return the results as comma-separated values with a header line; unavailable measures are empty.
 
     Parameters
     ----------
@@ -312,7 +314,7 @@ def as_csv(results: Sequence[Result]) -> str:
 
 
 def as_markdown(results: Sequence[Result]) -> str:
-    """Return the results as a Markdown table with the lowest error in bold, and the reasons of failures below.
+    """Return the results as a Markdown table with the lowest error in bold, followed by the reasons of failures.
 
     Parameters
     ----------
@@ -333,11 +335,11 @@ def as_markdown(results: Sequence[Result]) -> str:
 
 
 def _silence(learner: str, share: float | None) -> None:
-    """Report nothing."""
+    """Ignore progress."""
 
 
 def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tuple[IntArray, IntArray]]:
-    """Return the training and test rows of every split."""
+    """Return the training and test rows of each split."""
     codes, _ = read_classes(dataset.y, dataset.X.shape[0])
     if dataset.folds is not None:
         if n_folds is not None:
@@ -348,14 +350,14 @@ def _splits(dataset: Dataset, n_folds: int | None, random_state: int) -> list[tu
         return list(dataset.folds)
     check_folds(dataset.y, n_folds)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)  # told with its name already
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)  # check_folds names the class
         return stratified_splits(codes, n_folds, random_state)
 
 
 def check_folds(y: AnyArray, n_folds: int | None) -> None:
-    """Refuse folds, or a third to hold out, that classes have too few rows for; warn if it is only some classes.
+    """Raise ValueError if the classes have too few rows for the folds; warn if only some classes have too few.
 
-    Shapes: y: (n_samples,).
+    If ``n_folds`` is None, a third of the rows is held out, which needs at least two rows per class.
     """
     codes, classes = read_classes(y, len(y))
     sizes = np.bincount(codes)
@@ -363,7 +365,7 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
     rare = f"the least populated class, {names[least]!r}, has {sizes[least]} row(s)"
     if n_folds is None:
         if sizes[least] < 2:
-            raise ValueError(f"{rare}: none is left to hold out. Leave it out, collect more rows, or ask for folds.")
+            raise ValueError(f"{rare}: no row is left to hold out. Remove the class, collect more rows, or use folds.")
     elif most < n_folds:
         raise ValueError(f"no class has a row for each of {n_folds} folds. Ask for at most {most} folds.")
     elif sizes[least] < n_folds:
@@ -372,7 +374,7 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What all learners are told, and when nothing may be begun any more, in seconds since 1970."""
+    """Settings shared by all learners, and the deadline for starting work, in seconds since 1970."""
 
     random_state: int
     n_epochs: int | None
@@ -381,11 +383,11 @@ class _Settings:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing may be begun any more."""
+        """True once the deadline has passed."""
         return time.time() >= self.deadline
 
     def make(self, learner: Learner, dataset: Dataset, *, is_short: bool = False) -> Any:
-        """Return an unfitted classifier."""
+        """Return an unfitted classifier; ``is_short`` limits its epochs for the warm-up."""
         encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=self.n_jobs)
         n_epochs = WARM_EPOCHS if is_short and self.n_epochs is not None else self.n_epochs
         return learner.make(random_state=self.random_state, n_epochs=n_epochs, n_jobs=self.n_jobs, encoder=encoder)
@@ -399,7 +401,10 @@ def _measure(
     n_jobs: int | None,
     report: Progress,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the measures over all splits of every learner, as they come; of one, if in this process."""
+    """Yield index and measures over all splits of each learner, as they complete.
+
+    If splits run in this process, ``learners`` has a single entry.
+    """
     is_home, n_folds = are_at_home(), len(folds)
     n_beside, settings = n_jobs, replace(settings, n_jobs=1)
     if is_home:
@@ -407,7 +412,7 @@ def _measure(
             return
         n_threads = number_of_threads(n_jobs)
         n_beside = min(n_threads, n_folds)
-        # A learner by itself is told what the user has said.
+        # A learner that runs alone gets the user's n_jobs.
         settings = replace(settings, n_jobs=n_jobs if n_beside == 1 else max(1, n_threads // n_beside))
         report(learners[0].name, None)
         _warm_up(settings, learners[0], dataset, folds[0][0])
@@ -432,7 +437,7 @@ def _measure(
                 is_left[number] = len(runs[number]) < n_folds
                 if not is_left[number]:
                     yield number, _summed_up([runs[number][k] for k in range(n_folds)])
-            else:  # what one learner stumbles over must not cost the work of the others
+            else:  # a failure of one learner must not discard the results of the others
                 is_left[number] = False
                 if outcome is not None:
                     yield number, {"failure": outcome}
@@ -447,12 +452,12 @@ def _run(
     settings: _Settings,
     tell: Callable[[int, float], Any] | None,
 ) -> tuple[float, ...] | str | None:
-    """Return the measures of a learner on one split, or why it failed, or None if time is over."""
+    """Return the measures of a learner on one split, the reason of its failure, or None after the deadline."""
     dataset, folds = rows
     if settings.is_over:
         return None
     try:
-        if tell is None:  # nobody in this process has done so
+        if tell is None:  # this worker process has not warmed up the learner
             _warm_up(settings, learner, dataset, folds[0][0])
         estimator = settings.make(learner, dataset)
         if tell is not None and "callback" in estimator.get_params(deep=False):
@@ -463,7 +468,7 @@ def _run(
 
 
 def _summed_up(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-    """Return the measures of a learner, given those of its splits."""
+    """Return the measures of a learner, averaged over its splits."""
     error, log_loss, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
     return {
         "test_error": error,
@@ -476,7 +481,7 @@ def _summed_up(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
 
 
 class _SharesOfFolds:
-    """What is done of every fold, of several at a time, as a share of all; it never stops a training."""
+    """Progress of a learner over folds that run in parallel; it never stops a training."""
 
     def __init__(self, report: Progress, learner: str, n_folds: int) -> None:
         self.report, self.learner = report, learner
@@ -484,14 +489,14 @@ class _SharesOfFolds:
         self.lock = threading.Lock()
 
     def tell(self, fold: int, share: float) -> None:
-        """Report that so much of a fold is done."""
+        """Report the finished fraction of a fold."""
         with self.lock:
             self.shares[fold] = share
             self.report(self.learner, sum(self.shares) / len(self.shares))
 
 
 def _warm_up(settings: _Settings, learner: Learner, dataset: Dataset, train: IntArray) -> None:
-    """Have every kernel of a learner compiled, or loaded from Numba's cache; the fit to all rows says what is wrong."""
+    """Compile the kernels of a learner or load them from Numba's cache; errors are left to the actual fit."""
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         classes, codes = np.unique(dataset.y[train], return_inverse=True)
@@ -501,7 +506,7 @@ def _warm_up(settings: _Settings, learner: Learner, dataset: Dataset, train: Int
 
 
 def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: IntArray) -> tuple[float, ...]:
-    """Return test error in percent, log loss, parameters, seconds a fit, and microseconds a predicted row."""
+    """Return test error in percent, log loss, number of parameters, seconds per fit and microseconds per row."""
     X, y = dataset.take(train)
     started = time.perf_counter()
     estimator.fit(X, y)
@@ -513,7 +518,7 @@ def _fit_and_predict(estimator: Any, dataset: Dataset, train: IntArray, test: In
         started = time.perf_counter()
         estimator.predict(X)
         durations.append(time.perf_counter() - started)
-    # A class that training has not seen has no probability; what is 0 counts as the least that is not.
+    # A class without training rows has probability zero; zeros count as the smallest positive float.
     known = np.searchsorted(estimator.classes_, y).clip(0, len(estimator.classes_) - 1)
     log_p = estimator.predict_log_proba(X)[np.arange(len(y)), known]
     log_p = np.where(estimator.classes_[known] == y, log_p, -np.inf).clip(np.log(np.finfo(np.float64).tiny))

@@ -1,5 +1,5 @@
-"""Classifiers of a few bits as C99 without multiplications.
+"""Export of classifiers with a few bits per parameter as C99 without multiplications.
 
-In: a fitted classifier with integer tables, its encoder, rows to check against. Out: one header, and a program that
-checks its sums.
+A fitted classifier with integer CPTs and its encoder are written as one header. An optional test program compares its
+results on given rows with those of Python.
 """

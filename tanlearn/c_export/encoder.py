@@ -1,7 +1,8 @@
-"""Raw values to codes in C99, by the same comparisons as in Python.
+"""C99 code that encodes raw values with the same comparisons as in Python.
 
-A number of any type lies above as many cuts as in Python: cuts are constants of its type, of single precision or of
-integers the largest ones that are not above the cuts, and no number of the type lies between.
+A number of any type exceeds the same number of cut points as in Python. The constants in C have the type of the number.
+For single precision and integers, a constant is the largest number of its type that is not above the cut point, so no
+number of the type lies between the two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
 
-#: Types that numbers may have in C.
+#: C types by the names that ``number_type`` accepts.
 NUMBER_TYPES = {"double": "double", "float": "float", "int32": "int32_t", "int16": "int16_t"}
 _INTEGERS = {"int16_t": 16, "int32_t": 32, "int64_t": 64}
 _LIMITS = {"double": "DBL_MAX", "float": "FLT_MAX"}
@@ -27,12 +28,12 @@ _LIMITS = {"double": "DBL_MAX", "float": "FLT_MAX"}
 
 @dataclass(frozen=True, eq=False)
 class ColumnKind:
-    """How the values of a column become codes."""
+    """Encoding of a column: its C type and its cut points or categories."""
 
-    name: str  # By cuts, by comparison with categories that are numbers, integers or strings, or not at all
-    member: str  # What the value is called where columns differ in type
-    c_type: str  # Its type
-    values: list[Any]  # Cuts or categories, as numbers of that type, or as bytes
+    name: str  # "cuts" (by cut points), "numbers", "integers", "strings" (by categories) or "codes" (not encoded)
+    member: str  # name of the value in the union of all C types
+    c_type: str  # C type of the raw value; empty for "codes"
+    values: list[Any]  # cut points or categories, as numbers of that type or as bytes
 
 
 _CUTS = {
@@ -116,7 +117,11 @@ static inline int16_t model_predict(const model_value *row)
 
 
 def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> list[ColumnKind]:
-    """Return how an encoder turns every column into codes."""
+    """Return the encoding of each column of a fitted encoder.
+
+    ``names`` are the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises ValueError if a
+    column had no value in training, or if C cannot represent a cut point or category.
+    """
     known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []
@@ -132,7 +137,7 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
 
 
 def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
-    """Return the kind of a continuous column."""
+    """Return the encoding of a continuous column."""
     below: Callable[[float], Any]
     if c_type in _INTEGERS:
         below, largest = math.floor, 2.0 ** (_INTEGERS[c_type] - 1)
@@ -141,21 +146,21 @@ def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
         largest = float(np.finfo(np.float32 if c_type == "float" else np.float64).max)
     wrong = cuts[np.abs(cuts) > largest]
     if wrong.size:
-        raise ValueError(f"{name} is cut at {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
+        raise ValueError(f"{name} has the cut point {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
     return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cuts.tolist()])
 
 
 def _single_below(number: float) -> float:
-    """Return the largest number of single precision that is not above a number."""
+    """Return the largest float32 that is not above a number."""
     single = np.float32(number)
     return float(single if float(single) <= number else np.nextafter(single, np.float32(-np.inf)))
 
 
 def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
-    """Return the kind of a categorical column."""
+    """Return the encoding of a categorical column."""
     values = categories.tolist()
     if not values:
-        raise ValueError(f"{name} had no value in training, so every value of it is unseen. Fit without the column.")
+        raise ValueError(f"{name} had no value in training, so all its values are unseen. Fit without the column.")
     types = {*map(type, values)}
     kind = ColumnKind("codes", "code", "", [])
     if types <= {str} or types <= {bytes}:
@@ -171,14 +176,15 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
     known = [to_c(value, kind.c_type, name) for value in kind.values]
     if kind.name == "numbers" and known != kind.values:
         wrong = next(value for value, near in zip(kind.values, known, strict=True) if value != near)
-        raise ValueError(
-            f"{name} has the category {wrong}, which is no number of type {c_type}. Pass another number_type."
-        )
+        raise ValueError(f"{name} has the category {wrong}, which {c_type} cannot represent. Pass another number_type.")
     return replace(kind, values=known)
 
 
 def to_c(value: Any, c_type: str, place: str) -> Any:
-    r"""Return a value of Python as C holds it."""
+    r"""Return a value as the nearest value of a C type: an int, a rounded float, or bytes without null characters.
+
+    Raises ValueError if the type cannot represent the value. ``place`` is the column in messages.
+    """
     if isinstance(value, (str, bytes)) and c_type == "const char *":
         encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
         if 0 not in encoded and (isinstance(value, bytes) or encoded.decode() == value):
@@ -194,17 +200,21 @@ def to_c(value: Any, c_type: str, place: str) -> Any:
             if math.isfinite(rounded):
                 return rounded
     raise ValueError(
-        f"{place} holds {value!r}, which C cannot hold as {c_type}. Pass another number_type, or change it."
+        f"{place} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the value."
     )
 
 
 def is_union(kinds: list[ColumnKind]) -> bool:
-    """Return whether columns differ in the types of their values."""
+    """Return whether the columns have different C types."""
     return len({kind.c_type for kind in kinds}) > 1
 
 
 def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
-    """Append cuts and categories, and the functions that take raw values."""
+    """Append the cut points and categories, and the functions that take raw values.
+
+    ``text`` must contain ``model_predict_codes``. ``n_states`` is the C expression for the number of states of feature
+    ``i``.
+    """
     used = {kind.name: kind for kind in kinds}
     members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
     if is_union(kinds):
@@ -236,7 +246,7 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
 
 
 def _missing(used: dict[str, ColumnKind]) -> str:
-    """Return how a row says that a value is missing."""
+    """Return a description of how a row represents a missing value, for a comment in C."""
     ways = {
         "cuts": "NaN (compile without -ffast-math)",
         "numbers": "NaN (compile without -ffast-math)",
@@ -249,7 +259,7 @@ def _missing(used: dict[str, ColumnKind]) -> str:
 
 
 def _add_values(text: CText, name: str, kinds: list[ColumnKind], start: list[int]) -> None:
-    """Append the cuts or categories of all columns of a kind, equal ones once, and note where each column's begin."""
+    """Append the cut points or categories of all columns of a kind, without duplicates, and set ``start`` in place."""
     begun: dict[tuple[Any, ...], int] = {}
     pool: list[Any] = []
     chosen = [i for i, kind in enumerate(kinds) if kind.name == name]

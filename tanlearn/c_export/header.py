@@ -1,13 +1,13 @@
-"""Classifiers of integers as headers of C99, for embedded use: no floating point, multiplication or file system.
+"""Export of integer classifiers as C99 headers for embedded use, without floating point, multiplication or files.
 
-A header holds all of a classifier, and needs no library: ``name_predict(row)`` takes raw values,
-``name_predict_codes(codes)`` the numbers of their states, and both return the number of a class. They add magnitudes
-up, one of every table, as Python does (see :class:`~tanlearn.IntegerTables`): the smallest sum is the most probable
-class, and a tie goes to the first.
+A header contains a complete classifier and needs no library. ``name_predict(row)`` takes raw values,
+``name_predict_codes(codes)`` takes codes, and both return the number of a class. They add one magnitude per CPT, as
+Python does (see :class:`~tanlearn.IntegerTables`). The class with the smallest sum is the most probable one; ties go to
+the first class.
 
-Rows must be complete. Python sums a missing feature out, which takes exponentials here: rounded tables are not
-normalised, so that even the table of a feature without children does not sum to one. The functions return -1 where a
-value is missing or unseen, and their caller decides what then.
+Rows must be complete. To marginalize a missing feature, Python computes exponentials: rounded CPTs are not normalized,
+so even the CPT of a feature without children does not sum to one. The C functions return -1 for a missing or unseen
+value, and the caller decides how to proceed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tanlearn.network.quantization import IntegerTables
 __all__ = ["export_c"]
 
 _FILE = Kind("C source", "Name another file", "Export it again")
-#: What an int of 16 bits can count.
+#: Largest 16-bit int.
 _MOST = 2**15 - 1
 
 _HEAD = """/* @name@: a Bayesian-network classifier of @bits@-bit integers. Made by tanlearn @version@; do not edit.
@@ -92,7 +92,7 @@ static const char *const model_class_names[MODEL_N_CLASSES] = {
 enum {
 @numbers@};"""
 
-#: What reads flash on AVR: macros of avr-libc, or for types that it has none for, functions that copy.
+#: Macros of avr-libc that read flash memory on AVR. Types without such a macro are copied by a function.
 _AVR = {
     "READ_8": "pgm_read_byte",
     "READ_16": "pgm_read_word",
@@ -131,27 +131,30 @@ def export_c(
     number_type: str = "double",
     test_rows: Any = None,
 ) -> None:
-    """Write a fitted classifier of integers as one header of C99."""
+    """Write a fitted classifier with integer CPTs as one C99 header, and optionally a test program.
+
+    See :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c` for the parameters and errors.
+    """
     check_is_fitted(model)
     tables = getattr(model, "tables_", None)
     if tables is None or tables.bits is None:
         raise ValueError(
-            "C gets integers, and these tables are none: train with bits=..., or round by "
-            "model.with_bits((integer_bits, fraction_bits)), and export that."
+            "the CPTs must be integers to be exported to C: train with bits=..., or export the rounded model from "
+            "model.with_bits((integer_bits, fraction_bits))."
         )
     target = Path(path)
     name = target.stem if name is None else name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise ValueError(
-            f"name must begin with a letter from a to z, and go on with at most 30 letters, digits or _, as names in C "
-            f"do; got {name!r}. Pass another."
+            f"name must be a C identifier: a letter from a to z, then at most 30 letters, digits or _; got {name!r}. "
+            f"Pass another."
         )
     if number_type not in NUMBER_TYPES:
         raise ValueError(f"number_type must be one of {', '.join(map(repr, NUMBER_TYPES))}, got {number_type!r}.")
     size = max(len(tables), tables.layout.n_classes)
     if size > _MOST:
         raise ValueError(
-            f"there are {size} features or classes, and an int in C may count to {_MOST} only. Leave columns out, or "
+            f"there are {size} features or classes, but a 16-bit int in C is at most {_MOST}. Leave columns out, or "
             f"merge classes."
         )
     names = feature_names(model)
@@ -161,7 +164,7 @@ def export_c(
     if test_rows is not None:
         if not re.fullmatch(r"[\w .+-]+", target.name, re.ASCII):
             raise ValueError(
-                f"{target.name!r} is no file name that C can include: take letters, digits and _ . + - only."
+                f"{target.name!r} cannot be included in C: use only letters, digits and _ . + - in the file name."
             )
         files[target.with_name(f"{target.stem}_test.c")] = self_test(model, target.name, name, kinds, test_rows)
     for file, content in files.items():
@@ -212,7 +215,7 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
 
 
 def _avr_reader(head: CText, reader: str) -> str:
-    """Return what defines a reader on AVR, where constants lie in flash."""
+    """Return the definition of a reader macro on AVR, whose constants are in flash memory."""
     copy, function = "", _AVR.get(reader)
     if function is None:
         copy = head.rename(_COPY, type=_AVR_COPIED[reader], function=reader.lower())
@@ -221,7 +224,7 @@ def _avr_reader(head: CText, reader: str) -> str:
 
 
 def _describe(kind: ColumnKind, name: str, named: bool) -> str:
-    """Return what a value of a column is."""
+    """Return a description of the values of a column, for a comment in C."""
     what = {"cuts": "", "codes": ", the number of its state as encoder_.transform gives it"}
     member, c_type = f".{kind.member} " * named, kind.c_type or f"{name}_code"
     return f"{member}{c_type}{what.get(kind.name, ', one of the categories')}"

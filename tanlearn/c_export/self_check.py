@@ -1,4 +1,4 @@
-"""A program of C99 that checks an exported classifier against Python, row by row."""
+"""C99 program that compares an exported classifier with Python, row by row."""
 
 from __future__ import annotations
 
@@ -77,7 +77,11 @@ int main(void)
 
 
 def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
-    """Return a program that compares codes, sums and classes with those that Python finds.
+    """Return a program that compares codes, sums and classes of raw rows X with those of Python.
+
+    Floating-point values are rounded to their C type, in Python too. ``header`` is the name of the file to include, and
+    ``name`` the prefix of its names. Raises ValueError if X has other columns than in ``fit``, or a value that its C
+    type cannot represent.
 
     Shapes: X: (n_samples, n_features).
     """
@@ -106,13 +110,13 @@ def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: An
 
 
 def _held(column: Column, kind: ColumnKind) -> list[Any]:
-    """Return the values of a column as C holds them; None where missing."""
+    """Return the values of a column as represented in C; None for missing values."""
     values = column.values if column.categories is None else column.categories.take(column.values, mode="clip")
     missing = np.zeros(len(values), np.bool_) if column.missing is None else column.missing
     if missing.any() and kind.c_type.startswith("int"):
         raise ValueError(
-            f"{column.place} misses a value in row {missing.argmax()}, and integers in C have none that says so. Leave "
-            f"the row out of test_rows."
+            f"{column.place} has a missing value in row {missing.argmax()}, which integers in C cannot represent. "
+            f"Leave the row out of test_rows."
         )
     pairs = enumerate(zip(values.tolist(), missing.tolist(), strict=True))
     if not kind.c_type:
@@ -121,14 +125,14 @@ def _held(column: Column, kind: ColumnKind) -> list[Any]:
 
 
 def _rounded(column: Column, kind: ColumnKind, held: list[Any]) -> Column:
-    """Return a column with floating numbers as C holds them."""
+    """Return a column with floating-point values rounded as in C."""
     if kind.member != "number" or kind.c_type.startswith("int"):
         return column
     return Column(np.array(held, dtype=np.float64), column.missing, None, column.place)
 
 
 def _spell(kind: ColumnKind, held: list[Any], codes: list[int], named: bool) -> list[str]:
-    """Return the initialisers of a column."""
+    """Return the C initializers of a column."""
     if not kind.c_type:
         spelt = list(map(str, codes))
     elif kind.c_type == "const char *":

@@ -1,8 +1,9 @@
-"""Arrays longer than AVR's compiler takes, and beyond what its pointers reach: 32,767 bytes, and 64 KB of flash.
+"""Arrays beyond the limits of AVR: the compiler accepts 32,767 bytes, and pointers reach 64 KB of flash memory.
 
-Where ``MODEL_SPLIT`` is defined, which the header does on AVR, such an array is several. All but the last end with as
-much of the next as a row may take, so that a row lies in one of them, wherever it begins. AVRs of more flash than 64 KB
-have them behind the program, and read them by far addresses of 32 bits. Elsewhere it is one array, as any other.
+If ``MODEL_SPLIT`` is defined, as the header does on AVR, a long array is split into several. Each array except the last
+repeats the start of the next one, as many elements as a row may take, so a row always lies in a single array. AVRs with
+more than 64 KB of flash memory store these arrays behind the program, and read them by far addresses of 32 bits. On
+other microcontrollers the array is not split.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["add_split_array", "is_long"]
 
 _LONGEST = 2**15 - 1
 _SIZES = {"uint8_t": 1, "uint16_t": 2, "float": 4}
-#: No AVR has more flash.
+#: Largest flash memory of any AVR, in bytes.
 _LARGEST_FLASH = 2**19
 
 _ARRAY = """static const @type@ @array@[] MODEL_PART = {
@@ -61,15 +62,19 @@ _FIRST = """    return MODEL_PLACE(@array@, at);
 
 
 def is_long(c_type: str, length: int, n_row: int) -> bool:
-    """Return whether AVR needs an array to be split, and can have it."""
+    """Return whether an array must be split on AVR, and fits its flash memory.
+
+    ``n_row`` is the maximum number of elements read from one position on.
+    """
     size = _SIZES[c_type]
     return _LONGEST < length * size < _LARGEST_FLASH and n_row * size < _LONGEST // 2
 
 
 def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], n_row: int) -> None:
-    """Append an array, and ``model_place_of``, which returns where to read from a position of ``model_position`` on.
+    """Append an array, and ``model_place_of``, which returns the read address of a ``model_position``.
 
-    ``MODEL_READ_PLACE(place, index)`` reads what lies ``index`` elements behind such a place.
+    ``MODEL_READ_PLACE(place, index)`` reads the element ``index`` after such an address. ``n_row`` is the maximum
+    number of elements read from one position on. The header must define the type ``model_position``.
     """
     size = _SIZES[c_type]
     far = {"uint8_t": "byte", "uint16_t": "word", "float": "float"}[c_type]

@@ -1,11 +1,11 @@
-"""Sums of magnitudes in C99, without a multiplication: the part of an exported classifier that runs for every row.
+"""C99 code that sums magnitudes without multiplications, the part of an exported classifier that runs per row.
 
-A row of a table begins at its offset plus, for the child and for every parent, the value times a stride. Few strides
-differ (with one parent, those of parents are all the number of classes), so their multiples are looked up: all that
-says where the rows of letter's 42,042 cells begin takes 240 bytes. Positions count bits where magnitudes are packed, so
-that none is multiplied by their width.
+A row of a CPT begins at the offset of the CPT plus, for the child and each parent, its value times a stride. There are
+few distinct strides (with one parent, those of all parents equal the number of classes), so their multiples are stored
+in a lookup table: the positions of all rows of letter's 42,042 entries take 240 bytes. If magnitudes are packed,
+positions are in bits, so that no position is multiplied by the width of a magnitude.
 
-Shifts and additions in place of the multiples are no smaller, and compilers make multiplications of them again.
+Shifts and additions in place of the lookup table are not smaller, and compilers turn them back into multiplications.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ static inline void model_add(model_position at, model_sum *sums)
     }
 }"""
 
-# Bytes are taken as they are needed. gcc -Os makes multiplications of positions that grow by the bits of a magnitude
-# (12.2 for Cortex-M0+), and of a loop that takes bytes in place of one condition or two (5.4 for AVR).
+# Bytes are read on demand. gcc -Os generates multiplications for positions that increase by the bits of a magnitude
+# (12.2 for Cortex-M0+), and for a loop that reads bytes in place of one or two conditions (5.4 for AVR).
 _ADD_PACKED = """
 /* Adds a row of magnitudes, which begins at a bit. */
 static inline void model_add(model_position at, model_sum *sums)
@@ -99,21 +99,25 @@ _PARENT = """
 
 
 def sum_type(tables: IntegerTables) -> str:
-    """Return the smallest type that no sum of magnitudes, one of every table, can overflow."""
+    """Return the smallest unsigned C type that no sum of magnitudes, one per CPT, can overflow."""
     first = np.append(0, tables.layout.offset[:-1])
     return unsigned_type(int(np.maximum.reduceat(tables.magnitudes, first).sum(dtype=np.int64)))
 
 
 def add_tables(text: CText, tables: IntegerTables, n_states: str, *, packed: bool) -> None:
-    """Append tables, and the functions that add their magnitudes up and find the smallest sum."""
+    """Append the CPTs, and the functions that sum their magnitudes and find the smallest sum.
+
+    ``n_states`` is the C expression for the number of states of feature ``i``. If ``packed``, magnitudes are stored as
+    bits, otherwise as bytes. Raises ValueError if the CPTs have 2**32 bits or more.
+    """
     layout, fixed_point = tables.layout, tables.fixed_point
     packed = packed and fixed_point.n_bits not in (8, 16)
     unit = fixed_point.n_bits if packed else 1
     end = layout.n_cells * unit
     if end > _LARGEST_POSITION:
         raise ValueError(
-            f"the tables have {end} bits, but positions in C are numbers of 32 bits. Take fewer bits, or learn "
-            f"tables of fewer values or parents."
+            f"the CPTs have {end} bits, but positions in C have 32 bits. Use fewer bits, or learn CPTs with fewer "
+            f"values or parents."
         )
     text.add("\n/* The magnitudes of the prior, then feature by feature [value][values of parents][class]. */")
     text.add(f"typedef {unsigned_type(max(256, end))} model_position;")
@@ -139,7 +143,7 @@ def add_tables(text: CText, tables: IntegerTables, n_states: str, *, packed: boo
 
 
 def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
-    """Append the magnitudes, and the function that adds those of a row; positions count bits if packed."""
+    """Append the magnitudes, and the function that adds those of a row; positions are in bits if packed."""
     n_bits, n_classes = tables.fixed_point.n_bits, tables.layout.n_classes
     mask = 2**n_bits - 1
     c_type = "uint8_t" if packed else unsigned_type(mask)
@@ -155,7 +159,7 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
         bits = ("const uint8_t *next = &model_cells[at >> 3u];", "MODEL_READ_8(next)")
     start, read = map(text.rename, bits if packed else whole)
     if packed:
-        window = unsigned_type(2 ** (n_bits + 7) - 1)  # at most all bits but one of a magnitude, and a byte
+        window = unsigned_type(2 ** (n_bits + 7) - 1)  # at most n_bits - 1 unused bits and one new byte
         more = read if n_bits == 1 else f"({window})((bits << 8u) | {read})"
         refill = text.rename(_REFILL, n_bits=n_bits, more=more)
         refills = refill if n_bits <= 8 else refill + refill
@@ -165,16 +169,19 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
 
 
 def _strides(tables: IntegerTables) -> AnyArray:
-    """Return by how many cells a row moves with its child and its parents, shape (n_tables, 1 + width)."""
+    """Return the strides of the child and of each parent in CPT entries, shape (n_tables, 1 + n_parents)."""
     layout = tables.layout
     widths = np.where(layout.parents >= 0, layout.n_states[layout.parents], 1)
     strides = np.full((layout.n_tables, 1 + widths.shape[1]), layout.n_classes)
-    strides[:, :-1] *= widths[:, ::-1].cumprod(axis=1)[:, ::-1]  # of a column, the widths of those behind it
+    strides[:, :-1] *= widths[:, ::-1].cumprod(axis=1)[:, ::-1]  # a stride is the product of the widths after it
     return strides
 
 
 def _multiples(strides: AnyArray, lengths: AnyArray) -> tuple[AnyArray, list[int]]:
-    """Return the multiples of all strides, as many of each as its longest user needs, and where each user's begin."""
+    """Return the start of the multiples of each stride, shaped like ``strides``, and all multiples in one list.
+
+    A stride has as many multiples as its longest user needs.
+    """
     multiples: list[int] = []
     start = np.zeros_like(strides)
     for stride in np.unique(strides[lengths > 0]).tolist():

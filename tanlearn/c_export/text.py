@@ -1,4 +1,4 @@
-"""Pieces of C99: constants in the smallest types that hold them, how they are read, and how they are spelt."""
+"""Parts of C99 source text: constants of the smallest suitable types, read expressions, and literals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["CText", "comment", "signed_type", "spell", "spell_lines", "spell_string", "unsigned_type"]
 
 _LINE = 112
-#: What reads a constant, so that a microcontroller whose constants lie in another memory can say how.
+#: Macros that read constants, so that they can be redefined for microcontrollers with a separate memory for constants.
 _READERS = {
     "8": "READ_8",
     "16": "READ_16",
@@ -24,46 +24,49 @@ _ARRAY = """static const @type@ @array@[@length@] MODEL_ATTRIBUTE = {
 
 
 class CText:
-    """The text of one header, whose names share a prefix."""
+    """Text of one header, whose names share a prefix."""
 
     def __init__(self, name: str) -> None:
-        self.name = name  # The prefix, in lower and in upper case
+        self.name = name  # prefix of all names, converted to upper case for macros
         self._parts: list[str] = []
-        self.types: dict[str, str] = {}  # The types of the elements of arrays, by the names of these without the prefix
+        self.types: dict[str, str] = {}  # element types by array name without the prefix
 
     @property
     def readers(self) -> list[str]:
-        """The macros that arrays are read by, without their prefix."""
+        """Macros that read the arrays, without the prefix."""
         return sorted({_reader(c_type) for c_type in self.types.values()}, key=list(_READERS.values()).index)
 
     def rename(self, template: str, **values: Any) -> str:
-        """Return a template with the prefix for ``model_`` and ``MODEL_``, and values for names between ``@``."""
+        """Replace ``model_`` and ``MODEL_`` in a template by the prefix, and names between ``@`` by values."""
         prefixes = {"model": f"{self.name}_", "MODEL": f"{self.name.upper()}_"}
         renamed = re.sub(r"\b(model|MODEL)_", lambda found: prefixes[found[1]], template)
         return re.sub(r"@(\w+)@", lambda found: str(values[found[1]]), renamed)
 
     def add(self, template: str, **values: Any) -> None:
-        """Append a piece, as :meth:`rename` returns it."""
+        """Append a template, filled in by :meth:`rename`."""
         self._parts.append(self.rename(template, **values))
 
     def array(self, name: str, c_type: str, values: Sequence[Any]) -> None:
-        """Append an array of constants; an empty one gets a zero, as C has no arrays without elements."""
+        """Append an array of constants; an empty array gets one zero, because C has no arrays without elements."""
         self.types[name] = c_type
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
         self.add(_ARRAY, type=c_type, array=f"{self.name}_{name}", length=max(1, len(values)), body=body)
 
     def read(self, name: str, index: str) -> str:
-        """Return the expression for an element of an array."""
+        """Return the C expression that reads the element ``index`` of an array."""
         return self.read_at(name, f"&{self.name}_{name}[{index}]")
 
     def read_at(self, name: str, pointer: str) -> str:
-        """Return the expression for what a pointer into an array points to."""
+        """Return the C expression that reads the element of an array at a pointer."""
         c_type = self.types[name]
-        cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and its like return unsigned numbers
+        cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and similar macros return unsigned
         return f"{cast}{self.name.upper()}_{_reader(c_type)}({pointer})"
 
     def column(self, name: str, values: Sequence[int]) -> str:
-        """Append a number of every feature; return the expression for that of feature ``i``, or of all if equal."""
+        """Append one nonnegative number per feature; return the C expression for the number of feature ``i``.
+
+        If all numbers are equal, the expression is this number, and no array is appended.
+        """
         if len(set(values)) == 1:
             return f"{values[0]}u"
         self.array(name, unsigned_type(max(values)), values)
@@ -74,12 +77,12 @@ class CText:
 
 
 def _reader(c_type: str) -> str:
-    """Return the macro that reads a type."""
+    """Return the name of the macro that reads a type."""
     return _READERS[re.sub(r"\D*int(\d+)_t", r"\1", c_type)]
 
 
 def spell_lines(words: Iterable[str]) -> str:
-    """Return words with commas between them, in indented lines."""
+    """Return words as indented lines, separated by commas."""
     lines, line = [], ""
     for word in words:
         if len(line) + len(word) > _LINE:
@@ -90,7 +93,7 @@ def spell_lines(words: Iterable[str]) -> str:
 
 
 def spell(value: Any, c_type: str) -> str:
-    """Return a number as a constant of a type; floating numbers in hexadecimal, which C99 reads exactly."""
+    """Return a number as a C literal of a type; floating-point numbers in hexadecimal, which C99 reads exactly."""
     if c_type in ("double", "float"):
         return float(value).hex() + ("f" if c_type == "float" else "")
     number = int(value)
@@ -100,7 +103,7 @@ def spell(value: Any, c_type: str) -> str:
 
 
 def spell_string(text: str | bytes) -> str:
-    r"""Return a text as a string of C, in UTF-8: what is neither a letter nor plain punctuation in octal."""
+    r"""Return a text as a C string literal in UTF-8; bytes other than plain printable characters are in octal."""
     # Three octal digits end an escape whatever follows; a question mark could begin a trigraph.
     plain = bytes(set(range(0x20, 0x7F)) - set(b'"\\?'))
     encoded = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
@@ -108,16 +111,16 @@ def spell_string(text: str | bytes) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a text as it may stand in a comment: what could end one, or a line, is left out."""
+    """Replace the characters of a text that cannot be part of a C comment by ``_``."""
     return re.sub(r"[^ -~]|[*/\\?]", "_", text)
 
 
 def unsigned_type(largest: int) -> str:
-    """Return the smallest unsigned type."""
+    """Return the smallest unsigned C type for numbers up to ``largest``."""
     return next(f"uint{bits}_t" for bits in (8, 16, 32, 64) if largest < 2**bits)
 
 
 def signed_type(values: Iterable[int]) -> str:
-    """Return the smallest signed type."""
+    """Return the smallest signed C type for all of the values."""
     numbers = list(values)
     return next(f"int{n}_t" for n in (8, 16, 32, 64) if all(-(2 ** (n - 1)) <= v < 2 ** (n - 1) for v in numbers))

@@ -1,4 +1,4 @@
-"""All commands under one name."""
+"""The Typer application with all commands."""
 
 from typing import Annotated
 
@@ -34,4 +34,4 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Bayesian-network classifiers: learn one from a table, predict, explain, compare."""
+    """Bayesian network classifiers: fit a model to a table, predict, explain, compare."""

@@ -1,7 +1,7 @@
-"""Files that are larger than memory: read chunk by chunk, and as often as a learner asks for them.
+"""Files larger than memory: read in chunks, in as many passes as a learner needs.
 
-What a column is, the whole file decides, as it does for tables in memory: where there are texts in one chunk and
-numbers in another, all of it counts as text, and dates are dates if all are.
+The type of a column is determined by the whole file, as for tables in memory. A column with text in one chunk and
+numbers in another counts as text, and a column contains dates only if all of its values are dates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ChunkSource:
-    """The rows of a file, as ``fit_batches`` takes them: every iteration reads them anew."""
+    """Rows of a file as a source for ``fit_batches``; each iteration reads the file again."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ChunkSource:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                note(f"text and numbers stand in {', '.join(sorted(error.names))}: all of it counts as text.")
+                note(f"text and numbers are mixed in {', '.join(sorted(error.names))}: all values count as text.")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         classes: set[Any] = set()
@@ -78,13 +78,13 @@ class ChunkSource:
 
 
 def check_counts(estimator: Any, name: str) -> None:
-    """Refuse a learner that needs all rows at once."""
+    """Raise an error for a learner that needs all rows at once."""
     from tanlearn.baselines import LEARNERS
 
     if not hasattr(estimator, "fit_batches"):
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
-            f"{name} needs all rows at once, so it cannot learn by chunks. Those that can: {', '.join(able)}. "
+            f"{name} needs all rows at once, so it cannot be fitted in chunks. Learners that can: {', '.join(able)}. "
             f"--chunk-rows 0 reads the whole table."
         )
 
@@ -97,7 +97,7 @@ def learn_by_chunks(
     n_rows: int,
     draw: Callable[[float | None], None],
 ) -> int:
-    """Learn from a file chunk by chunk."""
+    """Fit an estimator to a file in chunks, and return the number of rows."""
     source = ChunkSource(table, target, names, n_rows, draw)
     source.read(estimator.fit_batches)
     note_texts(names, estimator.encoder_)
@@ -105,7 +105,7 @@ def learn_by_chunks(
 
 
 def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
-    """Say which columns of numbers are columns of texts, and why."""
+    """Print notes about columns of number-like strings that count as text, with the reason."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):

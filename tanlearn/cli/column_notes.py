@@ -1,4 +1,4 @@
-"""Notes about the columns of a table: rows without a class, and columns that are not what they seem to be."""
+"""Notes about the columns of a table: rows without a class, and columns of unexpected content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from tanlearn.data.text_files import holds_texts
 
 __all__ = ["note_dates", "note_missing", "note_numbers_as_texts", "note_suspects", "reading_advice"]
 
-#: In fewer rows, every value may be different by chance.
+#: Minimum number of rows for notes about distinct values: in fewer rows, all may differ by chance.
 _FEWEST_ROWS = 30
 _MOST_CLASSES = 50
-#: More values than this are not listed as options for missing values.
+#: Maximum number of values to suggest for ``--missing``.
 _MOST_MARKERS = 3
 
 
 def note_missing(n_missing: int, n_samples: int, target: str) -> None:
-    """Say how many rows have no class."""
+    """Print the number of rows without a class."""
     if n_missing:
         note(
             f"{n_missing:,} of {n_missing + n_samples:,} rows {'has' if n_missing == 1 else 'have'} no {target!r} and "
@@ -28,13 +28,13 @@ def note_missing(n_missing: int, n_samples: int, target: str) -> None:
 
 
 def note_dates(names: Sequence[str]) -> None:
-    """Say which columns were taken for dates."""
+    """Print the columns that are read as dates."""
     if names:
         note(f"dates count as days since 1970: {listed(names)}.")
 
 
 def note_numbers_as_texts(column: Any) -> None:
-    """Say why a column of numbers is one of texts."""
+    """Print the reason why a column with numbers counts as text."""
     import pandas as pd
 
     if not holds_texts(column):
@@ -51,19 +51,19 @@ def note_numbers_as_texts(column: Any) -> None:
     others = texts[pd.to_numeric(texts, errors="coerce").isna()].tolist()
     with_points = pd.to_numeric(texts.str.replace(",", ".", regex=False), errors="coerce")
     if not others:
-        note(f"{column.name!r} holds digits with leading zeros, or numbers stored as texts: it counts as text.")
+        note(f"{column.name!r} holds digits with leading zeros, or numbers stored as text: it counts as text.")
     elif with_points.notna().sum() > len(texts) - len(others) and with_points.notna().mean() > 0.5:
-        note(f"{column.name!r} counts as text, for commas as in {others[0]!r}. --decimal , reads them as fractions.")
+        note(f"{column.name!r} counts as text for its commas, as in {others[0]!r}. --decimal , reads them as numbers.")
     elif len(others) < len(texts) / 2:
         is_few = len(texts) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
-            return  # names of categories, as in 2, 3, 4, 5more
+            return  # names of categories, such as 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
-        note(f"{column.name!r} counts as text: beside numbers it holds {examples}. {_missing_advice(others)}")
+        note(f"{column.name!r} counts as text: besides numbers it holds {examples}. {_missing_advice(others)}")
 
 
 def _look_at(texts: Any) -> StringLook:
-    """Return the kind of values in a column of strings, of which none is missing."""
+    """Return the detected notation of a column of strings without missing values."""
     number = texts.value_counts(sort=False)
     return look_at_strings(list(number.index), number.to_numpy())
 
@@ -73,7 +73,7 @@ def reading_advice(look: StringLook) -> str:
     if look.has_several_units:
         return "Convert them to one unit first."
     if look.kind == "time":
-        return "Write them as hours, as 8.5, to use them as numbers."
+        return "Write them as hours, such as 8.5, to use them as numbers."
     if look.kind == "quoted":
         return 'Save the table without ="..." to use them as they are.'
     options = []
@@ -100,7 +100,7 @@ def reading_advice(look: StringLook) -> str:
 
 
 def _missing_advice(others: Sequence[str]) -> str:
-    """Return the options that declare values missing, if there are few."""
+    """Return the options that declare some values missing, if these are few."""
     if len(others) > _MOST_MARKERS:
         return f"Correct these {len(others):,} distinct values, or declare each of them missing with --missing."
     options = " ".join(f"--missing {text!r}" for text in others)
@@ -108,16 +108,13 @@ def _missing_advice(others: Sequence[str]) -> str:
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:
-    """Say which columns look like names of rows, and whether the target looks like a quantity.
-
-    Shapes: y: (n_samples,).
-    """
+    """Print columns that look like row identifiers or free text, and whether the target looks like a quantity."""
     n_samples = len(y)
     if n_samples < _FEWEST_ROWS:
         return
     n_classes = len(set(y.tolist()))
     if n_classes > _MOST_CLASSES and n_classes > n_samples / 10:
-        note(f"{target!r} has {n_classes:,} different values in {n_samples:,} rows. Is it a quantity, and no class?")
+        note(f"{target!r} has {n_classes:,} different values in {n_samples:,} rows. Is it a quantity, not a class?")
     for name in X.columns:
         values = X[name]
         if values.dtype.kind in "iu":

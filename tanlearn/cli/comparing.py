@@ -1,4 +1,4 @@
-"""``tanlearn compare``: a row for every learner as soon as it is done."""
+"""``tanlearn compare``: one row of results per learner, printed as soon as the learner is done."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -16,7 +16,7 @@ __all__ = ["compare"]
 
 
 class Output(StrEnum):
-    """What ``--output`` may be."""
+    """Values of ``--output``."""
 
     TABLE = "table"
     JSON = "json"
@@ -26,46 +26,51 @@ class Output(StrEnum):
 
 @with_reading_options
 def compare(
-    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="As --data.", show_default=False)] = None,
+    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="Same as --data.", show_default=False)] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            help="digits (the default), openml:NAME, a file .npz, .csv, .tsv, .parquet or .feather, or - for a pipe.",
+            help="digits (default), openml:NAME, a .npz, .csv, .tsv, .parquet or .feather file, or - for a pipe.",
             show_default=False,
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     learners: Annotated[
         list[str],
         typer.Option(
-            help="Names, comma-separated or in repeated options, or all; see --list. By default five, of large tables "
-            "those that are quick.",
+            help="Names from --list, comma-separated or repeated, or all. By default five learners, and only the fast "
+            "ones of them for large tables.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - Typer makes a new list
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Cross-validate; without it, a third of the rows is held out.")
+        int | None,
+        typer.Option(min=2, help="Number of cross-validation folds; by default, a third of the rows is held out."),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Train HYB so long, with a fixed loss; without it, rows choose both.")
+        int | None,
+        typer.Option(
+            min=1, help="Epochs of HYB learners, with a fixed loss; by default, both are chosen on held-out rows."
+        ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Begin no learner and no fold after so long.")
+        float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of splits and learners.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of splits and learners.")] = 0,
     jobs: Annotated[
         int,
         typer.Option(
-            help="Threads; -1 for all. Folds run side by side, so fits take longer than alone.", callback=check_jobs
+            help="Threads; -1 uses all processors. Folds run in parallel, which slows down each fit.",
+            callback=check_jobs,
         ),
     ] = -1,
-    output: Annotated[Output, typer.Option(help="What goes to the standard output.")] = Output.TABLE,
-    list_learners: Annotated[bool, typer.Option("--list", help="List the learners and stop.")] = False,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+    list_learners: Annotated[bool, typer.Option("--list", help="List the learners and exit.")] = False,
     *,
     reading: Reading,
 ) -> None:
-    """Train learners side by side, cheap ones first: test error, log loss, size, and time."""
+    """Compare learners, fast ones first, by test error, log loss, size and time."""
     with plain_errors():
         if source is None or data is None:
             check_source(source or data or "digits")
@@ -77,7 +82,7 @@ def compare(
         if list_learners:
             print_learners()
             return
-        find_learners(learners, 0)  # what is wrong with them is wrong now, and not after a large table is read
+        find_learners(learners, 0)  # report errors before a large table is read
         if source is not None and data is not None:
             raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
         dataset = read_dataset(source or data or "digits", target, drop, reading)

@@ -22,7 +22,7 @@ __all__ = ["ResultRows", "note_left_out", "note_not_done", "print_end", "print_l
 
 
 class ResultRows:
-    """Table of results on the terminal that grows by one row per learner, with a bar for the running learner."""
+    """Growing table of results, with a progress bar for the current learner."""
 
     def __init__(self, dataset: Dataset, entries: Sequence[Learner], n_folds: int, *, is_printed: bool) -> None:
         self.dataset, self.entries, self.n_folds, self.is_printed = dataset, entries, n_folds, is_printed
@@ -34,7 +34,7 @@ class ResultRows:
         self.n_begun = 0
 
     def progress(self, learner: str, share: float | None) -> None:
-        """Draw the bar of a learner, and begin with the table when the first one begins."""
+        """Update the progress bar of a learner; the first learner also prints the table header."""
         if share is None:
             if not self.n_begun and self.is_printed:
                 self._print_head()
@@ -45,7 +45,7 @@ class ResultRows:
             self.draw(share)
 
     def add(self, result: Result) -> None:
-        """Put a row in the place of the bar; the lowest error so far is highlighted."""
+        """Replace the progress bar by a row of results; the lowest error so far is highlighted."""
         self.close()
         self.results.append(result)
         if self.is_printed:
@@ -55,7 +55,7 @@ class ResultRows:
             Console(stderr=True).print(Text(f"{result.learner} failed: {result.failure}"), soft_wrap=True)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         self.bar.close()
         self.draw = None
 
@@ -78,7 +78,7 @@ class ResultRows:
 
 
 def print_end(results: Sequence[Result], output: str, n_threads: int, n_folds: int) -> None:
-    """Print the summary of a table, or all results as "json", "csv" or "markdown"."""
+    """Print a summary of the results, or all results in another output format."""
     if output != "table":
         typer.echo({"json": as_json, "csv": as_csv, "markdown": as_markdown}[output](results))
     elif results:
@@ -86,19 +86,19 @@ def print_end(results: Sequence[Result], output: str, n_threads: int, n_folds: i
         console.print()
         console.print(Text(summary(results)), soft_wrap=True)
         if min(n_threads, n_folds) > 1:
-            text = f"Times are those of {min(n_threads, n_folds)} folds side by side; --jobs 1 takes them one by one."
+            text = f"Times are for {min(n_threads, n_folds)} folds in parallel; --jobs 1 runs them one by one."
             console.print(Text(text), soft_wrap=True)
 
 
 def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
-    """Name the default learners that are too slow for a table of this size."""
+    """Print the default learners that are left out because of the table size."""
     left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
     if left_out:
-        note(f"left out, as they take long for {n_numbers:,} numbers: {', '.join(left_out)}. --learners asks for them.")
+        note(f"left out, because {n_numbers:,} numbers take long: {', '.join(left_out)}. --learners includes them.")
 
 
 def note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason: str) -> None:
-    """Name the learners without a result."""
+    """Print the learners without results."""
     done = {result.learner for result in results}
     not_done = [entry.name for entry in entries if entry.name not in done]
     if not_done:
@@ -106,8 +106,8 @@ def note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason:
 
 
 def print_learners() -> None:
-    """Print the registry of learners."""
-    table = Table("learner", "what it does", "described by", box=box.SIMPLE)
+    """Print all learners."""
+    table = Table("learner", "description", "reference", box=box.SIMPLE)
     for learner in LEARNERS.values():
         table.add_row(learner.name, learner.description, learner.citation)
     Console().print(table)

@@ -1,4 +1,4 @@
-"""``tanlearn counts`` and ``tanlearn merge``: what there is to learn from tables, without their rows."""
+"""``tanlearn counts`` and ``tanlearn merge``: counts and summaries of tables, without their rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counts", "merge"]
 
-#: Rows that are in memory at a time. Results do not depend on it.
+#: Maximum number of rows in memory. Results do not depend on it.
 _CHUNK_ROWS = 200_000
 
 
@@ -36,36 +36,37 @@ def counts(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write, as shop.counts or shop.summary.")],
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.counts or shop.summary.")],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     like: Annotated[
         str | None,
         typer.Option(
-            help="Count in the categories, cuts and classes of this file: a summary, counts, or a model.",
+            help="Use the categories, cut points and classes of this file: a summary, counts, or a model.",
             show_default=False,
         ),
     ] = None,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Write values only, from which categories and cuts follow; count nothing.")
+        bool,
+        typer.Option("--summary", help="Write a summary, for common categories and cut points, instead of counts."),
     ] = False,
     single: Annotated[
         bool,
-        typer.Option("--single", help="Count single values, and no pairs: enough for naive Bayes, small if wide."),
+        typer.Option("--single", help="Count single values without pairs: enough for naive Bayes, and much smaller."),
     ] = False,
     drop: DropOption = [],  # noqa: B006 - Typer makes a new list
     text: Annotated[
         list[str],
-        typer.Option("--text", help="Columns that are text, though numbers stand here; comma-separated or repeated."),
+        typer.Option("--text", help="Columns to read as text, even if all are numbers; comma-separated or repeated."),
     ] = [],  # noqa: B006
-    chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = _CHUNK_ROWS,
+    chunk_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in memory.")] = _CHUNK_ROWS,
     jobs: JobsOption = -1,
     *,
     reading: Reading,
 ) -> None:
-    """Count how often values, and pairs of them, occur in each class. tanlearn fit learns from that, as from the table.
+    """Count how often values and pairs of values occur in each class. tanlearn fit accepts counts instead of a table.
 
-    Counts of several tables add up, if all are in the same categories and cuts: those of one table (--like), or those
-    of all, which summaries tell:
+    Counts of several tables can be added if they use the same categories and cut points. Take these with --like from
+    the counts of one table, or from the merged summaries of all tables:
 
     \b
     tanlearn counts a.csv -t late --summary -o a.summary           # and b.csv
@@ -73,7 +74,7 @@ def counts(
     tanlearn counts a.csv -t late --like all.summary -o a.counts   # and b.csv
     tanlearn merge a.counts b.counts -o all.counts
     tanlearn fit all.counts -o late.tan
-    """  # noqa: D301 - Click keeps lines as they are behind a backspace
+    """  # noqa: D301 - Click keeps the lines after a backspace character
     from joblib import parallel_config
 
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
@@ -94,12 +95,12 @@ def counts(
 
 
 def merge(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files that tanlearn counts has written.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the sum.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files written by tanlearn counts.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write.")],
 ) -> None:
-    """Add up counts of several tables, or their summaries.
+    """Add counts of several tables, or merge their summaries.
 
-    Counts add up if they are in the same categories, cuts and classes.
+    Counts can be added if they use the same categories, cut points and classes.
     """
     with plain_errors():
         check_output(output, *files)
@@ -108,8 +109,8 @@ def merge(
         other = next((path for path in files if kinds[path] != kinds[first]), None)
         if other is not None:
             raise ValueError(
-                f"{first} is a {kinds[first].name} and {other} a {kinds[other].name}, which do not add up. Merge "
-                f"summaries, and merge counts."
+                f"{first} is a {kinds[first].name} and {other} a {kinds[other].name}, which cannot be merged. "
+                f"Merge files of one kind."
             )
         if kinds[first] is COUNTS:
             _merge_counts(files, output)
@@ -118,21 +119,21 @@ def merge(
 
 
 def _check_options(table: str, like: str | None, summary: bool, single: bool, drop: list[str], text: list[str]) -> None:
-    """Refuse options that contradict each other, and what is no table."""
+    """Raise an error for contradictory options, and for inputs that are not tables."""
     if not is_table(table):
-        raise ValueError(f"{table} is no table in a file, and only such are counted.")
+        raise ValueError(f"{table} is not a table in a file. Name a table in a file, or - for a pipe.")
     kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
     if kind is not None:
-        raise ValueError(f"{table} is no table, but a {kind.name} of tanlearn.")
+        raise ValueError(f"{table} is not a table, but a {kind.name} of tanlearn. Name a table.")
     settled = [name for name, given in (("--drop", drop), ("--text", text), ("--summary", summary)) if given]
     if like is not None and settled:
-        raise ValueError(f"{like} settles columns and their categories, so {settled[0]} has no say. Leave it out.")
+        raise ValueError(f"{like} determines columns and categories, so {settled[0]} has no effect. Leave it out.")
     if summary and single:
-        raise ValueError("--summary counts nothing, so --single has no say. Leave it out.")
+        raise ValueError("--summary counts nothing, so --single has no effect. Leave it out.")
 
 
 def _kind_of(path: str, *kinds: Kind) -> Kind:
-    """Return what a file is."""
+    """Return the kind of a file, or raise an error for other kinds."""
     check_exists(path)
     kind = kind_of_file(path, *kinds)
     if kind is None:
@@ -144,7 +145,7 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
 def _summarize(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, output: str
 ) -> tuple[int, int, Any, str]:
-    """Write the summary of a table, and return numbers of rows and columns, the classes, and what it is called."""
+    """Write the summary of a table; return the numbers of rows and columns, the classes, and a description."""
     from tanlearn.data.batches import open_batches
     from tanlearn.estimators.row_sources import BatchSource
     from tanlearn.files.summaries import save_summary
@@ -160,7 +161,7 @@ def _summarize(
 def _count(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, like: str | None, pairs: bool
 ) -> tuple[int, TableCounts]:
-    """Count a table."""
+    """Count the rows of a table; return their number and the counts."""
     from tanlearn import TableCounts
 
     names = feature_columns(file, target, drop)
@@ -181,9 +182,9 @@ def _count(
         return known.prepare(frame, file.name, first_row)
 
     with progress_bar(title) as draw, warnings.catch_warnings():
-        # unknown.tell() names the values with their counts.
-        warnings.filterwarnings("ignore", ".* hold categories that the encoder was fitted without", UserWarning)
-        warnings.filterwarnings("ignore", "nothing in .* was there in fit", UserWarning)
+        # unknown.tell() prints these values with their numbers.
+        warnings.filterwarnings("ignore", ".* contain categories that were not seen when", UserWarning)
+        warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
         source = ChunkSource(file, str(target), columns, n_rows, draw, texts=texts, prepare=prepare, is_part=True)
         found = source.read(lambda rows: TableCounts.of_source(map(unknown.watch, rows), like=template))
     unknown.tell()
@@ -191,7 +192,7 @@ def _count(
 
 
 def _like(path: str, pairs: bool) -> TableCounts:
-    """Return counts of no rows in the categories and cuts of a file."""
+    """Return empty counts in the categories and cut points of a file."""
     from tanlearn import TableCounts
     from tanlearn.files.summaries import load_summary
 
@@ -205,12 +206,12 @@ def _like(path: str, pairs: bool) -> TableCounts:
         model = ModelFile(path).classifier
         table = TableCounts.of_encoder(model.encoder_, model.classes_, pairs=pairs)
     if table.names is None:
-        raise ValueError(f"{path} knows no names of columns, by which those of a table are found.")
+        raise ValueError(f"{path} has no column names, which are needed to match the columns of a table.")
     return table.empty() if pairs else TableCounts.of_encoder(table.encoder, table.classes, pairs=False)
 
 
 class _Unknown:
-    """Values that are in no category."""
+    """Numbers and examples of values outside the known categories, per column."""
 
     def __init__(self, known: KnownColumns, encoder: TableEncoder) -> None:
         pairs = zip(known.names, encoder.categories_, strict=True)
@@ -219,7 +220,7 @@ class _Unknown:
         self._examples: dict[str, set[Any]] = {}
 
     def watch(self, rows: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Take note of those of a chunk, and return it."""
+        """Count the unknown values of a chunk, and return the chunk."""
         frame, _ = rows
         for name, categories in self._categories.items():
             values = frame[name].dropna()
@@ -230,14 +231,14 @@ class _Unknown:
         return rows
 
     def tell(self) -> None:
-        """Say how many there are, and which."""
+        """Print the number of unknown values per column, with examples."""
         for name, number in self._numbers.items():
             examples = listed(sorted(map(repr, self._examples[name])), 5, are_quoted=True)
             note(f"{number:,} values of {name!r} are of unknown categories and count as missing: {examples}.")
 
 
 def _merge_counts(files: list[str], output: str) -> None:
-    """Write the sum of counts."""
+    """Write the sum of counts files."""
     from tanlearn import TableCounts
 
     total = TableCounts.load(files[0])
@@ -247,7 +248,7 @@ def _merge_counts(files: list[str], output: str) -> None:
             total.merge(other)
         except (TypeError, ValueError) as error:
             before = listed(files[:number], 3)
-            raise type(error)(f"{path} (there) does not add to {before} (here): {error}") from error
+            raise type(error)(f"{path} (there) cannot be added to {before} (here): {error}") from error
     total.save(output)
     n_rows, n_columns = total.counts.class_counts.sum(), len(total.encoder.n_states_)
     _print_sum(f"{len(files):,} files", n_rows, n_columns, total.classes)
@@ -255,7 +256,7 @@ def _merge_counts(files: list[str], output: str) -> None:
 
 
 def _merge_summaries(files: list[str], output: str) -> None:
-    """Write the sum of summaries."""
+    """Write the merged summary of summary files."""
     from tanlearn.files.summaries import load_summary, save_summary
 
     total, names = load_summary(files[0])
@@ -263,26 +264,26 @@ def _merge_summaries(files: list[str], output: str) -> None:
         other, own = load_summary(path)
         if own != names:
             raise ValueError(
-                f"{path} is of the columns {listed(own)}, but {files[0]} of {listed(names)}. Summarize the same "
+                f"{path} has the columns {listed(own)}, but {files[0]} has {listed(names)}. Summarize the same "
                 f"columns in the same order; --drop leaves columns out."
             )
         try:
             total.merge(other)
         except (TypeError, ValueError) as error:
-            remedy = "With tanlearn counts --summary --text, a column is one of texts."
-            raise type(error)(f"{path} does not add to {listed(files[:number], 3)}: {error} {remedy}") from error
+            remedy = "tanlearn counts --summary --text reads a column as text."
+            raise type(error)(f"{path} cannot be merged with {listed(files[:number], 3)}: {error} {remedy}") from error
     save_summary(total, names, output)
     _print_sum(f"{len(files):,} files", total.n_samples, len(names), total.classes_)
     typer.echo(f"values in {output} ({size_told(output)})")
 
 
 def _print_sum(name: str, n_rows: float, n_columns: int, classes: Any, rest: str = "") -> None:
-    """Print what was counted."""
+    """Print the numbers of rows and columns, and the classes."""
     typer.echo(f"{name}: {n_rows:,} rows, {n_columns:,} columns, {classes_told(classes)}{rest}")
 
 
 def _what(table: TableCounts) -> str:
-    """Return what is counted."""
+    """Return a description of the counts."""
     from tanlearn import CountState
     from tanlearn.network.family_counts import FamilyCounts
 

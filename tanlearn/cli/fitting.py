@@ -1,4 +1,4 @@
-"""``tanlearn fit``: a model in a file out of a table."""
+"""``tanlearn fit``: fit a model to a table, and save it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-#: A file of more bytes is learnt by chunks, of so many rows. Neither depends on the machine, as the model would.
+#: Larger files, in bytes, are read in chunks of this number of rows. Constants, because the model depends on them.
 _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 
 
@@ -47,45 +47,47 @@ def fit(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="DATA", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe; or counts of tables."
+            metavar="DATA", help="A table (.csv, .tsv, .parquet, .feather, or - for a pipe), or a counts file."
         ),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model, as cars.tan.")],
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="Model file to write, such as cars.tan.")],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     learner: Annotated[
         str | None,
-        typer.Option("--learner", "-l", help="As tanlearn compare --list names it; by default, what suits the size."),
+        typer.Option(
+            "--learner", "-l", help="Name of a learner, see tanlearn compare --list; by default, chosen by table size."
+        ),
     ] = None,
     settings: Annotated[
         list[str],
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner, as n_epochs=50; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the learner, such as n_epochs=50; repeatable."),
     ] = [],  # noqa: B006 - Typer makes a new list
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Estimate the error on new rows by cross-validation.")
+        int | None, typer.Option(min=2, help="Number of folds to estimate the error on new rows by cross-validation.")
     ] = None,
     chunk_rows: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Learn by chunks of so many rows, if the learner counts; 0 for all rows at once. By default, files "
-            "over 2 GiB are learnt by chunks.",
+            help="Read the table in chunks of this number of rows, for learners based on counts; 0 reads all rows at "
+            "once. By default, files over 2 GiB are read in chunks.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the learner, and of the folds.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the learner and the folds.")] = 0,
     jobs: JobsOption = -1,
     *,
     reading: Reading,
 ) -> None:
-    """Learn a model from a table, and write it to a file."""
+    """Fit a model to a table, and save it to a file."""
     from joblib import parallel_config
 
     unfinished = "nothing was written"
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)
         check_source(data)
-        if learner is not None:  # an error in it is raised now, and not after a large table is read
+        if learner is not None:  # report errors before a large table is read
             from tanlearn import TableEncoder
             from tanlearn.baselines import find_learner
 
@@ -99,7 +101,7 @@ def fit(
             )
         elif not is_table(data):
             if chunk_rows:
-                raise ValueError(f"--chunk-rows reads tables in files by chunks, but {data} is none. Leave it out.")
+                raise ValueError(f"--chunk-rows reads tables in files, but {data} is not a table. Leave it out.")
             dataset = read_dataset(data, target, drop, reading)
             name, model = _learn(dataset, learner, settings, seed, folds)
         else:
@@ -113,26 +115,26 @@ def fit(
                     dataset = dataset_of(table, target, drop)
                     name, model = _learn(dataset, learner, settings, seed, folds)
         if kind is None and reading.notation != Notation():
-            model._notation = reading.notation  # so that predict reads new rows alike
+            model._notation = reading.notation  # predict reads new rows in the same notation
         model.save(output)
         typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({size_told(output)})")
         if dataset is not None and folds is not None:
-            unfinished = f"{output} is there, its estimate is not"
+            unfinished = f"{output} was written, but its error was not estimated"
             _print_estimate(dataset, name, model, folds, seed, jobs)
 
 
 def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:
-    """Return how many rows make a chunk, or 0 for all at once."""
+    """Return the number of rows per chunk, or 0 for all rows at once."""
     if chunk_rows is not None:
         return chunk_rows
     if table.n_bytes <= _LARGE:
         return 0
-    note(f"{table.name} is large: it is learnt by chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 takes all at once.")
+    note(f"{table.name} is large and read in chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 reads all at once.")
     return _CHUNK_ROWS
 
 
 def _make(entry: Learner, settings: list[str], seed: int, encoder: TableEncoder) -> tuple[str, Any]:
-    """Return an unfitted estimator, and what it is called."""
+    """Return the name and the unfitted estimator of a learner with settings."""
     estimator = change(entry.make(random_state=seed, encoder=encoder), settings)
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "_validate_params") and not isinstance(part, type):
@@ -141,7 +143,7 @@ def _make(entry: Learner, settings: list[str], seed: int, encoder: TableEncoder)
 
 
 def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int, folds: int | None) -> tuple[str, Any]:
-    """Learn from a table in memory."""
+    """Fit a learner to a table in memory."""
     from tanlearn import TableEncoder
     from tanlearn.comparison import check_folds
 
@@ -149,7 +151,7 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         check_folds(dataset.y, folds)
     entry = named_learner(learner, int(np.prod(dataset.X.shape)))
     name, model = _make(entry, settings, seed, TableEncoder(discrete_features=dataset.discrete_features))
-    # With names, so that predict finds columns of a file by theirs.
+    # Names, because predict matches the columns of a file by name.
     X = dataset.X
     if not hasattr(X, "iloc"):
         X = require_pandas(f"fit {dataset.name}").DataFrame(X, columns=list(dataset.feature_names))
@@ -174,7 +176,7 @@ def _learn_chunks(
     seed: int,
     n_rows: int,
 ) -> tuple[str, Any]:
-    """Learn from a file chunk by chunk."""
+    """Fit a learner to a table in a file, chunk by chunk."""
     from tanlearn import TableEncoder
     from tanlearn.baselines import LEARNERS
 
@@ -192,32 +194,34 @@ def _learn_chunks(
 def _learn_counts(
     path: str, kind: Kind, given: list[str], learner: str | None, settings: list[str], seed: int
 ) -> tuple[str, Any]:
-    """Learn from counts in a file."""
+    """Fit a learner to a counts file."""
     from tanlearn import CountState, TableCounts, TableEncoder
     from tanlearn.baselines import LEARNERS, find_learner
 
     if kind is SUMMARY:
-        raise ValueError(f"{path} is a summary, and holds no counts. Count with: tanlearn counts TABLE --like {path}.")
+        raise ValueError(f"{path} is a summary without counts. Count with: tanlearn counts TABLE --like {path}.")
     if kind is MODEL:
-        raise ValueError(f"{path} is a model, and no table. Name what to learn from.")
+        raise ValueError(f"{path} is a model. Name a table or a counts file.")
     if given:
-        raise ValueError(f"{path} holds counts and no rows, so {given[0]} has no say. Leave it out.")
+        raise ValueError(f"{path} holds counts, not rows, so {given[0]} has no effect. Leave it out.")
     table = TableCounts.load(path)
     entry = find_learner(learner or ("TAN-CMI ML" if isinstance(table.counts, CountState) else "NB ML"))
     name, model = _make(entry, settings, seed, TableEncoder())
     started = time.perf_counter()
     try:
         model.from_counts(table)
-    except (AttributeError, TypeError):  # it needs rows, or counts of another kind
+    except (AttributeError, TypeError):  # it needs rows, or counts of another type
         able = [known.name for known in LEARNERS.values() if _learns_from(known.make(), table)]
-        raise ValueError(f"{name} does not learn from what is in {path}. Those that do: {', '.join(able)}.") from None
+        raise ValueError(
+            f"{name} cannot be fitted to the counts in {path}. Learners that can: {', '.join(able)}."
+        ) from None
     n_rows = table.counts.class_counts.sum()
     _print_learnt(Path(path).stem, n_rows, len(table.encoder.n_states_), model, time.perf_counter() - started)
     return name, model
 
 
 def _learns_from(model: Any, table: TableCounts) -> bool:
-    """Return whether a model can be learnt from counts."""
+    """Return True if a model can be fitted to counts."""
     try:
         model.from_counts(table)
     except (AttributeError, TypeError, ValueError):
@@ -226,13 +230,13 @@ def _learns_from(model: Any, table: TableCounts) -> bool:
 
 
 def _print_learnt(name: str, n_samples: float, n_features: int, model: Any, seconds: float) -> None:
-    """Print what was learnt from."""
+    """Print the size and the classes of the training data, and the time."""
     told = classes_told(model.classes_)
     typer.echo(f"{name}: {n_samples:,} rows, {n_features:,} columns, {told}; {seconds:.1f} s")
 
 
 def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: int, jobs: int) -> None:
-    """Cross-validate a model like this one, and print what to expect on new rows."""
+    """Cross-validate the settings of a model, and print the estimated error on new rows."""
     from sklearn.base import clone
 
     from tanlearn.baselines import Learner
@@ -240,7 +244,7 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
 
     def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
         twin = clone(model, safe=False).set_params(n_jobs=n_jobs)
-        alone = {"checkpoint": None, "warm_start": False}  # a fold must not go on with what others have learnt
+        alone = {"checkpoint": None, "warm_start": False}  # a fold must not continue from another fit
         return twin.set_params(**{name: alone[name] for name in alone if name in twin.get_params(deep=False)})
 
     with progress_bar(f"{name}, estimate", folds) as draw:
@@ -253,7 +257,7 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
 
 
 def _estimate(result: Result) -> str:
-    """Return a line on the held-out rows."""
+    """Return one line with the cross-validated error."""
     if result.failure is not None:
         raise ValueError(f"the error cannot be estimated: {result.failure}")
     spread = "" if result.test_error_std is None else f" (standard deviation {result.test_error_std:.2f})"

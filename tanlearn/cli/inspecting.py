@@ -1,4 +1,4 @@
-"""``tanlearn explain``, ``describe`` and ``export-c``: what a model says, is, and costs in C."""
+"""``tanlearn explain``, ``describe`` and ``export-c``: explanations, summaries and C code of a model."""
 
 import json
 import math
@@ -24,11 +24,11 @@ from tanlearn.data.file_source import with_class
 __all__ = ["describe", "explain", "export_c"]
 
 _HEADERS = (".h", ".hh", ".hpp")
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class NumberType(StrEnum):
-    """What ``--type`` may be."""
+    """Values of ``--type``."""
 
     DOUBLE = "double"
     FLOAT = "float"
@@ -47,18 +47,18 @@ def explain(
         ),
     ],
     against: Annotated[
-        str | None, typer.Option(help="The class to compare with; by default, the next probable one.")
+        str | None, typer.Option(help="Class to compare with; by default, the most probable other class.")
     ] = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
-    """Say what speaks for the predicted class of a row, column by column."""
+    """Explain the predicted class of a row by the contribution of each column."""
     with plain_errors():
         file = ModelFile(model)
         if not hasattr(file.classifier, "explain"):
             raise ValueError(
-                f"{model} is of {type(file.classifier).__name__}, whose predictions are no sum of columns."
+                f"{model} holds a {type(file.classifier).__name__}, whose predictions are not sums over columns."
             )
         shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
@@ -71,12 +71,12 @@ def explain(
 
 
 def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str, int]:
-    """Return the row that is meant, as a table of one, where it comes from, and its number there."""
+    """Return the requested row as a frame of one row, the name of its source, and its number there."""
     import pandas as pd
 
     found = re.fullmatch(r"(.+):(\d+)", words[0], re.DOTALL) if len(words) == 1 else None
     is_json = len(words) == 1 and words[0].lstrip().startswith("{")
-    is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # as in time=12:30
+    is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # such as time=12:30
     if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
         with reading.as_fitted(file.notation).open(found[1]) as table:
@@ -84,13 +84,13 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
-            raise ValueError(f"{table.name} has rows 1 to {n_before:,}, and no row {number:,}.")
+            raise ValueError(f"row {number:,} does not exist: {table.name} has rows 1 to {n_before:,}.")
     pairs: list[tuple[str, Any]]
     if is_json:
         try:
             pairs = json.loads(words[0], object_pairs_hook=list)
         except ValueError as error:
-            raise ValueError(f"the row is no JSON object: {error}.") from error
+            raise ValueError(f"the row is not a JSON object: {error}.") from error
     else:
         wrong = next((word for word in words if "=" not in word), None)
         if wrong is not None:
@@ -107,11 +107,11 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
                 f"the model has no column {name!r}.{nearest(name, file.names)} Its columns are: {listed(file.names)}."
             )
         if isinstance(value, (dict, list)):
-            raise ValueError(f"{name!r} must be a text or a number, got {value!r}.")
+            raise ValueError(f"{name!r} must be a string or a number, got {value!r}.")
     absent = [name for name in file.names if given.get(name) is None]
     if absent:
-        how = "summed out" if hasattr(file.classifier, "tables_") else "taken for missing"
-        note(f"not given, and so {how}: {listed(absent)}.")
+        how = "marginalized" if hasattr(file.classifier, "tables_") else "treated as missing"
+        note(f"not given, so {how}: {listed(absent)}.")
     texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
     values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
     frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
@@ -119,12 +119,12 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
 
 
 def _typed(text: str, is_text: bool) -> Any:
-    """Return what a word stands for: of columns of numbers, a number or a truth if it looks like one."""
+    """Convert a word for a numeric column to a number or boolean, if it looks like one."""
     if is_text:
         return text or None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63:  # as a float, it would be rounded
+    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63:  # a float would be rounded
         return int(text)
     try:
         return float(text) if text else None
@@ -133,16 +133,16 @@ def _typed(text: str, is_text: bool) -> Any:
 
 
 def _note_unknown(file: ModelFile, frame: Any) -> None:
-    """Say which values the model has never seen."""
+    """Print the values of a row that did not occur in training."""
     for name, known in zip(file.names, file.classifier.encoder_.categories_, strict=True):
         value = _plain(frame[name].iloc[0])
         if known is not None and value == value and value is not None and value not in known.tolist():
             values = listed([str(one) for one in known.tolist()], 10)
-            note(f"{name!r} was never {value!r} in training, which counts as missing. It was: {values}.")
+            note(f"{name!r} was never {value!r} in training, which counts as missing. Known values: {values}.")
 
 
 def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
-    """Return the prediction, and how it comes about."""
+    """Return the prediction and the contributions of the columns as a dictionary."""
     classifier = file.classifier
     labels = [str(label) for label in classifier.classes_.tolist()]
     _refuse_impossible(file, classifier.explain(frame)[0])
@@ -172,11 +172,11 @@ def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict
 
 
 def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
-    """Refuse a row of probability zero in every class, whose columns make no difference between classes."""
+    """Raise an error for a row of probability zero in every class, which contributions cannot explain."""
     from tanlearn.estimators.impossible_rows import is_impossible
 
     if is_impossible(contributions.sum(axis=0, keepdims=True))[0]:
-        names = [*file.names, "(how frequent the classes are)"]
+        names = [*file.names, "(class frequencies)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
         raise ValueError(
             "the row has probability zero in every class, so no column explains its prediction, which is that of a row "
@@ -185,9 +185,9 @@ def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell as JSON."""
+    """Convert a value to a JSON-compatible one."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and value.is_integer():  # a gap in its column made it a float
+    if isinstance(value, float) and value.is_integer():  # an integer, read as float because of missing values
         return int(value)
     if value is None or value != value:
         return None
@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 
 def _print_story(story: dict[str, Any]) -> None:
-    """Print a prediction and its reasons."""
+    """Print a prediction and the contributions of the columns."""
     console = Console()
     ranked = sorted(story["probabilities"].items(), key=lambda pair: -pair[1])
     told = ", ".join(f"{label} {p:.1%}" for label, p in ranked[:5]) + (", ..." if len(ranked) > 5 else "")
@@ -206,10 +206,10 @@ def _print_story(story: dict[str, Any]) -> None:
     table.add_column("log-odds", justify="right")
     table.add_column(Text(f"for {story['prediction']}, against {story['against']}"))
     rows = [(one["column"], one["value"], _rounded(one["log_odds"])) for one in story["columns"]]
-    rows.append(("(how frequent the classes are)", "", _rounded(story["prior"])))
+    rows.append(("(class frequencies)", "", _rounded(story["prior"])))
     most = max((abs(share) for *_, share in rows if math.isfinite(share)), default=0) or 1
     for name, value, share in rows:
-        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # what is infinite is as long as any
+        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # infinite ones have the full length
         cell = "(missing)" if value is None else str(value)
         table.add_row(Text(str(name)), Text(cell), f"{share:+.2f}", Text(bar, style="green" if share > 0 else "red"))
     table.add_row("sum", "", f"{_rounded(story['total']):+.2f}", "")
@@ -217,24 +217,26 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _rounded(share: float) -> float:
-    """Return a share as it is printed: what would be -0.00 is nothing, and has no bar."""
+    """Round a contribution to two decimals, without a negative zero."""
     return round(share, 2) + 0.0
 
 
 def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
-    """Say what a model is: learner, classes, and of every column its kind, states and parents."""
+    """Describe a model: its learner, its classes, and the kind, values and parents of each column."""
     with plain_errors():
         file = ModelFile(model)
         if as_json:
             if not hasattr(file.classifier, "describe"):
-                raise ValueError(f"{model} is of {type(file.classifier).__name__}, which is no single network.")
+                raise ValueError(
+                    f"{model} holds a {type(file.classifier).__name__}, not a single network. Leave --json out."
+                )
             typer.echo(json.dumps(file.classifier.describe(), indent=2))
             return
         _print_model(file)
 
 
 def _print_model(file: ModelFile) -> None:
-    """Print a model for people."""
+    """Print a description of a model."""
     classifier, console = file.classifier, Console()
     labels = [quoted(str(label)) for label in classifier.classes_.tolist()]
     console.print(Text(f"{file.path}: {type(classifier).__name__}"), style="bold", soft_wrap=True)
@@ -246,20 +248,20 @@ def _print_model(file: ModelFile) -> None:
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
     if (forest := getattr(classifier, "forest_", None)) is not None:
         combined = "averaged" if forest.is_average else "added"
-        told = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents a column"
+        told = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents per column"
         console.print(Text(f"networks    {told}"), soft_wrap=True)
     if tables is not None and tables.bits is not None:
-        console.print(Text(f"bits        {tables.bits[0]} before and {tables.bits[1]} after the point"), soft_wrap=True)
+        console.print(Text(f"bits        {tables.bits[0]} integer, {tables.bits[1]} fraction"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
     cuts = iter(getattr(classifier.encoder_.discretizer_, "cut_points_", ()))
     for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
         if known is None:
             kind, values = "continuous", [f"{cut:g}" for cut in next(cuts)]
-            told = f"cuts at {listed(values, 5)}" if values else "no cuts: says nothing"
+            told = f"cut points {listed(values, 5)}" if values else "one interval: ignored"
         else:
             kind, told = "categorical", listed([str(one) for one in known.tolist()], 5)
         parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
-        # The class is a parent of all; of an average of networks, so is everything else.
+        # The class is a parent of all columns. In combined networks, any other column may be one.
         depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
         table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(told), Text(depends))
     console.print(table)
@@ -268,43 +270,46 @@ def _print_model(file: ModelFile) -> None:
 @with_reading_options
 def export_c(
     model: ModelArgument,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the header, as cars.h.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Header file to write, such as cars.h.")],
     bits: Annotated[
         str | None,
-        typer.Option(help="Round to so many bits before and after the point first, as 3,1; or their sum, with --rows."),
+        typer.Option(
+            help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target."
+        ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(help="A table; a program beside the header checks its rows against Python.")
+        str | None, typer.Option(help="Table for a test program beside the header, which compares C with Python.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column of --rows with classes, to choose how to round by.")
+        str | None,
+        typer.Option("--target", "-t", help="Column of the classes in --rows, to choose the split of --bits."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What names in C begin with; by default, the file's.")] = None,
-    number_type: Annotated[NumberType, typer.Option("--type", help="Of numbers in rows.")] = NumberType.DOUBLE,
+    name: Annotated[str | None, typer.Option(help="Prefix of names in C; by default, the file name.")] = None,
+    number_type: Annotated[NumberType, typer.Option("--type", help="C type of numbers in rows.")] = NumberType.DOUBLE,
     *,
     reading: Reading,
 ) -> None:
-    """Write a model with tables of a few bits as one header of C99."""
+    """Export a model with CPTs of a few bits as a C99 header."""
     with plain_errors():
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
         if Path(output).suffix.lower() not in _HEADERS:
-            raise ValueError(f"--output names a header, so it ends in {', '.join(_HEADERS)}; got {output!r}.")
+            raise ValueError(f"--output must end in {', '.join(_HEADERS)}; got {output!r}.")
         if target is not None and rows is None:
             raise ValueError("--target names a column of --rows. Give both, or leave it out.")
         if bits is not None and isinstance(_bits(bits), int) and target is None:
             raise ValueError(
-                f"bits={bits} leaves the split at the point open. Name both parts, as --bits 3,1, or rows with classes "
-                f"to choose by, with --rows and --target."
+                f"bits={bits} leaves the split into integer and fraction bits open. Set both, such as --bits 3,1, or "
+                f"choose by the errors on rows, with --rows and --target."
             )
         stem = Path(output).stem
         if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
-            raise ValueError(f"{stem!r} is no name in C, of a letter and letters, digits or _. Say one with --name.")
+            raise ValueError(f"{stem!r} is not a C name of letters, digits and _. Set one with --name.")
         if rows is not None:
             check_exists(rows)
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
-            raise ValueError(f"{model} is of {type(file.classifier).__name__}, which cannot be written in C.")
+            raise ValueError(f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C.")
         X = y = None
         if rows is not None:
             with reading.as_fitted(file.notation).open(rows) as table:
@@ -320,19 +325,19 @@ def export_c(
         if bits is not None:
             classifier = classifier.with_bits(_bits(bits), X, y)
         elif classifier.tables_.bits is None:
-            raise ValueError(f"C gets integers, and the tables of {model} are none: round them by --bits 3,1, say.")
+            raise ValueError(f"C needs integers: round the tables of {model}, for example with --bits 3,1.")
         classifier.export_c(output, name=name, number_type=str(number_type), test_rows=X)
         also = f", and {_program(output)}" if rows else ""
         typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables{also}")
 
 
 def _program(output: str) -> str:
-    """Return where the program beside a header is written."""
+    """Return the path of the test program for a header."""
     return str(Path(output).with_name(f"{Path(output).stem}_test.c"))
 
 
 def _bits(text: str) -> int | tuple[int, int]:
-    """Return a number of bits, or those before and after the point."""
+    """Parse ``--bits``: a sum of bits, or integer and fraction bits."""
     numbers = text.split(",")
     try:
         if len(numbers) == 1:

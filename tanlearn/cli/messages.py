@@ -1,4 +1,4 @@
-"""What is told beside the results, on the standard error: notes, errors in one line, and the exit codes."""
+"""Notes, one-line errors and exit codes, on the standard error."""
 
 import os
 import re
@@ -13,13 +13,13 @@ from tanlearn.data.column_notes import ColumnKindWarning
 
 __all__ = ["INTERRUPTED", "listed", "nearest", "note", "plain_errors", "quoted"]
 
-#: Exit codes, as shells have them: what cannot be had, and Ctrl-C.
+#: Exit codes, as in shells: invalid input or options, and Ctrl-C.
 _REFUSED, INTERRUPTED = 2, 130
 
-#: Letters from which the words before the first number or name tell the kinds of warnings apart.
+#: Minimum length of the words before the first number or name for identifying the kind of a warning.
 _SHORTEST_SUBJECT = 12
 
-#: What is advised about columns in words for programs.
+#: Advice in warnings that applies to Python, not to the command line.
 _IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*")
 
 
@@ -30,7 +30,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") -> Iterator[None]:
-    """Turn errors of the user into one line and an exit code, and warnings into notes."""
+    """Print errors as one line with an exit code, and warnings as notes."""
     told: set[tuple[Any, str]] = set()
 
     def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
@@ -42,11 +42,11 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", ColumnKindWarning)  # notes on tables name the options instead
+        warnings.simplefilter("ignore", ColumnKindWarning)  # replaced by notes that name the options
         warnings.showwarning = show
         try:
             yield
-        except (BrokenPipeError, typer.Exit):  # if nobody reads the output, main() ends it
+        except (BrokenPipeError, typer.Exit):  # broken pipes are handled by main()
             raise
         except KeyboardInterrupt:
             note(f"interrupted, {unfinished()}.")
@@ -59,22 +59,22 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
 
 
 def _subject(message: str) -> str:
-    """Return what the warnings of one kind have in common: the words before the first number or name."""
+    """Return the words of a warning before its first number or name, which identify its kind."""
     words = re.split(r"[\d'\"]", message, maxsplit=1)[0]
     return words if len(words) >= _SHORTEST_SUBJECT else re.sub(r"\d+", "0", message)
 
 
 def _reason(error: BaseException) -> str:
-    """Return the text of an error, without the number of the operating system."""
+    """Return the message of an error, without the error number of the operating system."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, (ImportError, MemoryError, OSError, TypeError, ValueError)):
         return str(error) or type(error).__name__
-    return f"unexpected {type(error).__name__}: {error}. With TANLEARN_TRACEBACK=1 set, it shows where it comes from."
+    return f"unexpected {type(error).__name__}: {error}. Set TANLEARN_TRACEBACK=1 to see the traceback."
 
 
 def nearest(name: str, known: Any) -> str:
-    """Return a question for the name that is meant, or nothing."""
+    """Return a question that suggests the most similar known name, or an empty string."""
     from difflib import get_close_matches
 
     by_key = {other.casefold(): other for other in known}
@@ -83,11 +83,11 @@ def nearest(name: str, known: Any) -> str:
 
 
 def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
-    """Return some names, and how many more there are."""
+    """Return the first names as a comma-separated list, with the number of the others."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest
 
 
 def quoted(name: str) -> str:
-    """Return a name as it stands in a list: in quotes if it holds a comma, and would look like two."""
+    """Return a name for a list, in quotes if it contains a comma."""
     return repr(name) if "," in name else name

@@ -1,4 +1,4 @@
-"""Models in files, and rows for them: columns by name in any order, of the kinds that were learnt."""
+"""Model files, and rows converted to the columns and types of a model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["KnownColumns", "ModelArgument", "ModelFile"]
 
-ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit has written.")]
+ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by tanlearn fit.")]
 
 
 class KnownColumns:
-    """What a file knows of columns, and rows as it knows them."""
+    """Names and types of the columns in a model, counts or summary file."""
 
     def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
-        self.path, self.names = path, list(names)  # path: What messages call the file. names: Names of the columns.
+        self.path, self.names = path, list(names)  # path: the name in messages
         categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
@@ -42,7 +42,7 @@ class KnownColumns:
         self.numbers = [name for name in self.names if name not in self.texts and name not in self.truths]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
-        """Return the columns of a table that are wanted, in its order; the others are mentioned."""
+        """Return the columns of the file that are in a table, and print notes about all others."""
         absent = [name for name in self.names if name not in table.columns]
         if absent and fill_missing and len(absent) < len(self.names):
             note(f"not in {table.name}, so missing in every row: {listed(absent)}.")
@@ -53,7 +53,7 @@ class KnownColumns:
                 else " --fill-missing counts them as missing in every row."
             )
             raise ValueError(
-                f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are not there: "
+                f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are absent: "
                 f"{listed(absent)}. The columns are: {listed(table.columns)}.{remedy}"
             )
         extra = [name for name in table.columns if name not in self.names and name not in used]
@@ -62,9 +62,9 @@ class KnownColumns:
         return [name for name in self.names if name not in absent]
 
     def prepare(self, frame: Any, name: str, first_row: Any = 1) -> Any:
-        """Return rows as they are known: dates as days, and numbers where there were numbers.
+        """Convert rows to the types of the training table: dates to days since 1970, and text to numbers.
 
-        Shapes: first_row: (n_samples,).
+        ``first_row`` is the number of the first row, or the numbers of all rows, of shape (n_samples,).
         """
         import pandas as pd
 
@@ -77,21 +77,21 @@ class KnownColumns:
                     row = int(is_text.argmax())
                     text = values.iloc[row]
                     number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
-                    known, hint = ("truths" if column in self.truths else "numbers"), ""
+                    known, hint = ("booleans" if column in self.truths else "numbers"), ""
                     if name != "the row":
                         look = notation_of_strings(values.dropna().astype(str).unique().tolist())
                         advice = "" if look is None or column in self.truths else reading_advice(look)
-                        hint = f" {advice}" if advice else f" If it means a missing value, say --missing {text!r}."
+                        hint = f" {advice}" if advice else f" If it is a missing value, add --missing {text!r}."
                     raise ValueError(
                         f"{name}: {column!r} holds the text {text!r} in row {number:,}, but the "
-                        f"model knows {known} there.{hint}"
+                        f"model needs {known} there.{hint}"
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})
         return frame
 
 
 class ModelFile(KnownColumns):
-    """A fitted classifier and what it knows of its columns."""
+    """Fitted classifier in a file, with the names and types of its columns."""
 
     def __init__(self, path: str) -> None:
         check_exists(path)

@@ -1,4 +1,4 @@
-"""What is written: in whole or not at all, and refused before the work begins if it cannot be written."""
+"""Output files: checked before the work begins, and written atomically."""
 
 import io
 import os
@@ -20,7 +20,7 @@ _FILE = Kind("table", "Name another file", "Write it again")
 
 
 def check_output(output: str, *inputs: str | None) -> None:
-    """Refuse a file that cannot be written, or that would be lost by it."""
+    """Raise an error for an output that cannot be written, or that is also an input."""
     path = Path(output)
     if path.is_dir():
         raise ValueError(f"{output} is a folder. Name a file in it.")
@@ -37,23 +37,20 @@ def check_output(output: str, *inputs: str | None) -> None:
 
 
 def size_told(path: str) -> str:
-    """Return the size of a file for people."""
+    """Return the size of a file in kB or MB."""
     n_bytes = Path(path).stat().st_size
     return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"
 
 
 def classes_told(classes: AnyArray) -> str:
-    """Return how many classes there are, and the first ones.
-
-    Shapes: classes: (n_classes,).
-    """
+    """Return the number of classes and the first ten labels."""
     names = [str(label) for label in classes.tolist()]
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return f"{len(names):,} class{'' if len(names) == 1 else 'es'} ({', '.join(names[:10])}{more})"
 
 
 def _status(source: str | None) -> os.stat_result | None:
-    """Return what the system knows of a file that is read, or None if there is none."""
+    """Return the status of an input file, or None if it does not exist."""
     try:
         return None if source is None else os.fstat(0) if source == "-" else os.stat(source)
     except (OSError, ValueError):
@@ -61,7 +58,7 @@ def _status(source: str | None) -> os.stat_result | None:
 
 
 def table_ending(output: str, *inputs: str) -> str:
-    """Return the ending of the table to write."""
+    """Return the extension of the output table, after checking the output."""
     if output == "-":
         if sys.stdout is None:
             raise ValueError("the standard output is closed. Name a file with --output.")
@@ -76,7 +73,7 @@ def table_ending(output: str, *inputs: str) -> str:
 
 
 def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, texts: Sequence[str] = ()) -> None:
-    """Write a table, now that all of it is there."""
+    """Write the concatenated parts as a table; number-like strings in ``texts`` become numbers in binary formats."""
     import pandas as pd
 
     frame = pd.concat(parts, ignore_index=not has_index)
@@ -100,7 +97,7 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
 
 
 def _typed(texts: Any) -> Any:
-    """Return a column of texts as numbers, if all of them are, and none has leading zeros."""
+    """Convert a column of strings to numbers if all of them are numbers without leading zeros."""
     import pandas as pd
 
     numbers = pd.to_numeric(texts, errors="coerce")

@@ -1,4 +1,4 @@
-"""``tanlearn predict``: the class of every row of a table, in its order."""
+"""``tanlearn predict``: predicted classes of the rows of a table, in their order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["predict"]
 
-#: Rows that are read and predicted at a time.
+#: Number of rows that are read and predicted at once.
 _CHUNK_ROWS = 100_000
 
 
@@ -31,25 +31,27 @@ _CHUNK_ROWS = 100_000
 def predict(
     model: ModelArgument,
     new: Annotated[
-        str, typer.Argument(metavar="NEW", help="Rows to classify: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+        str, typer.Argument(metavar="NEW", help="Table to classify: .csv, .tsv, .parquet, .feather, or - for a pipe.")
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="A file .csv, .tsv, .parquet or .feather, or - for the standard output."),
+        typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .feather file, or - for the standard output."),
     ] = "-",
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class, p_<class>.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class, in columns p_<class>.")
+    ] = False,
     keep: Annotated[
         list[str],
-        typer.Option("--keep", help="Columns to copy from NEW as written, as an id; comma-separated or repeated."),
+        typer.Option("--keep", help="Columns to copy from NEW unchanged, such as an id; comma-separated or repeated."),
     ] = [],  # noqa: B006 - Typer makes a new list
     fill_missing: Annotated[
-        bool, typer.Option("--fill-missing", help="Columns that NEW does not have count as missing in every row.")
+        bool, typer.Option("--fill-missing", help="Treat columns that are absent from NEW as missing in every row.")
     ] = False,
     jobs: JobsOption = -1,
     *,
     reading: Reading,
 ) -> None:
-    """Predict the class of every row. Columns are found by name, in any order."""
+    """Predict the class of each row. Columns are matched by name, in any order."""
     with plain_errors():
         ending = table_ending(output, model, new)
         check_exists(new)
@@ -65,7 +67,7 @@ def predict(
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
                 pieces = table.chunks(_CHUNK_ROWS, columns, texts=texts)
-                # Read apart, because the classifier may want numbers where the output repeats what is written.
+                # Read separately: the output repeats the text of values that the classifier needs as numbers.
                 copies = table.chunks(_CHUNK_ROWS, kept, texts=copied) if kept else repeat(None)
                 for frame, copy in zip(pieces, copies, strict=False):
                     rows = file.prepare(frame, table.name, n_done + 1).reindex(columns=file.names)
@@ -92,7 +94,7 @@ def predict(
 
 @contextmanager
 def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
-    """Collect the numbers of rows of probability zero instead of warning of them chunk by chunk."""
+    """Collect the numbers of rows of probability zero, instead of one warning per chunk."""
     from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 
     shown = warnings.showwarning
@@ -109,10 +111,10 @@ def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
 
 
 def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
-    """Return the predictions of some rows beside the columns that are kept."""
+    """Return the predictions of some rows, after the copied columns."""
     with warnings.catch_warnings():
-        # What check_rows counts is reported once for all rows, and not for every chunk.
-        warnings.filterwarnings("ignore", "nothing in .* was there in fit", UserWarning)
+        # check_rows reports this once for all rows.
+        warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
         found = {"prediction": classifier.predict(rows)}
         if proba:
             names = [f"p_{label}" for label in classifier.classes_.tolist()]

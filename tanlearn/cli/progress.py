@@ -1,4 +1,4 @@
-"""Bars for long work: on a terminal only, and on the standard error, so that results can be piped."""
+"""Progress bars on the standard error, shown only on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Callable[[float | None], None]]:
-    """Yield what draws the share of a work that is done, with the time that it took and will take."""
+    """Yield a function that shows the completed fraction of the work, with elapsed and remaining time."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -27,7 +27,7 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False
     ) as bars:
-        # A bar without a total pulses: on a new machine Numba compiles for seconds first.
+        # A bar without a total pulses, while Numba compiles for some seconds on the first run.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 
         def draw(share: float | None) -> None:

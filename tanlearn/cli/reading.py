@@ -1,4 +1,4 @@
-"""The options that describe how text is laid out in a table, declared once for all commands that read tables."""
+"""Options of the text layout of tables, declared once for all commands that read tables."""
 
 import functools
 import inspect
@@ -41,27 +41,27 @@ class Decimal(StrEnum):
 
 
 def _as_separator(separator: str | None) -> str | None:
-    """Return a separator as the one character that it stands for."""
+    """Return the separator character; the word "tab" stands for the tab character."""
     found = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
     if found is not None and (len(found) != 1 or found in '"\r\n'):
-        raise typer.BadParameter("it must be one character that stands between fields, or tab.")
+        raise typer.BadParameter("it must be one character, or tab.")
     return found
 
 
 def _option(name: str, help: str, **more: Any) -> Any:
-    """Return the declaration of an option."""
+    """Return the declaration of an option of this group."""
     return typer.Option(name, help=help, rich_help_panel="Reading tables", **more)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables are read. Every field is an option of the commands that read tables."""
+    """Options for reading tables; each field is an option of the commands that read tables."""
 
     format: Annotated[
-        TableFormat | None, _option("--format", "Format of the table; by default, from its ending or content.")
+        TableFormat | None, _option("--format", "Format of the table; by default, from its extension or content.")
     ] = None
-    encoding: Annotated[str, _option("--encoding", "Encoding of text, as cp1252.")] = "utf-8-sig"
-    missing: Annotated[list[str], _option("--missing", "Text that means a missing value, as '?'; repeatable.")] = field(
+    encoding: Annotated[str, _option("--encoding", "Encoding of text files, such as cp1252.")] = "utf-8-sig"
+    missing: Annotated[list[str], _option("--missing", "Text of missing values, as '?'; repeatable.")] = field(
         default_factory=list
     )
     decimal: Annotated[Decimal, _option("--decimal", "Decimal mark of numbers in text.")] = Decimal.POINT
@@ -69,31 +69,31 @@ class Reading:
         str | None,
         _option(
             "--separator",
-            "Character between fields of text, as '|', or tab; by default, the separator of the header.",
+            "Separator of fields in text files, such as '|', or tab; by default, from the header.",
             callback=_as_separator,
         ),
     ] = None
-    comment: Annotated[str | None, _option("--comment", "Skip lines of text that begin with this, as '#'.")] = None
-    skip_rows: Annotated[int, _option("--skip-rows", "Lines of text before the header.", min=0)] = 0
+    comment: Annotated[str | None, _option("--comment", "Skip lines of text that begin with this, such as '#'.")] = None
+    skip_rows: Annotated[int, _option("--skip-rows", "Number of lines before the header of text files.", min=0)] = 0
     no_header: Annotated[
         bool,
-        _option("--no-header", "The first row of text has no names of columns; they are column_1, column_2 and so on."),
+        _option("--no-header", "Text has no header row; columns are named column_1, column_2 and so on."),
     ] = False
-    thousands: Annotated[
-        str, _option("--thousands", "Mark between thousands of numbers in text: , . ' or a space.")
-    ] = ""
+    thousands: Annotated[str, _option("--thousands", "Thousands separator of numbers in text: , . ' or a space.")] = ""
     symbol: Annotated[
         list[str],
         _option(
             "--symbol",
-            "Sign or unit around numbers, as '$', '%' or kg; '()' for negative numbers in parentheses; repeatable.",
+            "Sign or unit of numbers, such as '$', '%' or kg; '()' for negative numbers in parentheses; repeatable.",
         ),
     ] = field(default_factory=list)
-    dates: Annotated[DateOrder | None, _option("--dates", "Order of dates in text like 16/07/2024.")] = None
+    dates: Annotated[
+        DateOrder | None, _option("--dates", "Order of day, month and year in text, such as 16/07/2024.")
+    ] = None
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
-        """Yield a table by its path; what comes through a pipe, as ``-`` does, is kept in a file for the time being."""
+        """Open a table by its path; input from a pipe, such as ``-``, is first copied to a temporary file."""
         options: dict[str, Any] = {
             "format": self.format,
             "encoding": self.encoding,
@@ -115,12 +115,12 @@ class Reading:
 
     @property
     def notation(self) -> Notation:
-        """The notation of values that the options state."""
+        """Notation of values that the options set."""
         dates = "" if self.dates is None else str(self.dates)
         return Notation(str(self.decimal), self.thousands, tuple(self.symbol), dates, tuple(self.missing))
 
     def as_fitted(self, notation: Notation | None) -> "Reading":
-        """Return the options with the notation of the training table, if the user states none."""
+        """Return the options with the notation of the training table, unless the user sets a notation."""
         if notation is None or self.notation != Notation():
             return self
         note(f"read with the options of fit: {_in_words(notation)}.")
@@ -135,7 +135,7 @@ class Reading:
 
 
 def _in_words(notation: Notation) -> str:
-    """Return the options that state a notation."""
+    """Return the command-line options of a notation."""
     usual = Notation()
     words = [
         f"--{name} {shlex.quote(value)}"
@@ -147,7 +147,7 @@ def _in_words(notation: Notation) -> str:
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`Reading` in place of its parameter ``reading``."""
+    """Replace the parameter ``reading`` of a command by the options of :class:`Reading`."""
     types = get_type_hints(Reading, include_extras=True)
     options = [
         inspect.Parameter(

@@ -1,4 +1,4 @@
-"""Tables with classes as the user names them: files, the standard input, or data sets with a name."""
+"""Input tables with classes: files, the standard input, or named data sets."""
 
 import re
 from collections.abc import Sequence
@@ -30,20 +30,20 @@ __all__ = [
 
 
 def check_jobs(jobs: int) -> int:
-    """Refuse no threads at all."""
+    """Raise an error for 0 threads."""
     if jobs == 0:
         raise typer.BadParameter("it must be a number of threads from 1, or -1 for all.")
     return jobs
 
 
-JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 for all.", callback=check_jobs)]
+JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 uses all processors.", callback=check_jobs)]
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
 ]
 
 
 def is_table(source: str) -> bool:
-    """Return whether a source is a table in a file, and no data set with a name or an archive of arrays."""
+    """Return True for a table in a file, False for a named data set or an archive of arrays."""
     return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
 
 
@@ -54,17 +54,17 @@ def check_source(source: str) -> None:
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded."""
+    """Read a table with its classes into memory, and print notes about it."""
     if not is_table(source):
         if drop:
-            raise ValueError(f"--drop names columns of a table, but {source} is none. Leave it out.")
+            raise ValueError(f"--drop names columns of a table, but {source} is not a table. Leave it out.")
         return load_dataset(source, target=target)
     with reading.open(source) as table:
         return dataset_of(table, target, drop)
 
 
 def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
-    """Read a table with its classes into memory, and say what is to be minded."""
+    """Read an open table with its classes into memory, and print notes about it."""
     columns = feature_columns(table, target, drop)
     X, y, n_missing, dates = read_classified(table, columns, str(target))
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
@@ -76,7 +76,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
 
 
 def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the columns to learn from: all but the target and those to leave out."""
+    """Return the feature columns: all except the target and the dropped columns."""
     if target is None:
         raise ValueError(
             f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
@@ -85,12 +85,12 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     names = named_columns([target, *drop], table)
     left = [name for name in table.columns if name not in names]
     if not left or names.count(target) > 1:
-        raise ValueError(f"{table.name}: there must be a target and a column beside it. Drop fewer columns.")
+        raise ValueError(f"{table.name}: there must be a target and another column. Drop fewer columns.")
     return left
 
 
 def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
-    """Return the columns that options name."""
+    """Return the columns named in options, after checking that they exist."""
     names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
     for name in names:
         if name not in table.columns:
@@ -102,7 +102,7 @@ def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
 
 
 def _hint(table: TableFile) -> str:
-    """Return what to do if the first row is no header, as far as it shows."""
+    """Return a hint at the layout options if the first row does not look like a header."""
     is_text = table.format in ("csv", "tsv") and table.layout.has_header
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
@@ -112,7 +112,7 @@ def _hint(table: TableFile) -> str:
 
 
 def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:
-    """Refuse a target of one class, and say how many rows have none."""
+    """Raise an error for fewer than two classes, and print the number of rows without a class."""
     if len(classes) < 2:
         found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
         raise ValueError(

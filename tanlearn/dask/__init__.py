@@ -1,7 +1,7 @@
-"""Learning from partitions of tables where they are: what is counted is summed up from worker to worker.
+"""Training on partitions of Dask collections: workers count their partitions, and the counts are merged.
 
-In: Dask's DataFrames, Arrays and Bags, on one machine or on many. Out: fitted classifiers of this process, and
-predictions that are computed block by block when they are asked for.
+The input is a Dask DataFrame, Array or Bag, on one machine or many. Fitted classifiers are in the client's process.
+Predictions are computed lazily, block by block.
 """
 
 from tanlearn.dask.estimators import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier

@@ -1,4 +1,4 @@
-"""Encoded rows in partitions: counted, drawn from, and searched over, where they are."""
+"""Encoded rows in partitions: counting, sampling and gradient training on the workers."""
 
 from __future__ import annotations
 
@@ -24,23 +24,26 @@ __all__ = ["EncodedPartitions"]
 
 
 class EncodedPartitions(EncodedSource):
-    """The encoded rows of partitions."""
+    """Encoded rows of the partitions that have rows of nonzero weight."""
 
     def __init__(self, parts: Sequence[Part], n_samples: Sequence[int], encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._parts, self._n_rows = parts, n_samples  # parts: The partitions that have rows of non-zero weight
-        self._sent = delayed(encoder, traverse=False)
+        self._parts, self._n_rows = parts, n_samples  # partitions, and their numbers of rows of nonzero weight
+        self._sent = delayed(encoder, traverse=False)  # sent to each worker once
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows: every partition by itself, and sums of them from worker to worker."""
-        # Of no rows yet, they are zeros: 20 MB for the pairs of 200 features of 8 values, and 20 kB as they are sent.
+        """Return the sum of ``counts`` and the counts of all rows, merged between workers; ``counts`` is not modified.
+
+        ``n_jobs`` is accepted as in other sources and ignored: each task uses one thread.
+        """
+        # Empty counts are zeros: 20 MB for the pairs of 200 features of 8 values, and 20 kB compressed.
         packed = delayed(zlib.compress(pickle.dumps(counts), 1))
         tasks = [delayed(_count)(part, n_rows, self._sent, packed) for part, n_rows in self._held()]
         return compute(merged(tasks)).counts
 
     @cached_property
     def sample(self) -> EncodedData:
-        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
+        """At most 65,536 rows drawn from all rows, in their order; the draw depends only on the number of rows."""
         chosen, first, taken = choose_rows(self.n_samples), 0, []
         for part, n_rows in self._held():
             begin, end = np.searchsorted(chosen, [first, first + n_rows])
@@ -50,13 +53,13 @@ class EncodedPartitions(EncodedSource):
         return joined(compute(taken))
 
     def objective(self, layout: TableLayout, loss: Loss) -> PartitionedObjective:
-        """Return the mean loss of all rows; their codes stay on the workers as long as it is held."""
+        """Return the mean loss of all rows; the codes stay on the workers while the objective exists."""
         searched = delayed((layout, loss), traverse=False)
         parts = [delayed(_hold)(part, n_rows, self._sent, searched) for part, n_rows in self._held()]
         return PartitionedObjective(parts, layout)
 
     def _held(self) -> Iterator[tuple[Part, int]]:
-        """Yield the partitions, and how many rows of non-zero weight they had."""
+        """Yield the partitions with their numbers of rows of nonzero weight."""
         return zip(self._parts, self._n_rows, strict=True)
 
 
@@ -67,27 +70,27 @@ class _Counted(Weighed):
     counts: Any
 
     def merge(self, other: _Counted) -> Self:
-        """Add those of other partitions."""
+        """Add the counts of other partitions in place."""
         self.counts.merge(other.counts)
         return self
 
 
 def _encode(part: Part, n_samples: int, encoder: RowEncoder) -> Iterator[EncodedData]:
-    """Yield the encoded batches of a partition that have rows of non-zero weight, as many as there were before."""
+    """Yield the encoded batches of a partition; raise ValueError unless ``n_samples`` rows have nonzero weight."""
     found = 0
     for data in EncodedBatches(part.open(), encoder):
         found += data.n_samples
         yield data
     if found != n_samples:
         raise ValueError(
-            f"partition {part.number} had {n_samples:,} row(s) of non-zero weight when it was first read, and has "
-            f"{found:,} now. Partitions are read several times and have to be the same each time: keep them by "
-            f"X = X.persist() before."
+            f"partition {part.number} had {n_samples:,} row(s) of nonzero weight when it was first read, and has "
+            f"{found:,} now. Partitions are read several times and must be the same each time: call "
+            f"X = X.persist() first."
         )
 
 
 def _count(part: Part, n_samples: int, encoder: RowEncoder, packed: bytes) -> _Counted:
-    """Count a partition."""
+    """Count the rows of a partition."""
     counts = pickle.loads(zlib.decompress(packed))
     for data in _encode(part, n_samples, encoder):
         counts.update(data, n_jobs=1)
@@ -95,11 +98,11 @@ def _count(part: Part, n_samples: int, encoder: RowEncoder, packed: bytes) -> _C
 
 
 def _take(part: Part, n_samples: int, encoder: RowEncoder, rows: IntArray) -> EncodedData:
-    """Return some rows of a partition."""
+    """Return the rows with the given numbers of a partition."""
     return joined(list(_encode(part, n_samples, encoder))).take(rows)
 
 
 def _hold(part: Part, n_samples: int, encoder: RowEncoder, searched: tuple[TableLayout, Loss]) -> EncodedPart:
-    """Return the encoded rows of a partition."""
+    """Return the encoded rows of a partition, to be kept by the worker."""
     data = joined(list(_encode(part, n_samples, encoder)))
-    return EncodedPart(replace(data, raw=None), *searched)  # a worker keeps codes, and no numbers
+    return EncodedPart(replace(data, raw=None), *searched)  # workers keep codes but no raw numbers

@@ -1,4 +1,4 @@
-"""The classifiers that learn from Dask's collections; of anything else they do what those of the same names do."""
+"""Classifiers that can be trained on Dask collections; on other data they equal the classifiers of the same names."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ __all__ = ["AODEClassifier", "BayesForestClassifier", "BayesNetClassifier", "Nai
 
 
 class _DaskMixin:
-    """Learning and prediction where partitions are."""
+    """Mixin for training and prediction on the workers that hold the partitions."""
 
-    #: The class of this process.
+    #: Corresponding class without Dask.
     _local: ClassVar[type[Any]]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from partitions, on the cluster of the current client, or in Dask's threads where there is none.
+        """Fit the classifier to partitions, on the cluster of the current client, or else in threads of Dask.
 
-        Partitions are read twice: first classes, categories and cuts are found, then rows are counted. Each of these
-        asks for one reading more: families that a structure learnt has, a sample of rows, and a search by gradient. Who
-        has the memory spares them by ``X = X.persist()``.
+        Partitions are read twice: first to find classes, categories and cut points, then to count rows. Each of the
+        following needs one more pass: the families of a learned structure, a sample of rows, and training by gradient.
+        If memory suffices, avoid rereading with ``X = X.persist()``.
 
         Parameters
         ----------
         X : dask DataFrame, Array or Bag of shape (n_samples, n_features)
-            Rows. Of a Bag, items are rows; without ``y``, tuples (X, y) or (X, y, sample_weight), each a batch. What is
-            not of Dask is learnt from in this process.
+            Rows. The items of a Bag are rows; without ``y``, they are tuples (X, y) or (X, y, sample_weight), each a
+            batch. Other data are fitted in this process.
         y : dask Series, Array or Bag of shape (n_samples,), or str
-            Classes, in partitions like those of X, or the name of the column of X that holds them.
+            Classes, in partitions like those of X, or the name of the column of X that contains them.
         sample_weight : dask Series, Array or Bag of shape (n_samples,), or str, optional
-            Non-negative weights, in the same way.
+            Nonnegative weights, in the same form as y.
 
         Returns
         -------
         object
-            The fitted estimator itself. It predicts what that of ``fit`` of all rows in one process does, with the
-            exceptions that ``fit_batches`` names.
+            The fitted estimator itself. Its predictions equal those after ``fit`` on all rows in one process, except in
+            the cases that ``fit_batches`` documents.
 
         Raises
         ------
         ImportError
             If Dask is not installed.
         ValueError, TypeError
-            If the learners need all rows at once, a partition breaks a rule of the border, partitions differ in their
-            columns, or one has another number of rows when it is read again. The message names the partition, and the
-            estimator stays as it was.
+            If a learner needs all rows at once, a partition contains invalid data, partitions differ in their columns,
+            or a partition has another number of rows when it is read again. The message contains the number of the
+            partition, and the estimator is unchanged.
         """
         if collection_kind(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -68,22 +68,22 @@ class _DaskMixin:
         batch_rows: int = 2**17,
         exact: bool = False,
     ) -> Self:
-        """Learn from partitions, or from whatever else can be read in batches.
+        """Fit the classifier to partitions, or to any other source of batches.
 
         Parameters
         ----------
         source : dask DataFrame, Array or Bag, or object
-            As for :meth:`fit`; what is not of Dask is read by this process, batch by batch.
+            As for :meth:`fit`; sources outside Dask are read in this process, batch by batch.
         target : dask Series, Array or Bag, or str, optional
-            The classes.
+            Classes, as ``y`` of :meth:`fit`.
         sample_weight : dask Series, Array or Bag, or str, optional
-            The weights.
+            Weights, as for :meth:`fit`.
         columns : list of str, optional
-            The columns of a DataFrame to learn from; by default all others.
+            Columns of a DataFrame to use as features; by default all others.
         batch_rows : int, default=131072
-            Rows at most that are held at once of what is not of Dask; a partition is read in whole.
+            Maximum number of rows per batch of sources outside Dask. Partitions are read as a whole.
         exact : bool, default=False
-            Whether cuts of numbers are found from all distinct values, however many there are.
+            Whether to find cut points from all distinct values, even if there are many.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class _DaskMixin:
         Raises
         ------
         ImportError, ValueError, TypeError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         if collection_kind(source) is None:
             options = {"sample_weight": sample_weight, "columns": columns, "batch_rows": batch_rows, "exact": exact}
@@ -107,40 +107,16 @@ class _DaskMixin:
 
     @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[misc, untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with a chunk that is in memory.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            The chunk.
-        y : array-like of shape (n_samples,)
-            Classes.
-        classes : array-like of shape (n_classes,), optional
-            All classes that will ever come; needed in the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-
-        Raises
-        ------
-        TypeError
-            If the chunk is a collection of Dask's.
-        ValueError
-            As by that of the estimator in memory.
-        """
+        """Continue training with a batch in memory; a Dask collection raises TypeError."""
         if collection_kind(X) is not None:
             raise TypeError(
-                "partial_fit takes chunks that are in memory, and X is a collection of Dask's. Learn all partitions by "
-                "fit, or pass X.compute() and y.compute()."
+                "partial_fit takes batches in memory, but X is a Dask collection. Fit all partitions with fit, or pass "
+                "X.compute() and y.compute()."
             )
         return super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable classes.
+        """Predict the most probable classes.
 
         Parameters
         ----------
@@ -150,17 +126,17 @@ class _DaskMixin:
         Returns
         -------
         dask Series, Array or Bag, or ndarray, of shape (n_samples,)
-            Of a collection one like it, not computed yet: one block for every block.
+            For a collection, a lazy collection of the same kind with the same blocks.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to predict by.
+            If the classifier is not fitted.
         """
         return self._apply("predict", X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -170,17 +146,17 @@ class _DaskMixin:
         Returns
         -------
         dask DataFrame, Array or Bag, or ndarray, of shape (n_samples, n_classes)
-            Of a collection one like it, not computed yet; a DataFrame has the classes as columns.
+            For a collection, a lazy collection of the same kind. The columns of a DataFrame are the classes.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to predict by.
+            If the classifier is not fitted.
         """
         return self._apply("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities of the classes.
+        """Predict log class probabilities.
 
         Parameters
         ----------
@@ -190,17 +166,17 @@ class _DaskMixin:
         Returns
         -------
         dask DataFrame, Array or Bag, or ndarray, of shape (n_samples, n_classes)
-            Of a collection one like it, not computed yet; a DataFrame has the classes as columns.
+            For a collection, a lazy collection of the same kind. The columns of a DataFrame are the classes.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to predict by.
+            If the classifier is not fitted.
         """
         return self._apply("predict_log_proba", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows, or of their weight, whose class is predicted.
+        """Return the weighted accuracy.
 
         Parameters
         ----------
@@ -210,31 +186,31 @@ class _DaskMixin:
         Returns
         -------
         float
-            Computed.
+            Weighted fraction of rows whose class is predicted correctly, computed immediately.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to predict by.
+            If the classifier is not fitted.
         ValueError, TypeError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         if collection_kind(X) is None:
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
         return Partitions(X, y, sample_weight).score(self._to_predict())
 
     def to_local(self) -> Any:
-        """Return the fitted classifier of this process that this one is, for pickle and for others.
+        """Return the corresponding fitted classifier without Dask, for example to pickle it.
 
         Returns
         -------
         Classifier
-            Of :mod:`tanlearn` or :mod:`tanlearn.baselines`; it shares what is learnt.
+            A classifier of :mod:`tanlearn` or :mod:`tanlearn.baselines` that shares the fitted attributes.
 
         Raises
         ------
         NotFittedError
-            If nothing is learnt yet.
+            If the classifier is not fitted.
         """
         check_is_fitted(self)
         local = object.__new__(self._local)
@@ -242,13 +218,13 @@ class _DaskMixin:
         return local
 
     def _apply(self, method: str, X: Any) -> Any:
-        """Call a method of the local classifier, here or on workers."""
+        """Call a prediction method, locally or lazily on the workers."""
         if collection_kind(X) is None:
             return getattr(super(), method)(X)
         return apply_lazily(self._to_predict(), method, X)
 
     def _to_predict(self) -> Any:
-        """Return what workers predict by: without counts, many times as large as tables; and a task has one thread."""
+        """Return the classifier that workers predict with: single-threaded and without counts, which can be large."""
         local = self.to_local()
         vars(local).pop("counts_", None)
         local.n_jobs = 1
@@ -256,10 +232,10 @@ class _DaskMixin:
 
 
 class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
-    """Naive Bayes of Dask's collections: :class:`tanlearn.NaiveBayesClassifier`, with the same parameters.
+    """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
-    Beside maximum likelihood, ``ConjugateGradient()`` and ``LBFGS()`` learn its tables: partitions are then kept
-    encoded on the workers, and every step adds up their losses and gradients.
+    Parameters can be learned by maximum likelihood, ``ConjugateGradient()`` and ``LBFGS()``. For the latter two,
+    workers keep the encoded partitions, and each step sums their losses and gradients.
 
     Parameters
     ----------
@@ -281,11 +257,11 @@ class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
 
 
 class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
-    """Networks of Dask's collections: :class:`tanlearn.BayesNetClassifier`, with the same parameters.
+    """Bayesian network on Dask collections: :class:`tanlearn.BayesNetClassifier` with the same parameters.
 
-    The structure is given, or learnt from counts, as by ``ChowLiu()`` or ``KDependence(k)``; parameters are
-    ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``, ``ConjugateGradient()`` or
-    ``LBFGS()``.
+    The structure is given, or learned from counts, for example by ``ChowLiu()`` or ``KDependence(k)``. The parameter
+    learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
+    ``ConjugateGradient()`` or ``LBFGS()``.
 
     Parameters
     ----------
@@ -308,7 +284,7 @@ class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
 
 
 class AODEClassifier(_DaskMixin, baselines.AODEClassifier):
-    """AODE of Dask's collections: :class:`tanlearn.baselines.AODEClassifier`, with the same parameters.
+    """AODE on Dask collections: :class:`tanlearn.baselines.AODEClassifier` with the same parameters.
 
     Parameters
     ----------
@@ -329,10 +305,10 @@ class AODEClassifier(_DaskMixin, baselines.AODEClassifier):
 
 
 class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
-    """Forests of Dask's collections: :class:`tanlearn.BayesForestClassifier`, with the same parameters.
+    """Forest on Dask collections: :class:`tanlearn.BayesForestClassifier` with the same parameters.
 
-    ``weights`` must be None: others are found by leaving rows out, which needs all of them at once. A sample of 65,536
-    rows grows the members, all rows are counted in them.
+    ``weights`` must be None, because other weights are learned on held-out rows, which need all rows at once. The
+    networks are grown on a sample of 65,536 rows, and all rows are counted in them.
 
     Parameters
     ----------

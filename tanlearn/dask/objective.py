@@ -1,4 +1,4 @@
-"""The loss of rows in partitions, for optimisers in this process: parameters go out, sums of gradients come back."""
+"""Mean loss of partitioned rows: parameters are sent to the workers, and sums of losses and gradients come back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["EncodedPart", "PartitionedObjective"]
 
 
 class EncodedPart(Weighed):
-    """Encoded rows of a partition, and their loss; what that needs beside the rows is made anew on another worker."""
+    """Encoded rows of a partition with their loss; the objective is rebuilt after a move to another worker."""
 
     def __init__(self, data: EncodedData, layout: TableLayout, loss: Loss) -> None:
-        # data: The rows. layout: One table a feature. loss: Of a row.
         self._data, self._layout, self._loss = data, layout, loss
         self._objective: Objective | None = None
 
@@ -28,7 +27,7 @@ class EncodedPart(Weighed):
         return {**vars(self), "_objective": None}
 
     def __call__(self, rho: FloatArray) -> _Sum:
-        """Return the summed loss of the rows, and its gradient."""
+        """Return the weighted sum of the losses of the rows, and its gradient, at the log-parameters ``rho``."""
         if self._objective is None:
             self._objective = Objective(self._layout, self._data, self._loss)
         value, gradient = self._objective(rho)
@@ -38,14 +37,14 @@ class EncodedPart(Weighed):
 
 @dataclass
 class _Sum(Weighed):
-    """Loss and gradient of some rows, and their weight."""
+    """Sums of losses, gradients and weights of some rows."""
 
     value: float
     gradient: FloatArray
     weight: float
 
     def merge(self, other: _Sum) -> Self:
-        """Add those of other rows."""
+        """Add the sums of other rows in place."""
         self.value += other.value
         self.gradient += other.gradient
         self.weight += other.weight
@@ -53,32 +52,28 @@ class _Sum(Weighed):
 
 
 class PartitionedObjective:
-    """What :class:`~tanlearn.training.objectives.Objective` is of rows at hand: their weighted mean loss.
+    """Weighted mean loss of partitioned rows, with the interface of :class:`~tanlearn.training.objectives.Objective`.
 
-    Sums are those of the same partitions in the same order, whatever worker holds which.
+    Sums are computed in the order of the partitions, whichever worker holds them.
     """
 
     def __init__(self, parts: list[Any], layout: TableLayout) -> None:
         import dask
 
-        # Of :class:`EncodedPart`; from here on they are kept where they are computed
-        self._parts = dask.persist(*parts)
+        self._parts = dask.persist(*parts)  # EncodedPart objects, kept on the workers that computed them
         self._parametrization = Normalized(layout)
 
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""
+        """Return the mean loss and its gradient, shape (n_cells,), at ``rho`` of shape (n_cells,), float64."""
         sent = delayed(rho, traverse=False)
         total = compute(merged([delayed(_evaluate)(part, sent) for part in self._parts]))
         return total.value / total.weight, total.gradient / total.weight
 
     def theta(self, rho: FloatArray) -> FloatArray:
-        """Return the log-probabilities at ``rho``.
-
-        Shapes: rho: (n_cells,); result: (n_cells,).
-        """
+        """Return the log probabilities at finite unnormalized log-parameters ``rho``; both have shape (n_cells,)."""
         return self._parametrization.forward(rho)
 
 
 def _evaluate(part: EncodedPart, rho: FloatArray) -> _Sum:
-    """Call a part, where it is."""
+    """Evaluate a part on the worker that holds it."""
     return part(rho)

@@ -1,4 +1,4 @@
-"""The partitions of Dask's collections, as rows that learners of counts read."""
+"""Partitions of Dask collections as a source of rows for learners based on counts."""
 
 from __future__ import annotations
 
@@ -23,23 +23,29 @@ __all__ = ["Partitions", "collection_kind"]
 
 
 def collection_kind(values: Any) -> str | None:
-    """Return what kind of collection something is."""
+    """Return the kind of a Dask collection, "array", "frame" or "bag", or None for other objects."""
     if not hasattr(values, "__dask_graph__"):
         return None
     kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
-    # Of its type: a Delayed has every attribute that it is asked for.
+    # The type is inspected because a Delayed object has any attribute.
     return next((kind for kind, method in kinds.items() if hasattr(type(values), method)), None)
 
 
 class Partitions:
-    """Rows, classes and weights, partition by partition."""
+    """Rows, classes and weights, partition by partition.
+
+    The items of a Bag are rows (lists of equal length) if ``y`` is given, and otherwise tuples (X, y) or (X, y,
+    sample_weight), each a batch. ``y`` and ``sample_weight`` have the partitions of X, or are names of columns of X.
+    ``columns`` are the features of a DataFrame, by default all others. Raises ImportError without Dask, TypeError for
+    other types, and ValueError for unknown columns or different partitions.
+    """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
-        self.names: tuple[str, ...] | None = None  # Names of the columns, once they are summarised
+        self.names: tuple[str, ...] | None = None  # column names, set by summarize()
         self._n_samples: tuple[int, ...] = ()
         if y is None and sample_weight is not None and collection_kind(X) == "bag":
             raise TypeError(
-                "sample_weight needs a y: a Bag without holds tuples, (X, y, sample_weight) where they weigh."
+                "sample_weight needs y: without y, the items of a Bag are tuples, (X, y, sample_weight) with weights."
             )
         named = [name for name in (y, sample_weight) if isinstance(name, str)]
         if named or columns is not None:
@@ -49,10 +55,14 @@ class Partitions:
         self._parts = [Part(k, *given) for k, given in enumerate(zip(rows, *others, strict=True))]
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Return what there is of values and classes: summaries of partitions, merged."""
+        """Return the merged summaries of all partitions.
+
+        Raises ValueError or TypeError, with the number of the partition, if a partition is invalid or has other
+        columns.
+        """
         found = compute(merged([delayed(_summarize)(part, exact) for part in self._parts]))
         if found.n_rows == 0:
-            raise ValueError("no partition has any rows, but learning needs some.")
+            raise ValueError("all partitions are empty, but fit needs rows.")
         if found.summary.n_samples == 0:
             check_total(0, found.n_rows)
         self.names, self._n_samples = found.names, found.n_samples
@@ -60,22 +70,22 @@ class Partitions:
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedPartitions:
-        """Return the encoded rows."""
+        """Return the encoded rows, of partitions with rows of nonzero weight."""
         filled = [(part, n) for part, n in zip(self._parts, self._n_samples, strict=True) if n]
         return EncodedPartitions([part for part, _ in filled], [n for _, n in filled], encoder)
 
     def score(self, model: Any) -> float:
-        """Return the share of the weight whose class a model predicts."""
+        """Return the weighted accuracy of a model; raises ValueError without rows of positive weight."""
         sent = delayed(model, traverse=False)
         found = compute(merged([delayed(_score)(part, sent) for part in self._parts]))
         if not found.weight > 0:
-            raise ValueError("the rows to score by have no weight, or there are none. Pass some that have.")
+            raise ValueError("score needs rows of positive weight. Pass rows with positive weights.")
         return float(found.correct / found.weight)
 
 
 @dataclass
 class _Found(Weighed):
-    """What is known of some partitions that lie side by side."""
+    """Summary of some consecutive partitions."""
 
     summary: TableSummary
     same: SameColumns
@@ -84,7 +94,7 @@ class _Found(Weighed):
     n_rows: int
 
     def merge(self, other: _Found) -> Self:
-        """Add what is known of the partitions behind them."""
+        """Add the summary of the partitions that follow, in place."""
         self.same.merge(other.same)
         self.summary.merge(other.summary)
         self.names = other.names if self.names is None else self.names
@@ -95,20 +105,20 @@ class _Found(Weighed):
 
 @dataclass
 class _Correct:
-    """How much of some rows is predicted."""
+    """Weight of the correctly predicted rows, and of all rows."""
 
     correct: float
     weight: float
 
     def merge(self, other: _Correct) -> Self:
-        """Add those of other rows."""
+        """Add the weights of other rows in place."""
         self.correct += other.correct
         self.weight += other.weight
         return self
 
 
 def _score(part: Part, model: Any) -> _Correct:
-    """Predict a partition, and compare."""
+    """Predict the rows of a partition, and compare with their classes."""
     total = _Correct(0.0, 0.0)
     for X, y, *weights in part.tuples():
         if len(X):
@@ -122,16 +132,16 @@ def _score(part: Part, model: Any) -> _Correct:
 
 
 def _summarize(part: Part, exact: bool) -> _Found:
-    """Read a partition."""
+    """Read and summarize a partition."""
     batches = part.open()
     summary = BatchSource(batches).summarize(exact)
     return _Found(summary, batches.same, batches.names, (summary.n_samples,), batches.n_samples or 0)
 
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:
-    """Return some columns of a DataFrame: features, and those with classes and weights."""
+    """Return the feature columns of a DataFrame and the columns with classes and weights."""
     if collection_kind(X) != "frame":
-        raise TypeError(f"y, sample_weight and columns can name columns of a DataFrame only, got {_told(X)}.")
+        raise TypeError(f"y, sample_weight and columns can only name columns of a DataFrame, got {_told(X)}.")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
     known = Counter(X.columns)
@@ -140,53 +150,53 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
     for name in chosen:
         if known[name] != 1:
             found = "several columns are" if known[name] else "no column is"
-            raise ValueError(f"{found} called {name!r}. There are: {', '.join(map(repr, X.columns))}.")
+            raise ValueError(f"{found} called {name!r}. The columns are: {', '.join(map(repr, X.columns))}.")
     if len(set(chosen)) < len(chosen):
         name = Counter(chosen).most_common(1)[0][0]
         raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
-    # All of a DataFrame is taken as it is: of a partition that lacks a column, pandas would not say which it is.
+    # Without ``columns`` nothing is selected, because pandas would not name the partition that lacks a column.
     return X if columns is None else X[[*features, *named]]
 
 
 def _partitions(name: str, collection: Any) -> list[Any]:
-    """Return a task for each partition."""
+    """Return one task per partition."""
     kind = collection_kind(collection)
     if kind is None:
         raise TypeError(
-            f"{name} must be a DataFrame, Series, Array or Bag of Dask, as X is, got {_told(collection)}. Make it one, "
-            f"as with dask.array.from_array(values, chunks=X.chunks[0])."
+            f"{name} must be a Dask DataFrame, Series, Array or Bag like X, got {_told(collection)}. Convert it, for "
+            f"example with dask.array.from_array(values, chunks=X.chunks[0])."
         )
     if kind == "array" and collection.ndim == 2:
-        collection = collection.rechunk({1: -1})  # rows in one piece
+        collection = collection.rechunk({1: -1})  # all columns in one chunk
     tasks = list(np.ravel(collection.to_delayed()))
-    # Optimised, a task reads several Parquet files at once where few of their columns are asked for: as of y, not of X.
+    # An optimized task may read several Parquet files at once if few of their columns are used, as for y but not X.
     if kind == "frame" and len(tasks) != collection.npartitions:
         tasks = collection.simplify().to_delayed(optimize_graph=False)
     return tasks
 
 
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
-    """Return for each partition a task, or what stands for it, after checking that it belongs to X."""
+    """Return a task per partition for y or the weights, or the given name or None, after checking that they match X."""
     if given is None or isinstance(given, str):
         if name == "y" and given is None and collection_kind(X) != "bag":
-            raise TypeError(f"y must be a collection like X, or the name of its column, got None beside {_told(X)}.")
+            raise TypeError(f"y must be a collection like X, or a column name, got None for {_told(X)}.")
         return [given] * n_partitions
     own, theirs = (one.chunks[0] if collection_kind(one) == "array" else (np.nan,) for one in (X, given))
     if own != theirs and not np.isnan([*own, *theirs]).any():
         if sum(own) != sum(theirs):
-            raise ValueError(f"{name} has {sum(theirs):,} row(s) where X has {sum(own):,}. Both need the same rows.")
+            raise ValueError(f"{name} has {sum(theirs):,} row(s), but X has {sum(own):,}. Both need the same rows.")
         given = given.rechunk({0: own})
     tasks = _partitions(name, given)
     if len(tasks) != n_partitions:
         raise ValueError(
-            f"{name} has {len(tasks)} partition(s) where X has {n_partitions}. Both need the same: make them of one "
-            f"DataFrame, or repartition (rechunk) one like the other."
+            f"{name} has {len(tasks)} partition(s), but X has {n_partitions}. Both need the same partitions: select "
+            f"them from one DataFrame, or repartition (rechunk) one like the other."
         )
     return tasks
 
 
 def _told(value: Any) -> str:
-    """Return what messages say of a value."""
+    """Return a description of a value for messages."""
     if collection_kind(value) is not None:
         return {"array": "an Array", "frame": f"a {type(value).__name__}", "bag": "a Bag"}[str(collection_kind(value))]
     return f"{shorten(value)} of type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""A partition with its classes and weights: opened by the task that reads it."""
+"""Partition with its classes and weights, opened by the task that reads it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ __all__ = ["Part"]
 
 
 class Part(NamedTuple):
-    """A partition of rows, classes and weights.
+    """Partition of rows, classes and weights.
 
-    What it is opened to is no task's result: Dask knows how large frames and arrays are, and takes any other object for
-    one of 56 bytes, which idle workers may fetch for nothing.
+    Its opened form is never the result of a task: Dask computes the size of frames and arrays, but assumes 56 bytes for
+    any other object, so idle workers may fetch it needlessly.
     """
 
-    number: int  # Which partition it is
-    X: Any  # Rows, or a list of tuples (X, y) or (X, y, sample_weight); a task, before it is a worker's
-    y: Any  # y, sample_weight: Classes and weights of the rows, or the names of their columns
-    sample_weight: Any
+    number: int  # of the partition, from 0
+    X: Any  # rows, or a list of tuples (X, y) or (X, y, sample_weight); a task until it is on a worker
+    y: Any  # classes of the rows, or the name of their column, or None
+    sample_weight: Any  # weights of the rows, or the name of their column, or None
 
     def open(self) -> Batches:
-        """Return its batches."""
+        """Return the batches; raises ValueError if rows, classes and weights do not match."""
         return open_batches(self.tuples(), part=self.number)
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """Return rows, classes and weights as tuples, after checking that they are of the same rows."""
+        """Return rows, classes and weights as tuples; raises ValueError if they do not match."""
         X, y, sample_weight = self.X, self.y, self.sample_weight
         if isinstance(y, str) or isinstance(sample_weight, str):
             for name in (y, sample_weight):
                 if isinstance(name, str) and name not in X.columns:
                     there = ", ".join(map(repr, X.columns))
-                    raise ValueError(f"in partition {self.number}: no column is called {name!r}. There are: {there}.")
+                    raise ValueError(
+                        f"in partition {self.number}: no column is called {name!r}. The columns are: {there}."
+                    )
             chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
             X, y, sample_weight = (
                 X.drop(columns=list(chosen)),
@@ -46,17 +48,17 @@ class Part(NamedTuple):
         for name, other in zip(("y", "sample_weight"), given[1:], strict=False):
             if len(other) != len(X):
                 raise ValueError(
-                    f"in partition {self.number}: {name} has {len(other):,} row(s) where X has {len(X):,}. Both need "
-                    f"the same partitions: make them of one DataFrame, or repartition (rechunk) one like the other."
+                    f"in partition {self.number}: {name} has {len(other):,} row(s), but X has {len(X):,}. Both need "
+                    f"the same partitions: select them from one DataFrame, or repartition (rechunk) one like the other."
                 )
             if hasattr(other, "iloc") and hasattr(X, "iloc") and not X.index.equals(other.index):
                 raise ValueError(
-                    f"in partition {self.number}: X and {name} have other indexes, so their rows are not the same. "
-                    f"Make both of one DataFrame, or reset_index of both."
+                    f"in partition {self.number}: X and {name} have different indexes, so their rows differ. Select "
+                    f"both from one DataFrame, or call reset_index on both."
                 )
         return [given]
 
 
 def _in_hand(values: Any) -> Any:
-    """Return what can be asked for its length: partitions of Bags may be iterators."""
+    """Return values with a length: partitions of Bags may be iterators, which are read into a list."""
     return values if values is None or hasattr(values, "__len__") else list(values)

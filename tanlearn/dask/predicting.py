@@ -1,4 +1,4 @@
-"""Predictions block by block, when they are asked for: one block in, one block out."""
+"""Lazy predictions on Dask collections, one output block per input block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ __all__ = ["apply_lazily"]
 
 
 def apply_lazily(model: Any, method: str, X: Any) -> Any:
-    """Return what a method says of every block, not computed yet."""
+    """Return the lazy result of a prediction method for each block of a Dask collection.
+
+    A DataFrame gives a Series of classes, or a DataFrame whose columns are the classes, with the index of X. An Array
+    gives an Array of shape (n_samples,) or (n_samples, n_classes). A Bag, whose items are rows, gives a Bag of classes
+    or of lists of numbers. The model is sent to each worker once.
+    """
     sent, classes = delayed(model, traverse=False), model.classes_
     if collection_kind(X) == "frame":
         return X.map_partitions(_of_frame, sent, method, meta=_as_pandas(_blank(classes, method), classes, None))
@@ -31,29 +36,29 @@ def apply_lazily(model: Any, method: str, X: Any) -> Any:
 
 
 def _blank(classes: AnyArray, method: str) -> AnyArray:
-    """Return what a method says of no rows."""
+    """Return the result of a method for no rows."""
     return np.empty(0, classes.dtype) if method == "predict" else np.empty((0, len(classes)))
 
 
 def _of_array(block: Any, model: Any, method: str) -> AnyArray:
-    """Predict a block of rows."""
+    """Predict the rows of a block."""
     found: AnyArray = getattr(model, method)(block) if len(block) else _blank(model.classes_, method)
     return found
 
 
 def _of_frame(frame: Any, model: Any, method: str) -> Any:
-    """Predict a partition of a DataFrame."""
+    """Predict the rows of a partition of a DataFrame."""
     return _as_pandas(_of_array(frame, model, method), model.classes_, frame.index)
 
 
 def _of_bag(rows: Any, model: Any, method: str) -> list[Any]:
-    """Predict a partition of a Bag."""
+    """Predict the rows of a partition of a Bag."""
     found: list[Any] = _of_array(list(rows), model, method).tolist()
     return found
 
 
 def _as_pandas(values: AnyArray, classes: AnyArray, index: Any) -> Any:
-    """Return predictions as pandas has them, of the same type for any rows."""
+    """Return predictions as a Series or DataFrame, whose dtype does not depend on the rows."""
     import pandas as pd
 
     if values.ndim == 1:

@@ -1,4 +1,4 @@
-"""Sums over partitions, from worker to worker."""
+"""Tree reductions over partitions, merged between workers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 __all__ = ["Weighed", "compute", "delayed", "merged"]
 
-#: Parts that one task merges: so many, and what comes of them, are on a worker at a time. Of 1,000 partitions, sixteen
-#: make three rounds.
+#: Maximum number of parts that one task merges, and thus holds at once. 1,000 partitions take three rounds.
 FAN_IN = 16
 
 
 class Weighed:
-    """What tasks return, as large as it is: Dask moves and spills by size, and takes other objects for 56 bytes."""
+    """Base class of task results that report their size.
+
+    Dask moves and spills results by size, and assumes 56 bytes for objects that do not report it.
+    """
 
     def __sizeof__(self) -> int:
         buffers: list[pickle.PickleBuffer] = []
@@ -24,7 +26,10 @@ class Weighed:
 
 
 def delayed(function: Any, **options: Any) -> Any:
-    """Return a function whose calls are tasks, or an object that is sent once."""
+    """Wrap a function so that its calls are Dask tasks, or an object so that it is sent once; as ``dask.delayed``.
+
+    Raises ImportError if Dask is not installed.
+    """
     try:
         import dask
     except ImportError as error:
@@ -33,7 +38,7 @@ def delayed(function: Any, **options: Any) -> Any:
 
 
 def merged(parts: Sequence[Any]) -> Any:
-    """Return the sum of parts, in their order, which no worker and no client holds all of."""
+    """Return a task with the sum of one or more parts, in their order; no process holds all parts at once."""
     level = list(parts)
     while len(level) > 1:
         level = [delayed(_merge)(level[first : first + FAN_IN]) for first in range(0, len(level), FAN_IN)]
@@ -41,14 +46,14 @@ def merged(parts: Sequence[Any]) -> Any:
 
 
 def compute(task: Any) -> Any:
-    """Return what a task, or a list of them, comes to: on the cluster of the current client, or in Dask's threads."""
+    """Compute a task or a list of tasks, on the cluster of the current client or else in threads of Dask."""
     import dask
 
     return dask.compute(task)[0]
 
 
 def _merge(parts: list[Any]) -> Any:
-    """Merge parts into a copy of the first: a task may run twice, where a worker was lost."""
+    """Merge parts into a copy of the first, because a task may run twice if a worker is lost."""
     total = deepcopy(parts[0])
     for part in parts[1:]:
         total.merge(part)

@@ -90,7 +90,9 @@ class FileSource:
             self.texts |= mixed
             if is_new:
                 raise MixedColumnsError(self.table.name, mixed)
-            raise ValueError(f"{self.table.name}: {min(mixed)!r} holds values of several kinds.")  # as a file declares
+            raise ValueError(
+                f"{self.table.name}: {min(mixed)!r} holds values of several types. Convert them."
+            )  # as a file declares
         self.n_samples, self.n_without_class = n_samples, n_without + len(dropped)
         self.dates = [name for name in self.columns if kinds.get(name) == "date"]
 
@@ -185,8 +187,8 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
         wrong = y[~np.isfinite(y) | (y != np.floor(y))]
         if len(wrong):
             raise ValueError(
-                f"{name}: the target {target!r} holds {wrong[0]}, but classes must be strings, integers or booleans. "
-                f"Round it, or discretize it into a few intervals."
+                f"{name}: the target {target!r} holds {wrong[0]}, but class labels must be strings, integers or "
+                f"booleans. Round it, or discretize it."
             )
         if (np.abs(y) < LARGEST_EXACT).all():  # integers that became floats because values were missing
             y = y.astype(np.int64)

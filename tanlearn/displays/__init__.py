@@ -1,8 +1,7 @@
-"""Pictures of classifiers, in scikit-learn's manner: what is drawn is computed once, and drawn as often as one likes.
+"""Plots of classifiers, in the manner of scikit-learn's displays.
 
-In: fitted classifiers, rows. Out: displays with ``plot(ax=None)``, ``ax_`` and ``figure_``.
-
-They ask for Matplotlib: ``pip install "tanlearn[plot]"``.
+A display computes what it shows once. Its ``plot(ax=None)`` plots it any number of times, and sets ``ax_`` and
+``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.
 """
 
 from tanlearn.displays.explanation import ExplanationDisplay

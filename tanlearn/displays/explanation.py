@@ -1,4 +1,4 @@
-"""Why a row is of one class rather than another, feature by feature."""
+"""Waterfall plot of a prediction: contributions of the features to the log odds of two classes."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _PRIOR = "class frequencies"
 
 
 class ExplanationDisplay:
-    """Waterfall of one prediction: every feature moves the log odds of one class against another.
+    """Waterfall plot of one prediction: contributions of the features to the log odds of two classes.
 
     Parameters
     ----------
     shares : ndarray of shape (n_features + 1,)
-        What features add to the log odds, and what the frequencies of the classes do, last.
+        Contributions of the features to the log odds; the last one is that of the class frequencies.
     labels : sequence of n_features str
-        What the features are called, with their values.
+        Labels of the features, with their values.
     target, against : object
-        The two classes.
+        The two classes: the log odds are those of ``target`` against ``against``.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
     bars_ : list of (str, float)
-        What was drawn last, from the top: labels and lengths. They add up to ``shares.sum()``.
+        Labels and lengths of the bars of the last plot, from the top. The lengths add up to ``shares.sum()``.
 
     Raises
     ------
     ValueError
-        If there are not as many labels as features, or a share is infinite.
+        If the number of labels is not the number of features, or a contribution is infinite.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class ExplanationDisplay:
 
     def __init__(self, shares: FloatArray, labels: Sequence[str], *, target: Any, against: Any) -> None:
         if len(shares) != len(labels) + 1:
-            raise ValueError(f"labels must be one fewer than shares, {len(shares) - 1}; got {len(labels)}.")
+            raise ValueError(f"labels must have {len(shares) - 1} elements, one fewer than shares; got {len(labels)}.")
         if not np.isfinite(shares).all():
             raise ValueError(
                 f"shares must be finite; got {shares[~np.isfinite(shares)][0]}: a class of probability 0 has no log "
@@ -78,43 +78,43 @@ class ExplanationDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, *, target: Any = None, against: Any = None, most: int = 10, ax: Any = None
     ) -> ExplanationDisplay:
-        """Draw what a classifier says of a row.
+        """Plot the explanation of the prediction of a row.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, with ``explain``.
+            Fitted classifier with ``explain``.
         X : array-like or frame of shape (1, n_features)
             One row.
         target : class, optional
-            The class to speak for; by default the predicted one.
+            Class to explain; by default the predicted one.
         against : class, optional
-            The class to compare with; by default the most probable one of the others.
+            Class to compare with; by default the most probable one of the others.
         most : int, default=10
-            Features that have a bar of their own; the others share one.
+            Maximum number of features with a separate bar; the others are combined in one bar.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
         ExplanationDisplay
-            Its bars are what ``explain`` says of ``target`` ``against`` the other class, and add up to the difference
-            of their ``predict_log_proba``.
+            Display whose bars are the contributions of ``explain`` to ``target`` against the other class. They add up
+            to the difference of the two log-probabilities of ``predict_log_proba``.
 
         Raises
         ------
         ValueError
-            If X has not one row, or a class is unknown, or the two are the same.
+            If the number of rows of X is not 1, a class is unknown, or the two classes are equal.
         TypeError
             If the classifier has no ``explain``.
         ImportError
             If Matplotlib is not installed.
         """
         if not hasattr(estimator, "explain"):
-            raise TypeError(f"{type(estimator).__name__} has no explain: its predictions are no sum over features.")
+            raise TypeError(f"{type(estimator).__name__} has no explain: its predictions are not sums over features.")
         log_p = estimator.predict_log_proba(X)
         if len(log_p) != 1:
-            raise ValueError(f"X must have one row, which is explained; got {len(log_p)}. Pass X[i : i + 1].")
+            raise ValueError(f"X must have one row, got {len(log_p)}. Pass X[i : i + 1].")
         classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p[0], kind="stable").tolist()
         one = ranked[0] if target is None else number_class(target, estimator.classes_, "target")
         other = next(c for c in ranked if c != one)
@@ -128,19 +128,19 @@ class ExplanationDisplay:
         return cls(shares, labels, target=classes[one], against=classes[other]).plot(ax, most=most)
 
     def plot(self, ax: Any = None, *, most: int = 10) -> ExplanationDisplay:
-        """Draw the waterfall.
+        """Plot the waterfall.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
         most : int, default=10
-            Features that have a bar of their own; the others share one.
+            Maximum number of features with a separate bar; the others are combined in one bar.
 
         Returns
         -------
         ExplanationDisplay
-            This one.
+            The display itself.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class ExplanationDisplay:
         odds = np.exp(min(abs(at), 700.0))
         winner = self.target if at >= 0 else self.against
         ax.set_title(f"{self.target} rather than {self.against}: {odds:,.3g} to 1 for {winner}", fontsize="medium")
-        ax.set_xlabel(f"nats: right speaks for {self.target}, left for {self.against}")
+        ax.set_xlabel(f"log odds [nats]: right for {self.target}, left for {self.against}")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         self.ax_, self.figure_ = ax, ax.figure
@@ -200,7 +200,7 @@ class ExplanationDisplay:
 
 
 def _values(X: Any) -> list[Any]:
-    """Return the values of the one row of a table."""
+    """Return the values of the first row."""
     if hasattr(X, "iloc"):
         return list(X.iloc[0])
     if hasattr(X, "row"):  # polars
@@ -209,7 +209,7 @@ def _values(X: Any) -> list[Any]:
 
 
 def _told(value: Any) -> str:
-    """Return a value for a label."""
+    """Format a value for a label."""
     if value is None or value != value:  # nan
         return "missing"
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

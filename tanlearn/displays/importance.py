@@ -1,4 +1,4 @@
-"""What a forest would miss without a feature."""
+"""Plot of the feature importances of a forest."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["ForestImportanceDisplay"]
 
 
 class ForestImportanceDisplay:
-    """What leaving a feature out costs left-out rows, in nats a row.
+    """Plot of feature importances: increase of the out-of-fold log loss without a feature, in nats per row.
 
     Parameters
     ----------
     importances : ndarray of shape (n_features,)
-        In nats.
+        Importances in nats.
     feature_names : sequence of str
-        Of the features.
+        Names of the features.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If there are not as many names as importances.
+        If the numbers of names and importances differ.
 
     Examples
     --------
@@ -52,21 +52,21 @@ class ForestImportanceDisplay:
 
     def __init__(self, importances: FloatArray, feature_names: Sequence[str]) -> None:
         if len(importances) != len(feature_names):
-            raise ValueError(f"feature_names must be {len(importances)}, one a feature; got {len(feature_names)}.")
+            raise ValueError(f"feature_names must be {len(importances)}, one per feature; got {len(feature_names)}.")
         self.importances, self.feature_names = np.asarray(importances, float), list(feature_names)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 20, ax: Any = None) -> ForestImportanceDisplay:
-        """Draw the importances of a forest.
+        """Plot the importances of a forest.
 
         Parameters
         ----------
         estimator : BayesForestClassifier
-            Fitted.
+            Fitted forest.
         most : int, default=20
-            Features that are shown at most.
+            Maximum number of features to show.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
@@ -81,24 +81,24 @@ class ForestImportanceDisplay:
         """
         if not hasattr(estimator, "feature_importances_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no feature_importances_; a fitted BayesForestClassifier has them."
+                f"{type(estimator).__name__} has no feature_importances_. Pass a fitted BayesForestClassifier."
             )
         return cls(estimator.feature_importances_, feature_names(estimator)).plot(ax, most=most)
 
     def plot(self, ax: Any = None, *, most: int = 20) -> ForestImportanceDisplay:
-        """Draw the bars, the dearest on top.
+        """Plot the importances as bars, the largest on top.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
         most : int, default=20
-            Features that are shown at most.
+            Maximum number of features to show.
 
         Returns
         -------
         ForestImportanceDisplay
-            This one.
+            The display itself.
 
         Raises
         ------

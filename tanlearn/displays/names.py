@@ -1,4 +1,4 @@
-"""What values of columns are called in pictures."""
+"""Labels of features and values in plots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["feature_number", "value_names"]
 
 
 def value_names(encoder: Any, i: int) -> list[str]:
-    """Return what the values of a column are called."""
+    """Return labels for the values of a column: its categories or intervals."""
     column = encoder_columns(encoder)[i]
     if "categories" in column:
         return [str(value) for value in column["categories"].tolist()] or ["any"]
@@ -23,11 +23,11 @@ def value_names(encoder: Any, i: int) -> list[str]:
 
 
 def feature_number(estimator: Any, feature: Any) -> int:
-    """Return which column is meant by a number or a name."""
+    """Return the column number of a feature given by number or name."""
     names = feature_names(estimator)
     if isinstance(feature, str) and feature in names:
         return names.index(feature)
     if not isinstance(feature, str) and 0 <= feature < len(names):
         return int(feature)
     shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-    raise ValueError(f"feature must be one of 0 to {len(names) - 1} or a name of a column ({shown}); got {feature!r}.")
+    raise ValueError(f"feature must be from 0 to {len(names) - 1} or a column name ({shown}); got {feature!r}.")

@@ -1,4 +1,4 @@
-"""What a budget buys: errors over sizes, and what nothing beats in both."""
+"""Plot of a Pareto front: held-out errors over model sizes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["ParetoDisplay"]
 
 
 class ParetoDisplay:
-    """Held-out errors of classifiers over the sizes of their tables.
+    """Plot of held-out errors of classifiers over the sizes of their CPTs.
 
     Parameters
     ----------
     sizes : ndarray of shape (n_classifiers,)
-        In bits.
+        Sizes of the CPTs in bits.
     errors : ndarray of shape (n_classifiers,)
-        From 0 to 1; nan for trainings that failed.
+        Held-out errors from 0 to 1; nan for failed trainings.
     front : ndarray of shape (n_front,), int
-        Which of them are not dominated, the smallest first.
+        Positions of the classifiers that are not dominated, in order of increasing size.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If there are not as many errors as sizes.
+        If the numbers of errors and sizes differ.
 
     Examples
     --------
@@ -50,19 +50,19 @@ class ParetoDisplay:
 
     def __init__(self, sizes: FloatArray, errors: FloatArray, front: IntArray) -> None:
         if np.shape(sizes) != np.shape(errors):
-            raise ValueError(f"sizes and errors must be as many, got shapes {np.shape(sizes)} and {np.shape(errors)}.")
+            raise ValueError(f"sizes and errors must have equal shapes, got {np.shape(sizes)} and {np.shape(errors)}.")
         self.sizes, self.errors, self.front = sizes, errors, front
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ParetoDisplay:
-        """Draw what a search has found.
+        """Plot the result of a search.
 
         Parameters
         ----------
         estimator : ParetoFront
-            What :func:`~tanlearn.pareto_search` returned.
+            Result of :func:`~tanlearn.pareto_search`.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
@@ -77,17 +77,17 @@ class ParetoDisplay:
         return cls(results["mean_size_bits"], 1 - results["mean_test_score"], estimator.front).plot(ax)
 
     def plot(self, ax: Any = None) -> ParetoDisplay:
-        """Draw all classifiers, and the front.
+        """Plot all classifiers and the front.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
         ParetoDisplay
-            This one.
+            The display itself.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Whether predictions are right as often as they say."""
+"""Reliability diagram: accuracy of predictions by their confidence."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _AFTER, _BEFORE = "#0072b2", "#999999"
 
 
 class ReliabilityDisplay:
-    """Share of right predictions over their confidence, by bins, with and without calibration.
+    """Reliability diagram: accuracy over confidence in bins, with and without calibration.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_samples,)
         Probability of the predicted class.
     is_right : ndarray of shape (n_samples,), bool
-        Whether it is the class.
+        Whether the predicted class is correct.
     before : ndarray of shape (n_samples,), optional
-        The same probability without calibration.
+        Probability of the predicted class without calibration.
     n_bins : int, default=10
-        Bins of equal width between 0 and 1.
+        Number of bins of equal width between 0 and 1.
 
     Attributes
     ----------
     error_, error_before_ : float
-        Expected calibration error: the mean distance of confidence and share of right ones, over bins by their rows;
-        with and without calibration (nan if it is not known).
+        Expected calibration error with and without calibration (nan if ``before`` is None): the absolute difference of
+        mean confidence and accuracy in a bin, averaged over the bins with their numbers of rows as weights.
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If lengths differ, there is no row, a probability is not between 0 and 1, or there is no bin.
+        If lengths differ, there are no rows, a probability is not between 0 and 1, or ``n_bins`` is not positive.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class ReliabilityDisplay:
                 continue
             if np.shape(numbers) != np.shape(is_right) or not np.size(numbers):
                 raise ValueError(
-                    f"confidence, before and is_right must be of the same rows, at least one; got shapes "
+                    f"confidence, before and is_right must have the same length, at least 1; got shapes "
                     f"{np.shape(numbers)} and {np.shape(is_right)}."
                 )
             if not (np.min(numbers) >= 0 and np.max(numbers) <= 1):
@@ -81,20 +81,20 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the reliability of a classifier on rows that it has not seen.
+        """Plot the reliability of a classifier on test rows.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted.
+            Fitted classifier.
         X : array-like or frame of shape (n_samples, n_features)
-            Rows.
+            Test rows.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the rows.
         n_bins : int, default=10
-            Bins of equal width between 0 and 1.
+            Number of bins of equal width between 0 and 1.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            If there is no row, X and y are of different rows, or y holds a class that the classifier does not know.
+            If there are no rows, the lengths of X and y differ, or y contains an unknown class.
         ImportError
             If Matplotlib is not installed.
         """
@@ -112,22 +112,22 @@ class ReliabilityDisplay:
         before = None
         if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
             scores = estimator.predict_joint_log_proba(X)
-            # Without calibration, too, rows of probability zero have the probabilities of the classes.
+            # Rows of probability zero get the class probabilities, with and without calibration.
             before = np.where(np.isneginf(scores).all(axis=1), p.max(axis=1), np.exp(log_posterior(scores).max(axis=1)))
         return cls(p.max(axis=1).clip(0, 1), is_right, before=before, n_bins=n_bins).plot(ax)
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the curves, and below them where the rows are.
+        """Plot the curves, and a histogram of the confidences below them.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
         ReliabilityDisplay
-            This one.
+            The display itself.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class ReliabilityDisplay:
         ax = axes_or_new(ax)
         if is_new:
             ax.figure.set_size_inches(5.5, 6.3)
-        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as often as said")
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="perfect calibration")
         ways = [(self.confidence, _AFTER, "as predicted", self.error_)]
         if self.before is not None and not np.array_equal(self.before, self.confidence):
             ways = [(self.before, _BEFORE, "without calibration", self.error_before_), *ways]
@@ -162,7 +162,7 @@ class ReliabilityDisplay:
             alpha=0.2,
             label=f"rows ({int(rows.sum()):,})",
         )
-        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="share that is right", aspect="equal")
+        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="accuracy", aspect="equal")
         ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), frameon=False)
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
@@ -170,7 +170,7 @@ class ReliabilityDisplay:
         return self
 
     def _bins(self, confidence: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return rows, sum of confidences and number of right ones, bin by bin."""
+        """Return the number of rows, the sum of confidences and the number of correct predictions per bin."""
         place = np.minimum((confidence * self.n_bins).astype(int), self.n_bins - 1)
         ones, right = np.ones(len(place)), self.is_right.astype(float)
         of_rows: list[FloatArray] = [ones, confidence, right]

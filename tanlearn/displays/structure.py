@@ -1,4 +1,4 @@
-"""A network as a picture: layers of features, or arcs between the pixels of images."""
+"""Plot of a network structure: layers of features, or arcs between the pixels of an image."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ from tanlearn.network.tables import Tables
 __all__ = ["StructureDisplay", "edge_information"]
 
 _BLUE, _GREY, _ORANGE = "#0072b2", "#555555", "#d55e00"
-#: So many names can be read; of more features, those with most children are named.
+#: Maximum number of features that are all labeled; otherwise only the features with most children are.
 _MOST_NAMES, _HUBS = 40, 12
 _WEIGHTS = "auto", "information", "probability"
 
 
 class StructureDisplay:
-    """Picture of a structure.
+    """Plot of a structure.
 
-    Parents stand above their children; the class, a parent of all, stands apart. Where features are pixels, the
-    picture is that of the image: shades say what a pixel tells about the class, arcs lead from parent to child.
+    Parents are above their children. The class, a parent of all features, is above the features. Pixel features can be
+    plotted as an image: the shade of a pixel is its mutual information with the class, and arcs point from parent to
+    child.
 
     Parameters
     ----------
     structure : Structure
-        What to draw.
+        Structure to plot.
     feature_names : sequence of str, optional
-        By default the numbers of the features.
+        Names of the features; by default their numbers.
     weights : ndarray of shape (n_features, width), optional
-        Of the edges to every feature, as ``structure.parents`` has them; widths of lines are in proportion.
+        Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional.
     weight_name : str, default=""
-        What the weights are.
+        Name of the weights, for the caption.
     relevance : ndarray of shape (n_features,), optional
-        Shades of pixels.
+        Shades of the pixels.
     class_name : str, default="class"
-        What the class is called.
+        Name of the class.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If the structure has a cycle, or there are not as many names, weights or shades as features.
+        If the structure has a cycle, or the numbers of names, weights or shades do not match the features.
 
     Examples
     --------
@@ -81,11 +82,11 @@ class StructureDisplay:
         class_name: str = "class",
     ) -> None:
         if not structure.is_acyclic:
-            raise ValueError("a structure with a cycle has no layers to be drawn in: it is a scorer, and no network.")
+            raise ValueError("a structure with a cycle cannot be plotted in layers. It is a scorer, not a network.")
         n_features = structure.n_features
         names = [str(i) for i in range(n_features)] if feature_names is None else [str(name) for name in feature_names]
         if len(names) != n_features:
-            raise ValueError(f"feature_names must be {n_features}, one a feature; got {len(names)}.")
+            raise ValueError(f"feature_names must be {n_features}, one per feature; got {len(names)}.")
         if weights is not None and np.shape(weights) != structure.parents.shape:
             raise ValueError(
                 f"weights must have the shape of structure.parents, {structure.parents.shape}; got {np.shape(weights)}."
@@ -109,22 +110,23 @@ class StructureDisplay:
         class_name: str = "class",
         ax: Any = None,
     ) -> StructureDisplay:
-        """Draw what a classifier has learnt.
+        """Plot the structure of a classifier.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, with a ``structure_``.
+            Fitted classifier with a ``structure_``.
         weights : {"auto", "information", "probability"} or None, default="auto"
-            What makes an edge thick: what child and parent tell about each other where the class is known, in the model
-            (for one parent a feature); or how probable the choice of the parents was (``structure_probabilities_``).
-            By default the first that there is. None draws all alike.
+            Meaning of the line widths. "information" is the mutual information of child and parent given the class, in
+            the distribution of the model (for at most one parent per feature). "probability" is the probability of the
+            chosen parents (``structure_probabilities_``). "auto" uses the first that is available. With None, all lines
+            have the same width.
         image_shape : tuple of (height, width), optional
-            Draw pixels; pixel (row, column) is feature ``row * width + column``.
+            Plot features as pixels; pixel (row, column) is feature ``row * width + column``.
         class_name : str, default="class"
-            What the class is called.
+            Name of the class.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
@@ -133,8 +135,7 @@ class StructureDisplay:
         Raises
         ------
         ValueError
-            If ``weights`` cannot be had of this classifier, or the image has more or fewer pixels than there are
-            features.
+            If the classifier does not have these ``weights``, or the number of pixels is not the number of features.
         TypeError
             If the classifier has no ``structure_``.
         ImportError
@@ -142,7 +143,7 @@ class StructureDisplay:
         """
         if not hasattr(estimator, "structure_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no structure_ to draw: fit it, if it is a network; of forests, see "
+                f"{type(estimator).__name__} has no structure_ to plot. Fit it, or for forests use "
                 f"ForestImportanceDisplay."
             )
         if weights is not None and weights not in _WEIGHTS:
@@ -153,14 +154,14 @@ class StructureDisplay:
         found, name, relevance = None, "", None
         if has_trees and weights in ("auto", "information"):
             found, relevance = edge_information(structure, tables)
-            name = "information about each other, given the class [nats]"
+            name = "mutual information given the class [nats]"
         elif weights in ("auto", "probability") and hasattr(estimator, "structure_probabilities_"):
             found, name = _probabilities(estimator), "probability of the parents"
         elif weights in ("information", "probability"):
             raise ValueError(
-                f"{type(estimator).__name__} has no {weights} of edges here: information is of networks with one "
-                f"parent a feature, probability of classifiers that learn structures by gradient. Pass weights='auto' "
-                f"or None."
+                f"{type(estimator).__name__} has no {weights} of edges here: information needs a network with one "
+                f"parent per feature, probability a classifier that learns its structure by gradient. Pass "
+                f"weights='auto' or None."
             )
         display = cls(
             structure,
@@ -173,30 +174,30 @@ class StructureDisplay:
         return display.plot(ax, image_shape=image_shape)
 
     def plot(self, ax: Any = None, *, image_shape: tuple[int, int] | None = None) -> StructureDisplay:
-        """Draw the structure.
+        """Plot the structure.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure of a fitting size.
+            Axes to plot on; by default those of a new figure of suitable size.
         image_shape : tuple of (height, width), optional
-            Draw pixels.
+            Plot features as pixels.
 
         Returns
         -------
         StructureDisplay
-            This one.
+            The display itself.
 
         Raises
         ------
         ValueError
-            If the image has more or fewer pixels than there are features.
+            If the number of pixels is not the number of features.
         ImportError
             If Matplotlib is not installed.
         """
         if image_shape is not None and int(np.prod(image_shape)) != self.structure.n_features:
             raise ValueError(
-                f"image_shape must have {self.structure.n_features} pixels, one a feature; got {tuple(image_shape)}."
+                f"image_shape must have {self.structure.n_features} pixels, one per feature; got {tuple(image_shape)}."
             )
         is_new = ax is None
         ax = axes_or_new(ax)
@@ -208,7 +209,7 @@ class StructureDisplay:
         return self
 
     def _draw_layers(self, ax: Any, is_new: bool) -> None:
-        """Draw features in layers, and the class above them."""
+        """Draw the features in layers, and the class above them."""
         positions, n_features = (
             layered_positions(self.structure.parents, self.structure.order),
             self.structure.n_features,
@@ -231,7 +232,9 @@ class StructureDisplay:
             (middle, top + 0.75),
             arrowprops={"arrowstyle": "-|>", "color": _ORANGE, "shrinkA": 10, "shrinkB": 0},
         )
-        ax.text(right - 0.1, top + 0.28, "a parent of all", ha="right", va="bottom", color=_ORANGE, fontsize="small")
+        ax.text(
+            right - 0.1, top + 0.28, "parent of all features", ha="right", va="bottom", color=_ORANGE, fontsize="small"
+        )
         widths = self._widths()
         arrow = {"arrowstyle": "-|>", "shrinkA": 9, "shrinkB": 11} if has_names else {"arrowstyle": "-", "shrinkB": 0}
         for i, row in enumerate(self.structure.parents.tolist()):
@@ -253,16 +256,16 @@ class StructureDisplay:
         self._say_widths(ax)
 
     def _draw_pixels(self, ax: Any, image_shape: tuple[int, int], is_new: bool) -> None:
-        """Draw an image with arcs from parents to children."""
+        """Draw an image of the relevances, with arcs from parents to children."""
         height, width = image_shape
         if is_new:
             ax.figure.set_size_inches(6.5, 6.5 * height / width)
         shades = np.zeros(image_shape) if self.relevance is None else self.relevance.reshape(image_shape)
         image = ax.imshow(shades, cmap="Oranges", vmin=0, vmax=max(float(shades.max()), 1e-12) * 1.3)
         if self.relevance is not None:
-            ax.figure.colorbar(image, ax=ax, label="what a pixel tells about the class [nats]", shrink=0.7)
+            ax.figure.colorbar(image, ax=ax, label="mutual information with the class [nats]", shrink=0.7)
         widths = self._widths()
-        reach = 30 / max(image_shape)  # of a pixel, as heads of arrows are to be
+        reach = 30 / max(image_shape)  # scale of arrow heads, relative to a pixel
         head = f"head_width={0.006 * reach + 0.08:.3f},head_length={0.012 * reach + 0.16:.3f}"
         for i, row in enumerate(self.structure.parents.tolist()):
             for place, j in enumerate(row):
@@ -281,27 +284,28 @@ class StructureDisplay:
         self._say_widths(ax)
 
     def _widths(self) -> FloatArray:
-        """Return the widths of lines, in points."""
+        """Return the line widths of the edges, in points."""
         if self.weights is None:
             return np.full(self.structure.parents.shape, 1.2)
         most = float(np.max(self.weights, initial=0.0, where=self.structure.parents >= 0))
         return 0.5 + 2.5 * np.clip(self.weights, 0, None) / (most or 1.0)
 
     def _say_widths(self, ax: Any) -> None:
-        """Say below the picture what widths are."""
+        """Add a caption that explains the line widths."""
         if self.weights is not None and self.structure.n_edges:
             most = float(np.max(self.weights, initial=0.0, where=self.structure.parents >= 0))
-            title = f"widths: {self.weight_name}, at most {most:.2g}"
+            title = f"line widths: {self.weight_name}, maximum {most:.2g}"
             ax.set_title(title, fontsize="small", color=_GREY, y=-0.02, va="top")
 
 
 def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return what features of a tree tell about each other, and about the class, in the model.
+    """Return the information of the model's distribution, in nats, for a network of trees.
 
-    Shapes: result of_edges: (n_features, width); result of_features: (n_features,).
+    The first result is the conditional mutual information of each feature and its parent given the class, of shape
+    (n_features, width). The second is the mutual information of each feature and the class, of shape (n_features,).
     """
     p_class = np.exp(tables.log_prior)
-    p_class = p_class / p_class.sum()  # rounded tables add up to something else
+    p_class = p_class / p_class.sum()  # rounded tables do not sum to 1
     of_edges, of_features = np.zeros(structure.parents.shape), np.zeros(structure.n_features)
     marginal: list[FloatArray] = [np.empty(0)] * structure.n_features
     for i in structure.order.tolist():
@@ -319,14 +323,14 @@ def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, 
 
 
 def _information(joint: FloatArray, given: FloatArray, alone: FloatArray) -> float:
-    """Return the mean of the logarithm of one probability over another."""
+    """Return the mean of log(given / alone) under the joint distribution, in nats, at least 0."""
     there = joint > 0
     ratio = np.log(np.divide(given, alone, where=there, out=np.ones(joint.shape)))
     return max(0.0, float((joint * ratio).sum()))
 
 
 def _probabilities(estimator: Any) -> FloatArray:
-    """Return the probability of the parents that were chosen, the same for both of two."""
+    """Return the probability of the chosen set of parents of each feature, repeated for each parent."""
     parents = estimator.structure_.parents
     found = np.zeros(parents.shape)
     for i, (row, choices) in enumerate(zip(parents.tolist(), estimator.structure_probabilities_, strict=True)):
@@ -337,7 +341,7 @@ def _probabilities(estimator: Any) -> FloatArray:
 
 
 def _broken(name: str) -> str:
-    """Return a name in two lines where it is long."""
+    """Break a long label into two lines, or shorten it if it is one word."""
     words, half = name.split(" "), len(name) / 2
     if len(name) <= 12 or len(words) == 1:
         return name if len(name) <= 18 else name[:17] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,4 +1,4 @@
-"""What a network says of one feature: its probabilities, given parents and class."""
+"""Heat map of the CPT of a feature."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from tanlearn.network.back_off import BackOffTables
 
 __all__ = ["TableDisplay"]
 
-#: So many labels of a side can be read.
+#: Maximum number of readable labels per axis.
 _MOST_LABELS = 40
 
 
 class TableDisplay:
-    """Heat map of a feature's conditional table.
+    """Heat map of the CPT of a feature.
 
     Parameters
     ----------
     table : ndarray of shape (n_values, n_columns)
-        Probabilities, of which columns add up to one; or scores.
+        Probabilities, whose columns sum to 1; or scores.
     values : sequence of n_values str
-        What the values of the feature are called.
+        Names of the values of the feature.
     columns : sequence of n_columns str
-        What parents and class are, of every column.
+        Values of parents and class, per column.
     feature : str
-        What the feature is called.
+        Name of the feature.
     given : str, default="class"
-        What the columns stand for.
+        Names of class and parents, for the axis label.
     is_normalized : bool, default=True
-        Whether it holds probabilities.
+        Whether ``table`` contains probabilities.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn last.
+        Axes of the last plot.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If names and table do not fit.
+        If the numbers of names and the shape of ``table`` do not match.
 
     Examples
     --------
@@ -85,36 +85,36 @@ class TableDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, feature: Any, *, ax: Any = None) -> TableDisplay:
-        """Draw the table of a feature.
+        """Plot the CPT of a feature.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, with ``tables_``.
+            Fitted classifier with ``tables_``.
         feature : int or str
-            Number from 0, or name.
+            Column number from 0, or name.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
 
         Returns
         -------
         TableDisplay
-            Columns stand in the order of the first parent's values, the second's, and the classes. Of tables that are
-            not normalised, what is drawn is by how much a score is above the mean of the classes.
+            Display with columns in the order of the values of the first parent, the second parent, and the class. For
+            CPTs that are not normalized, it shows the difference of each score from the mean over the classes.
 
         Raises
         ------
         ValueError
-            If there is no such feature.
+            If the feature does not exist.
         TypeError
-            If the classifier has no tables.
+            If the classifier has no ``tables_``, or they are back-off tables.
         ImportError
             If Matplotlib is not installed.
         """
         if not hasattr(estimator, "tables_") or isinstance(estimator.tables_, BackOffTables):
             raise TypeError(
-                f"{type(estimator).__name__} has no tables_ to draw: fit it, if it is a network; what backs off from "
-                f"level to level keeps counts and no tables."
+                f"{type(estimator).__name__} has no tables_ to plot. Fit a classifier with a single structure, without "
+                f"back-off smoothing, which keeps counts instead of tables."
             )
         i, names = feature_number(estimator, feature), feature_names(estimator)
         tables, encoder = estimator.tables_, estimator.encoder_
@@ -138,17 +138,17 @@ class TableDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> TableDisplay:
-        """Draw the heat map.
+        """Plot the heat map.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure of a fitting size.
+            Axes to plot on; by default those of a new figure of suitable size.
 
         Returns
         -------
         TableDisplay
-            This one.
+            The display itself.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class TableDisplay:
             for label in ax.get_xticklabels():
                 label.set(**steep, rotation_mode="anchor" if n_columns <= 12 else None)
         ax.set(xlabel=f"given {self.given}", ylabel=self.feature)
-        label = "probability" if self.is_normalized else "score above the classes' mean [nats]"
+        label = "probability" if self.is_normalized else "score minus mean over classes [nats]"
         ax.figure.colorbar(image, ax=ax, label=label)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)

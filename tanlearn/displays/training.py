@@ -1,4 +1,4 @@
-"""How a training went, epoch by epoch."""
+"""Plot of a training: loss, structure entropy and validation error per epoch."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
 
 
 class TrainingDisplay:
-    """Loss, indecision about the structure, and validation error over epochs.
+    """Plot of training loss, structure entropy and validation error over the epochs.
 
     Parameters
     ----------
     history : sequence of EpochReport
-        ``history_`` of a classifier.
+        Reports of the epochs: ``history_`` of a classifier.
 
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Where it was drawn last: loss, entropy, and validation error, if there is one.
+        Axes of the last plot: loss, entropy, and validation error, if available.
     figure_ : matplotlib.figure.Figure
-        Its figure.
+        Figure of the last plot.
 
     Raises
     ------
     ValueError
-        If there is no epoch.
+        If ``history`` is empty.
 
     Examples
     --------
@@ -50,20 +50,20 @@ class TrainingDisplay:
     def __init__(self, history: Sequence[EpochReport]) -> None:
         if not history:
             raise ValueError(
-                "history must hold at least one epoch, got none: the classifier was not trained by epochs."
+                "history must contain at least one epoch, got none: the classifier was not trained by epochs."
             )
         self.history = list(history)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Sequence[Any] | None = None) -> TrainingDisplay:
-        """Draw the training of a classifier.
+        """Plot the training of a classifier.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, with ``history_``: :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.KTreeClassifier`.
+            Fitted classifier with ``history_``: :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.KTreeClassifier`.
         axes : sequence of matplotlib.axes.Axes, optional
-            Where to, two or three; by default in a new figure.
+            Two or three axes to plot on; by default those of a new figure.
 
         Returns
         -------
@@ -74,28 +74,26 @@ class TrainingDisplay:
         TypeError
             If the classifier has no ``history_``.
         ValueError
-            If there are too few axes.
+            If there are fewer axes than curves.
         ImportError
             If Matplotlib is not installed.
         """
         if not hasattr(estimator, "history_"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no history_ of epochs; gradient classifiers have, once fitted."
-            )
+            raise TypeError(f"{type(estimator).__name__} has no history_ of epochs. Pass a fitted gradient classifier.")
         return cls(estimator.history_).plot(axes)
 
     def plot(self, axes: Sequence[Any] | None = None) -> TrainingDisplay:
-        """Draw the curves.
+        """Plot the curves.
 
         Parameters
         ----------
         axes : sequence of matplotlib.axes.Axes, optional
-            Where to, one a curve; by default in a new figure.
+            Axes to plot on, one per curve; by default those of a new figure.
 
         Returns
         -------
         TrainingDisplay
-            This one.
+            The display itself.
 
         Raises
         ------
@@ -120,7 +118,7 @@ class TrainingDisplay:
             axes = list(figure.subplots(len(curves), 1, sharex=True))
         axes = list(axes)
         if len(axes) < len(curves):
-            raise ValueError(f"axes must be {len(curves)}, one a curve; got {len(axes)}.")
+            raise ValueError(f"axes must be {len(curves)}, one per curve; got {len(axes)}.")
         for ax, (label, numbers, colour) in zip(axes, curves, strict=False):
             ax.plot(epochs, numbers, color=colour)
             ax.set_ylabel(label)
@@ -130,7 +128,7 @@ class TrainingDisplay:
             best = min(range(len(errors)), key=errors.__getitem__)
             axes[2].plot(epochs[best], errors[best], marker="o", color=_ORANGE)
             axes[2].annotate(
-                f"least: {errors[best]:.2f} %", (epochs[best], errors[best]), (6, 6), textcoords="offset points"
+                f"minimum: {errors[best]:.2f} %", (epochs[best], errors[best]), (6, 6), textcoords="offset points"
             )
         axes[len(curves) - 1].set_xlabel("epoch")
         self.axes_, self.figure_ = axes[: len(curves)], axes[0].figure

@@ -1,7 +1,7 @@
 """The scikit-learn classifiers.
 
-In: raw rows and classes (``fit``, ``partial_fit``), raw rows (``predict`` and its kin). Out: classes, probabilities,
-and whatever else a fitted model tells, draws, or writes.
+They fit on raw rows and class labels (``fit``, ``partial_fit``, ``fit_batches``) or on counts (``from_counts``),
+predict classes and probabilities of raw rows, and describe, plot and save the fitted model.
 """
 
 from tanlearn.estimators.base import Classifier

@@ -1,4 +1,4 @@
-"""What all classifiers share: the border outside, learners on encoded data inside."""
+"""Base class of all classifiers: validation and encoding of raw data around learners on encoded data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["Classifier"]
 
 
 class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
-    """Encoding at the border, prediction, and what a fitted model can tell; subclasses learn."""
+    """Base class that encodes raw data, predicts, and saves the fitted model; subclasses implement ``_learn``."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_weight": [None, StrOptions({"balanced"}), dict],
@@ -62,34 +62,33 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     classes_: AnyArray
     encoder_: TableEncoder
     counts_: Any
-    #: How scores become probabilities, found on held-out rows by learners that calibrate.
+    #: Map from scores to probabilities, fitted on held-out rows by learners that calibrate.
     calibration_: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the classifier.
+        """Fit the classifier.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values: strings, categories, booleans and whole numbers, if at most 10 distinct ones, are taken as
-            they are, other numbers are discretised (see :class:`~tanlearn.TableEncoder`).
+            Raw values. Strings, categoricals, booleans and integer-valued columns of at most 10 distinct values are
+            categories; other numeric columns are discretized (see :class:`~tanlearn.TableEncoder`).
         y : array-like of shape (n_samples,)
-            Classes.
+            Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; 0 is as good as an absent row.
+            Non-negative weights. Rows of weight 0 are ignored.
 
         Returns
         -------
         object
-            The fitted estimator itself.
+            The fitted estimator.
 
         Raises
         ------
         ValueError
-            If a column, ``y`` or the weights break a rule of the border; the message names the place and the
-            remedy.
+            If a column, ``y`` or the weights are invalid; the message names the position and the remedy.
         ImportError, RuntimeError
-            If the device is not there.
+            If the device is not available.
         """
         self._begin()
         fraction = getattr(self, "validation_fraction", None)
@@ -97,32 +96,33 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
-        """Learn from codes; for searches that encode once and learn many times.
+        """Fit the classifier to encoded rows, for searches that encode once and fit many times.
 
         Parameters
         ----------
         data : EncodedData
-            Encoded rows and classes. Prediction from raw values needs :meth:`fit`, so what an earlier one left
-            is forgotten. ``class_weight`` belongs to encoding: here, the weights count as they are.
+            Encoded rows and classes. ``class_weight`` is part of encoding and is not applied here: the weights in
+            ``data`` are used unchanged. Results of an earlier fit are discarded, including the encoder, so prediction
+            from raw values needs :meth:`fit`.
         validation : EncodedData, optional
-            Held-out rows for learners that watch some.
+            Held-out rows for learners that use them.
 
         Returns
         -------
         object
-            The estimator itself, with all that :meth:`fit` learns but the encoding.
+            The fitted estimator, with the fitted attributes of :meth:`fit` except those of the encoding.
         """
         self._begin()
         return self._learn_all(data, validation)
 
     def _begin(self) -> None:
-        """Refuse wrong parameters and a device that is not there, and forget an earlier fit."""
+        """Validate parameters and device, and delete the fitted attributes of an earlier fit."""
         self._validate_params()
         check_device(self.device)
         forget(self)
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
-        """Learn from encoded rows."""
+        """Fit to encoded rows and apply ``class_prior``."""
         data, validation, rng = self._take_rows(data, validation)
         self._learn(data, validation, rng)
         return self._end(data.n_classes)
@@ -130,26 +130,26 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     def _take_rows(
         self, data: EncodedData, validation: EncodedData | None
     ) -> tuple[EncodedData, EncodedData | None, np.random.Generator]:
-        """Return rows for the device, and random numbers; what is wrong with the user's prior is wrong now."""
+        """Return the rows for the device and a random generator, after validating ``class_prior``."""
         if self.class_prior is not None:
             read_prior(self.class_prior, data.n_classes)
         validation = None if validation is None else replace(validation, device=self.device)
         return replace(data, device=self.device), validation, generator(self.random_state)
 
     def _end(self, n_classes: int) -> Self:
-        """Replace the prior that was learnt if the user knows better; the one place for every way of learning."""
+        """Replace the fitted class prior by ``class_prior`` if it is set; every method of fitting ends here."""
         if self.class_prior is not None:
             self._set_log_prior(read_prior(self.class_prior, n_classes))
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Take other class probabilities; models without ``tables_`` have their own way.
+        """Replace the class prior; classifiers without ``tables_`` override this.
 
-        They are meant for what comes out, after calibration: where nothing is known, they are it. So the tables hold
-        their power of the temperature, and more of them is needed to outweigh what the features say. The power of a
-        calibration, of sums of prior and features, would be no rule of Bayes and is left out: naive Bayes of dependent
-        features, learnt at 50:50, had a log loss of 0.080 with it where one of 100 rows was of the second class, 0.054
-        without, and 0.060 is that of the prior alone.
+        The prior is meant for calibrated probabilities: a row without evidence gets exactly this prior. The CPTs
+        therefore hold the prior to the power of the temperature, so that features need more evidence to outweigh it.
+        The power of a calibration applies to the sum of prior and features and would violate Bayes' rule, so it is
+        dropped. Naive Bayes on dependent features, fitted at 50:50 and applied where 1 of 100 rows had the second
+        class, had a log loss of 0.080 with the power and 0.054 without it; the prior alone has 0.060.
         """
         self.calibration_ = Calibration(self.calibration_.temperature)
         if self.calibration_ != Calibration():
@@ -157,7 +157,9 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         self.tables_ = self.tables_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """Return a copy of the fitted classifier for a place where classes are more or less frequent.
+        """Return a copy of the fitted classifier with other class probabilities.
+
+        Use it where the classes are more or less frequent than in the training rows.
 
         Parameters
         ----------
@@ -167,16 +169,17 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A classifier like this one; this one stays as it is. Its probabilities are those of this prior. Where it has
-            ``tables_``, these, and so what it draws and describes, hold the prior to the power of the temperature, and
-            of ``calibration_`` nothing else is kept.
+            A new classifier whose predictions use this prior. The CPTs in ``tables_`` hold the prior to the power of
+            the calibration temperature, and so do ``sample`` and ``describe``. Only the temperature of ``calibration_``
+            is kept.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to copy.
+            If the classifier is not fitted.
         ValueError
-            If these are no probabilities of the classes, or one is smaller than tables rounded to few bits can hold.
+            If ``class_prior`` does not contain one probability per class, or one of them is smaller than tables rounded
+            to few bits can represent.
 
         Examples
         --------
@@ -192,11 +195,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return twin
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Set ``structure_`` and ``tables_``, or whatever an overridden ``_log_joint`` reads."""
+        """Set ``structure_`` and ``tables_``, or the attributes that an overridden ``_log_joint`` reads."""
         raise NotImplementedError(type(self).__name__)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(class, features) of every row; missing features are summed out.
+        """Return log p(class, features) of each row, with missing features marginalized.
 
         Parameters
         ----------
@@ -210,11 +213,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self._log_joint(encode_rows(self, X))
 
     def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return log p(class, features) of encoded rows; models without ``tables_`` have their own."""
+        """Return log p(class, features) of encoded rows; classifiers without ``tables_`` override this."""
         return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        """Return the log joint of raw rows, or of a row without any feature where it is -inf in every class."""
+        """Return the log joint of raw rows; rows with -inf in every class get that of a row without features."""
         codes = encode_rows(self, X)
         scores = self._log_joint(codes)
         return replace_impossible(scores, lambda: self._prior_scores(codes))
@@ -228,7 +231,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self._log_joint(np.full((len(codes), 1), missing_code(codes.dtype), codes.dtype))[0]
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(features) of every row, to find odd rows; missing features are marginalized.
+        """Return log p(features) of each row, with missing features marginalized, for outlier detection.
 
         Parameters
         ----------
@@ -238,8 +241,8 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log-probability of the encoded row, which contains the intervals of continuous columns. After training for
-            anything but likelihood it ranks rows, but is not an estimate of their frequency.
+            Log-probability of the encoded row, which contains the intervals of continuous columns. For a model trained
+            with a discriminative loss, it ranks rows but does not estimate their frequency.
 
         Notes
         -----
@@ -247,17 +250,17 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
 
             score(x) = log sum_y p(y, x)  -  sum_j |x_j - mean_j| / |mean_j - cut_j|
 
-        An unseen category has the smallest probability of all values that are possible in its place, given the parents
-        and the class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children
-        have their smallest probability over the values of this parent. So a row does not score higher with an unseen
-        category than with any category that is possible in its place. (Ensembles and tables that back off marginalize
-        the unseen value and multiply by a lower bound of all probabilities of the feature.)
+        An unseen category has the smallest probability of all possible values of the feature, given the parents and the
+        class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children have their
+        smallest probability over the values of this parent. So a row does not score higher with an unseen category than
+        with any possible category of the feature. (Ensembles and back-off tables marginalize the unseen value and
+        multiply by a lower bound of all probabilities of the feature.)
 
         The second sum is over numbers outside the training range of continuous columns. Such a number has the
         probability of the outermost interval, times an exponential density relative to that at mean_j, the mean of the
         training values in this interval, which starts at the cut point cut_j. A column of a single interval has the
-        mean and the standard deviation of a uniform distribution in place of mean_j and the difference. Networks in
-        files of other programs have no training ranges.
+        mean and the standard deviation of a uniform distribution instead of mean_j and the difference. Networks read
+        from files of other programs have no training ranges.
 
         ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
 
@@ -279,14 +282,14 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return evidence
 
     def _log_joint_of_new_values(self, codes: Codes, is_unseen: AnyArray) -> FloatArray:
-        """Return log p(class, features) of encoded rows, some of whose values are unseen."""
+        """Return log p(class, features) of encoded rows in which ``is_unseen`` marks unseen values."""
         tables = getattr(self, "tables_", None)
         if not is_unseen.any():
             return self._log_joint(codes)
         if tables is not None and not isinstance(tables, BackOffTables):
             arrays = tables, self.structure_, codes, is_unseen
             return log_joint_of_new_values(*arrays, n_jobs=self.n_jobs, device=self.device)
-        # Missing, and each of them as probable as the rarest value in the contexts of most rows.
+        # Marginalize unseen values and multiply by a lower bound of the probabilities of each feature.
         least = self._least_log_probabilities()
         log_new = np.minimum(least, bound_new_values(least))
         scores = self._log_joint(codes)
@@ -296,11 +299,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
 
     def _least_log_probabilities(self) -> FloatArray:
         """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
-        assert isinstance(self.tables_, BackOffTables)  # others that have tables need no bounds
+        assert isinstance(self.tables_, BackOffTables)  # plain tables are scored exactly
         return np.stack([family.least_log_probability() for family in self.tables_.families])
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the log-probability of every class.
+        """Return the log-probability of each class.
 
         Parameters
         ----------
@@ -315,18 +318,18 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
-            is that for a row in which every feature is missing.
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
 
         Notes
         -----
-        ``calibration_`` makes them of the log joint probabilities. Missing features are summed out before, in the
-        network as it is: a row goes through the same scale whatever it misses.
+        Missing features are marginalized first, and ``calibration_`` is then applied to the log joint probabilities.
+        The calibration does not depend on which features are missing.
         """
         return self.calibration_.log_posterior(self._class_scores(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of every class.
+        """Return the probability of each class.
 
         Parameters
         ----------
@@ -341,13 +344,13 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
-            is that for a row in which every feature is missing.
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
         """
         return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the most probable class of every row; of equals, the first in ``classes_``.
+        """Return the most probable class of each row; ties go to the first class in ``classes_``.
 
         Parameters
         ----------
@@ -361,8 +364,8 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, as networks with zeros give to some. The prediction for them
-            is that for a row in which every feature is missing.
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
         """
         scores = self.calibration_.shifted(self._class_scores(X))
         return self.classes_[scores.argmax(axis=1)]
@@ -373,7 +376,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
+            Raw values, in the columns of ``fit``.
 
         Returns
         -------
@@ -385,9 +388,9 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, or is infinite somewhere.
+            If the columns of X differ from those in ``fit``, or a value is infinite.
         TypeError
-            If a column mixes strings and numbers, or one that held numbers holds something else.
+            If a column mixes strings and numbers, or a numeric column of ``fit`` contains other values.
 
         Examples
         --------
@@ -401,20 +404,20 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return check_rows(self, X)
 
     def row_predictor(self) -> RowPredictor:
-        """Return an object that predicts one row at a time, in a few microseconds, for services.
+        """Return a predictor of single rows, for services: a few microseconds per row.
 
         Returns
         -------
         RowPredictor
-            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` encoded ones, and both return a class. It
-            keeps what the classifier is now.
+            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` a row of codes; both return a class.
+            Later changes of the classifier do not affect it.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         TypeError
-            If the classifier is not one network with one table a feature.
+            If the classifier combines several networks.
 
         Examples
         --------
@@ -426,23 +429,24 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if type(self)._log_joint is not Classifier._log_joint:
             raise TypeError(
-                f"{type(self).__name__} is more than one network, and a row predictor is of one. Call predict, with as "
-                f"many rows at once as there are."
+                f"row_predictor() needs a single-network classifier; {type(self).__name__} combines several. Call "
+                f"predict() on batches instead."
             )
         tables = decision_tables(self.tables_, self.calibration_)
         return RowPredictor(self.encoder_, self.structure_, tables, self.classes_)
 
     def save(self, path: Any, *, counts: bool = False) -> None:
-        """Write the fitted classifier to a file, from which :func:`tanlearn.load` makes it again.
+        """Save the fitted classifier to a file that :func:`tanlearn.load` reads.
 
         Parameters
         ----------
         path : str or path
-            A regular file. If it is there, it is replaced and keeps its permissions. :mod:`tanlearn.files.models`
-            describes what a file keeps, and its format.
+            Path of a regular file. An existing file is replaced and keeps its permissions. See
+            :mod:`tanlearn.files.models` for the contents and the format.
         counts : bool, default=False
-            Whether to keep ``counts_``, from which a loaded classifier goes on with ``partial_fit``. They are there
-            after ``partial_fit``, ``fit_batches`` and ``from_counts``, and can be many times as large as the model.
+            Whether to save ``counts_``, so that ``partial_fit`` can continue from the loaded classifier. Only
+            ``partial_fit``, ``fit_batches`` and ``from_counts`` set ``counts_``, which can be many times as large as
+            the model.
 
         Raises
         ------
@@ -467,24 +471,24 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self.tables_.n_parameters
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes for a model file, besides classes and encoder."""
         return {"structure": self.structure_, "calibration": asdict(self.calibration_), **self.tables_.to_state()}
 
     def _get_counts(self) -> tuple[str, dict[str, Any]]:
-        """Return the kind of ``counts_`` and what a file holds of them."""
+        """Return the kind of ``counts_`` and their state for a model file."""
         if not hasattr(self, "counts_"):
             remedy = "Leave counts out"
-            if hasattr(self, "partial_fit"):  # which learners by gradient have not
+            if hasattr(self, "partial_fit"):  # absent from gradient learners
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
             raise ExplainedError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
         return type(self.counts_).__name__, to_state(self.counts_)
 
     def _set_counts(self, kind: Any, counts: dict[str, Any]) -> None:
-        """Take the counts that a file holds; classes and encoder are there already."""
+        """Restore ``counts_`` from a file, after classes and encoder."""
         self.counts_ = from_state(kind, counts, self.encoder_.n_states_, len(self.classes_))
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder."""
         fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
         calibration = Calibration.of_state(state.pop("calibration", {}))
         back_off, is_normalized = state.pop("back_off", None), state.pop("normalized", True) is not False

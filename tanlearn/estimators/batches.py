@@ -1,8 +1,8 @@
-"""Learning from data of any size: read batch by batch, and as often as what is learnt asks for.
+"""Fitting to data of any size, batch by batch, in as many passes as the model needs.
 
-The first reading finds classes, categories and cuts; the second counts. What counts cannot decide (how deep a forest's
-members are, smoothing that is left to the rows) a sample of the rows decides, and what is counted only once a structure
-is known costs a reading more.
+The first pass determines classes, categories and cut points, the second pass counts. A sample of the rows is used for
+decisions that counts cannot make, such as the depth of the networks of a forest, or smoothing that is chosen by leaving
+rows out. Counts that depend on a learned structure need one more pass.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["BatchFitMixin", "refuse_what_needs_all_rows"]
 
 
 def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool, of_losses: bool = False) -> bool:
-    """Return whether all that an estimator learns follows from counts, or say what does not."""
+    """Return True if counts determine all that an estimator learns; otherwise raise an AttributeError."""
     structure, parameters = getattr(estimator, "structure", None), getattr(estimator, "parameters", None)
     weights = getattr(estimator, "weights", None)
     if weights is not None:
         raise AttributeError(
-            f"weights={weights!r} are found by leaving rows out, which needs all of them at once. Use weights=None."
+            f"weights={weights!r} are fitted by leaving rows out, which needs all rows at once. Use weights=None."
         )
     can = parameters is None or isinstance(parameters, MaximumLikelihood)
     can = can or (of_contexts and hasattr(parameters, "from_contexts"))
@@ -44,7 +44,7 @@ def refuse_what_needs_all_rows(estimator: Any, *, of_contexts: bool, of_losses: 
 
 
 class BatchFitMixin:
-    """``fit_batches`` for classifiers that learn from counts."""
+    """``fit_batches`` for classifiers based on counts."""
 
     encoder: Any
     class_weight: Any
@@ -64,47 +64,53 @@ class BatchFitMixin:
         batch_rows: int = 2**17,
         exact: bool = False,
     ) -> Self:
-        """Learn from data of any size, batch by batch.
+        """Fit the classifier to data of any size, batch by batch.
 
-        The source is read twice: first classes, categories and cuts are found, then rows are counted. What needs rows
-        to decide (the contexts of forests, smoothing of hierarchical tables, selective KDB) asks a sample of 65,536
-        rows, and what is counted once the structure is known (families of two parents and more) costs one reading more.
+        The source is read twice: the first pass determines classes, categories and cut points, the second pass counts.
+        A random sample of 65,536 rows is used for decisions that need rows: contexts of forests, smoothing of
+        hierarchical CPTs, and selective KDB. Counts of families with two or more parents need one more pass, once the
+        structure is known.
 
         Parameters
         ----------
         source : object
-            Anything with an Arrow C stream (tables and record-batch readers of pyarrow, frames of pandas and polars,
-            relations of DuckDB), a data set of pyarrow, a lazy frame of polars, the path of a file or of a folder of
-            Parquet files; an iterable of (X, y) or (X, y, sample_weight); or a function without arguments that returns
-            one of these, for what can be read only once.
+            One of:
+
+            - an object with an Arrow C stream: tables and record-batch readers of pyarrow, frames of pandas and polars,
+              relations of DuckDB;
+            - a pyarrow data set, or a polars lazy frame;
+            - the path of a file, or of a folder of Parquet files;
+            - an iterable of (X, y) or (X, y, sample_weight);
+            - a function without arguments that returns one of these and is called once per pass, for sources that can
+              be iterated only once.
         target : str, optional
-            The column with the classes, if the source is a table.
+            Column of the classes, if the source has columns.
         sample_weight : str, optional
-            The column with the weights, if it is a table that has one.
+            Column of the weights, if the source has one.
         columns : list of str, optional
-            The columns to learn from; by default all others.
+            Columns of the features; by default all others.
         batch_rows : int, default=131072
-            Rows at most that are held at once, from 1.
+            Maximum number of rows in memory, from 1.
         exact : bool, default=False
-            Whether cuts of numbers are found from all distinct values. Otherwise they are while there are 65,536 at
-            most, and from a summary of them beyond, whose ranks are off by about a thousandth at most.
+            Whether cut points are computed from all distinct numbers. By default, columns of more than 65,536 distinct
+            numbers are summarized, with rank errors of at most about a thousandth.
 
         Returns
         -------
         object
-            The fitted estimator itself. It predicts what that of ``fit`` on the whole table does, to the last bit while
-            cuts are exact and weights whole, and rows that choose are all rows; typical values of intervals are
-            equal but for rounding.
+            The fitted estimator. It predicts the same as after ``fit`` on all rows, bit for bit, if cut points are
+            exact, weights are integers and the sample contains all rows. Typical values of intervals are equal up to
+            rounding.
 
         Raises
         ------
         AttributeError
-            If the estimator's learners need all rows at once.
+            If a learner of the estimator needs all rows at once.
         ImportError
-            If the source needs a package that is not installed, or the device is not there.
+            If the source needs a package that is not installed, or the device is not available.
         ValueError, TypeError
-            If a column, the classes or the weights break a rule of the border, batches differ in their columns, or the
-            source can be read only once. The estimator stays as it was.
+            If a column, the classes or the weights are invalid, batches have different columns, or the source can be
+            read only once. The estimator is then unchanged.
 
         Examples
         --------
@@ -122,14 +128,14 @@ class BatchFitMixin:
         return self
 
     def _check_parts(self) -> None:
-        """Refuse wrong parameters, of learners too, and a device that is not there."""
+        """Validate the parameters, also those of nested learners, and the device."""
         self._validate_params()  # type: ignore[attr-defined]
         check_device(self.device)
         for part in ("structure", "parameters"):
             getattr(getattr(self, part, None), "_validate_params", bool)()
 
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
-        """Learn from rows that are read as often as they are asked for; what fails changes nothing."""
+        """Fit to a row source; the estimator is unchanged if fitting fails."""
         twin = copy(self)
         forget(twin)
         summary = source.summarize(exact)
@@ -144,21 +150,21 @@ class BatchFitMixin:
         return self
 
     def _learn_batches(self, rows: EncodedSource) -> None:
-        """Count all rows, and learn from the counts; ``counts_`` can go on with ``partial_fit``."""
+        """Count all rows and fit to the counts; ``partial_fit`` can continue from ``counts_``."""
         self.counts_ = rows.add_to(self._new_counts(rows.nothing), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
     def _new_counts(self, data: EncodedData) -> Any:
-        """Return what rows are counted in."""
+        """Return empty counts of the type that the classifier needs."""
         raise NotImplementedError(type(self).__name__)
 
     def _learn_counts(self, counts: Any) -> None:
-        """Learn from counts."""
+        """Fit to counts."""
         raise NotImplementedError(type(self).__name__)
 
 
 def _take_names(estimator: Any, names: tuple[str, ...] | None, n_features: int) -> None:
-    """Set what scikit-learn sets of a table's columns."""
+    """Set ``n_features_in_`` and, if there are names, ``feature_names_in_``."""
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)

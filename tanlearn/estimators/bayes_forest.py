@@ -1,4 +1,4 @@
-"""The forest: random k-dependence networks, counted, and weighed by rows that they have not seen."""
+"""Forest of random k-dependence networks, fitted by counting and weighted by out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -28,125 +28,133 @@ from tanlearn.network.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
 
-#: Contexts keep the classes that they have seen in 16 bits.
+#: Class numbers are stored in 16 bits.
 _MOST_CLASSES = 2**16 - 1
-#: Probabilities may be 1e-290 and no less: floating numbers keep all digits down to 1e-307.
+#: Decimal exponent of the smallest allowed probability; float64 keeps full precision down to 1e-307.
 _LEAST_EXPONENT = -290
-#: Rows of a context at least, and contexts of a level at most: of 100,000 rows of 50 columns and of letter, four and
-#: three times as many rows a context left log losses where they were (.885 to .880, and .117).
+#: Minimum number of rows per context, and maximum number of contexts per level, for the default of ``min_samples``.
+#: With four times as many rows per context on 100,000 rows of 50 columns, and three times as many on letter, log losses
+#: did not change (.885 to .880, and .117).
 _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
 def _is_joint(forest: Any) -> bool:
-    """Refuse what only a joint distribution has."""
+    """Raise an error for methods that need a joint distribution."""
     raise AttributeError(
-        f"{type(forest).__name__} is trained for classes given features, and says nothing of how likely the features "
-        f"are. Use predict_log_proba, or a network such as NaiveBayesClassifier."
+        f"{type(forest).__name__} models the class given the features, not the distribution of the features. Use "
+        f"predict_log_proba, or a network such as NaiveBayesClassifier."
     )
 
 
 class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
-    """A forest of random Bayesian networks: the first choice where a table is to be predicted, and not read.
+    """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
 
-    Every member cuts numbers otherwise, draws an order of the features, and gives each up to ``max_parents`` of the
-    earlier ones as parents: of those drawn, the ones that say most about it given the class. Its probabilities are
-    counts over the combinations of parents that occur, smoothed from level to level (one parent more a level). Then
-    all is grown again without every fold, and what these twins say of rows that they have not seen decides how much
-    levels, features, and single families count, by conditional likelihood. Nothing is held out of the forest itself.
+    Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
+    up to ``max_parents`` parents: from a random subset of the earlier features, those with the largest conditional
+    mutual information with the feature given the class. The CPTs are counts of the combinations of parent values that
+    occur, smoothed hierarchically from level to level (one more parent per level).
+
+    All networks are then grown again without each fold. Their out-of-fold predictions are used to fit weights of
+    levels, features and single families by conditional likelihood. The final networks use all rows.
 
     Parameters
     ----------
     n_estimators : int, default=32
-        Members. More are better where classes are a function of many features, and cost in proportion.
+        Number of networks. More networks are more accurate where the class depends on many features. Time and memory
+        grow in proportion.
     max_parents : int or "auto", default="auto"
-        Most parents of a feature, from 0. "auto" are 4: what each further parent is worth is weighed by left-out rows,
-        and with ``weights=None`` these choose how many are used.
+        Maximum number of parents per feature, from 0. "auto" is 4: the contribution of each further parent is weighted
+        by out-of-fold predictions. With ``weights=None``, these are used to select the number of parents.
     max_features : float or "auto", default="auto"
-        Share of the earlier features that are drawn as candidates for parents, at most 32 of them, and fewer, to 8, of
-        more than 256 features. "auto" is half of them, and at least four.
+        Fraction of the earlier features that are drawn as candidate parents. At most 32 are drawn, and with more than
+        256 features fewer, down to 8. "auto" is half of the earlier features, and at least four.
     n_cuts : int or array-like of two int, default=(3, 15)
-        Fewest and most cuts of a feature with an order in a member, or one number for both; each feature's is drawn,
-        and there are never more than between its values. Half of the features are cut where that takes most class
-        entropy away in a bootstrap sample, the others anywhere.
+        Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
+        is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
+        minimize the class entropy in a bootstrap sample; for the others they are random.
     smoothing : float, default=1.0
-        m of hierarchical smoothing: how many rows a level's parent is worth. Above 0, and not so small that products
-        over the levels would end below the smallest floating number.
+        Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one parent less. It is
+        above 0, and large enough that products over the levels do not underflow.
     min_samples : int or "auto", default="auto"
-        Rows, whatever they weigh, that a combination of parents has at least, to be counted by itself; from 1 to
-        2,147,483,647. "auto" are 5, or of more than 24,576 rows one in 4,096, so that a forest of many rows still has
-        room in memory.
+        Minimum number of rows, regardless of their weights, for counting a combination of parent values separately;
+        from 1 to 2,147,483,647. "auto" is 5, or for more than 24,576 rows one in 4,096, which limits the memory.
     weights : {"auto", "shared"} or None, default="auto"
-        Which weights are fitted to out-of-fold predictions: with "shared" those of levels and features, with "auto"
-        those of single families, too. Each set of weights is used only if it lowers the log loss of out-of-fold rows.
-        With None nothing is weighed, and the networks' probabilities are averaged, with the number of parents of the
-        least out-of-fold log loss.
+        Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features, "auto" also weights of
+        single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None, the
+        probabilities of the networks are averaged, with the number of parents of the lowest out-of-fold log loss.
     ridge : float or "auto", default="auto"
-        Strength of the ridge that pulls weights of features and families to where they start: half the squared
-        distance times the ridge is added to the mean log loss, in nats. "auto" selects it by the log loss of
-        out-of-fold rows. Weights of any ridge that do not lower this loss stay where they start.
+        Strength of the ridge penalty that shrinks weights of features and families to their initial values: half the
+        squared distance times the ridge is added to the mean log loss, in nats. "auto" selects it by the out-of-fold
+        log loss. Weights that do not lower this loss keep their initial values, for any ridge.
     n_folds : int, default=5
-        Folds that are left out to find weights; there are never more than rows. Of many rows, not all folds are: 8,192
-        rows are enough to find weights. Of up to 2,048 rows, weights are judged by twins that miss two folds.
+        Number of folds for out-of-fold predictions, at most the number of rows. On large data, not all folds are
+        needed: the weights are fitted to 8,192 rows. Up to 2,048 rows, weights are evaluated with networks grown
+        without two folds.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, where they are others than in training.
+        Class probabilities in sorted order of the classes, instead of the training frequencies.
     encoder : TableEncoder, optional
-        How raw columns become codes. One without a ``discretizer`` of its own cuts numbers finely, at up to 1,023
-        quantiles, as :class:`~tanlearn.QuantileDiscretizer` does.
+        Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
+        to 1,023 cut points per feature.
     device : {"cpu"}, default="cpu"
-        There are no kernels for others.
+        Only "cpu" is supported.
     n_jobs : int, optional
-        Threads, as in joblib. Inside of ``joblib.parallel_config(backend="dask")``, or any other of processes, members
-        are grown there, and weighed here. Results do not depend on it.
+        Number of threads, as in joblib. With a backend of worker processes, such as
+        ``joblib.parallel_config(backend="dask")``, the networks are grown in its workers, and the weights are fitted in
+        this process. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Where members and folds are drawn from.
+        Seed of networks and folds.
     warm_start : bool, default=False
-        Keep the members of the fit before, if rows and how members are grown are the same, and grow only what
-        ``n_estimators`` is more; another ``random_state`` is for the new ones. If it is the same number, the forest is
-        the one that is grown at once. Weights are found anew.
+        Keep the networks of the previous fit, if the rows and all settings of the networks are the same, and grow only
+        the additional networks of a larger ``n_estimators``. Only these use a new ``random_state``. With the same
+        ``random_state``, the forest equals one grown at once. Weights are fitted again.
     verbose : int, default=0
-        With 1, what left-out rows say of every set of weights is printed.
+        1 prints the out-of-fold log loss of each set of weights.
 
     Attributes
     ----------
     forest_ : Forest
-        Members and weights.
+        Networks and weights.
     structures_ : list of Structure
-        Who depends on whom, of every member.
+        Structure of each network.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        What leaving a feature out costs rows that twins have not seen: the mean rise of their log loss, in nats.
+        Mean increase of the out-of-fold log loss without the feature, in nats.
     counts_ : ForestCounts
-        After ``partial_fit``, what is counted in all members. ``model.counts_.empty()`` counts elsewhere, and
-        ``model.counts_.merge(...)`` adds that up; :class:`~tanlearn.forest.counts.ForestCounts` says more.
+        Counts in all networks, after ``partial_fit``, ``fit_batches`` or ``from_counts``. ``model.counts_.empty()``
+        returns empty counts for other rows, and ``model.counts_.merge(...)`` adds them. See
+        :class:`~tanlearn.forest.counts.ForestCounts`.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Numbers that predictions are sums of.
+        Number of parameters: the terms that predictions add up.
 
     Notes
     -----
-    Where a column has gaps in training, "missing" is a value like others: that something was not asked may say more
-    than the answer. Where it has none, a missing child says nothing, and a missing parent ends the levels there.
+    In a column with missing values in training, "missing" is a category, since a missing value may be more informative
+    than the value itself. In other columns, a missing child contributes nothing, and a missing parent ends the levels
+    of its families there.
 
-    Members merge neighbouring values of what has an order: of numbers, even of few whole ones, and of pandas'
-    categoricals with ``ordered=True``. Strings, truth values, other categoricals, and columns of numbers that an
-    encoder names in ``discrete_features`` have none; codes (:meth:`fit_encoded`) have what their ``is_ordered`` says.
+    Networks merge adjacent values of ordered features: numbers, including integers with few distinct values, and pandas
+    categoricals with ``ordered=True``. Strings, booleans, other categoricals, and numeric columns in
+    ``discrete_features`` of the encoder are unordered. For codes (:meth:`fit_encoded`), ``is_ordered`` of the data
+    determines it.
 
     The weighted forest is compared with the average of its networks and with the class frequencies by the log loss of
     out-of-fold rows (at most 2,048), and the best of the three is kept. The average is kept only if it is better than
     the weighted forest by two standard errors. Where features are only noise, the forest therefore predicts class
-    frequencies. With ``weights=None`` nothing is compared but numbers of parents.
+    frequencies. With ``weights=None``, only numbers of parents are compared.
 
-    With ``weights=None`` there is :meth:`partial_fit`. The first chunk decides on cuts, parents, the combinations of
-    values that are counted, and how many parents are used; all chunks are counted in these, and counts add up. After
-    it, only ``smoothing`` and ``class_prior`` still have a say, and importances are those of its rows.
+    With ``weights=None``, the forest supports :meth:`partial_fit`. The first chunk determines cut points, parents, the
+    combinations of values that are counted, and the number of parents. All chunks are counted in these combinations,
+    and the counts add up. Afterwards only ``smoothing`` and ``class_prior`` can be changed, and the importances are
+    those of the first chunk.
 
     References
     ----------
@@ -225,32 +233,32 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         self.verbose = verbose
 
     def _default_discretizer(self) -> QuantileDiscretizer:
-        """Return a discretizer that leaves it to the members where to cut."""
+        """Return a fine quantile discretizer, whose intervals each network merges."""
         return QuantileDiscretizer(n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Grow the forest, and weigh it."""
+        """Grow the networks and fit their weights."""
         self.forest_ = self._make_forest(data, rng)
 
     def _new_counts(self, data: EncodedData) -> ForestCounts:
-        """Return the contexts of a forest of the first chunk, in which chunks are counted."""
+        """Grow a forest from the first chunk, and return empty counts in its contexts."""
         if data.n_samples and (data.y == data.y[0]).all():
             raise ValueError(
                 f"the first chunk has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
-                f"drawn from it. Begin with a larger chunk of several classes."
+                f"drawn from it. Start with a larger chunk of several classes."
             )
         return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
 
     def _learn_batches(self, rows: EncodedSource) -> None:
-        """Grow the contexts of a sample, and count all rows in them."""
+        """Grow a forest from a sample of the rows, and count all rows in its contexts."""
         self.counts_ = rows.add_to(self._new_counts(rows.sample), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
     def _learn_counts(self, counts: Any) -> None:
-        """Take the forest of what is counted."""
+        """Set ``forest_`` from smoothed counts."""
         if len(counts.members) != self.n_estimators:
             raise ValueError(
-                f"n_estimators is {self.n_estimators}, but the chunks so far were counted for another number. Begin "
+                f"n_estimators is {self.n_estimators}, but the chunks so far were counted for another number. Start "
                 f"with a new classifier: clone(model).partial_fit(...)."
             )
         n_levels = counts.forest.weights.shape[2]
@@ -258,13 +266,13 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         self.forest_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
     def _make_forest(self, data: EncodedData, rng: np.random.Generator) -> Forest:
-        """Grow a forest, and weigh it."""
-        if (data.weights == 0).any():  # rows of no weight are no rows of a context, of a fold, and no gaps
+        """Grow the networks and fit their weights."""
+        if (data.weights == 0).any():  # they must not count in contexts, folds and missing values
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
             raise ValueError(
-                f"a forest tells at most {_MOST_CLASSES:,} classes apart, got {data.n_classes:,}. y looks like an "
-                f"identifier or a quantity: drop or merge rare classes, or cut the quantity into intervals."
+                f"a forest supports at most {_MOST_CLASSES:,} classes, got {data.n_classes:,}. y looks like an "
+                f"identifier or a quantity: drop or merge rare classes, or discretize the quantity."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
         grain = Grain(n_cuts=self._read_n_cuts())
@@ -291,63 +299,63 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, say=say)
 
     def _read_n_cuts(self) -> tuple[int, int]:
-        """Return the fewest and most cuts."""
+        """Return the minimum and maximum number of cut points."""
         given = self.n_cuts
         pair: list[Any] = [given, given] if np.ndim(given) == 0 else list(given)
         whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
         if not whole or not 1 <= pair[0] <= pair[1]:
             raise ValueError(
-                f"n_cuts must be two whole numbers from 1, the fewest and the most cuts, or one for both, got "
-                f"{given!r}."
+                f"n_cuts must be two integers from 1, the minimum and maximum number of cut points, or one integer for "
+                f"both, got {given!r}."
             )
         return min(int(pair[0]), 2**16), min(int(pair[1]), 2**16)  # no feature has more values
 
     def _check_smoothing(self, heaviest: float, n_levels: int, most_values: int) -> None:
-        """Refuse m with which a probability could vanish: what a class never shows has one of m / (n + m) a level."""
+        """Refuse an m with which a probability could underflow: unseen values get a factor m / (n + m) per level."""
         m = float(self.smoothing)
         least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(most_values)
         if least < _LEAST_EXPONENT:
             raise ValueError(
-                f"smoothing={m:g} is too little for classes that weigh up to {heaviest:.3g}: over {n_levels} levels "
-                f"probabilities may be as small as 1e{least:.0f}, and must not be below 1e{_LEAST_EXPONENT}. Take "
-                f"more smoothing or fewer max_parents, or divide the weights by a common factor."
+                f"smoothing={m:g} is too small for classes of weight up to {heaviest:.3g}: over {n_levels} levels "
+                f"probabilities may be as small as 1e{least:.0f}, and must not be below 1e{_LEAST_EXPONENT}. Increase "
+                f"smoothing, decrease max_parents, or divide the weights by a common factor."
             )
 
     def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return logarithms of what is proportional to the probabilities of the classes."""
+        """Return unnormalized log-probabilities of the classes."""
         return self.forest_.log_scores(codes, n_jobs=self.n_jobs)
 
     @available_if(_is_joint)  # type: ignore[untyped-decorator]
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Not available: a forest says nothing of how likely features are."""
+        """Not available: a forest does not model the distribution of the features."""
         raise NotImplementedError
 
     @available_if(_is_joint)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
-        """Not available: a forest says nothing of how likely features are."""
+        """Not available: a forest does not model the distribution of the features."""
         raise NotImplementedError
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Take other class probabilities in place of the frequencies in training."""
+        """Replace the class frequencies of training by other class probabilities."""
         self.forest_ = replace(self.forest_, shift=log_prior - self.forest_.log_frequency)
 
     @property
     def structures_(self) -> list[Structure]:
-        """Who depends on whom, of every member."""
+        """Structure of each network."""
         parents = [member.tables.parents for member in self.forest_.members]
         return [Structure(own if own.size else np.full(len(own), -1)) for own in parents]
 
     @property
     def n_parameters_(self) -> int:
-        """Numbers that predictions are sums of."""
+        """Number of parameters: the terms that predictions add up."""
         return sum(member.tables.gain.size + member.tables.unseen.size for member in self.forest_.members)
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes for a model file, besides classes and encoder."""
         return to_state(self.forest_)
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder."""
         self.forest_ = from_state(state, self.encoder_.n_states_, len(self.classes_))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Naive Bayes, and classifiers put together of a learner of structures and one of parameters."""
+"""Naive Bayes classifier, and classifiers composed of a structure learner and a parameter learner."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["BayesNetClassifier", "NaiveBayesClassifier", "StructureLearner"]
 
 
 class StructureLearner(Protocol):
-    """What an estimator asks of an object that learns structures."""
+    """Interface of learners of structures."""
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
-        """Return a structure."""
+        """Learn a structure from encoded rows."""
         ...
 
 
-#: Where learners are, for who passes a name or a class in place of one.
+#: Suggestions shown when a string or a class is passed instead of an instance.
 _LEARNERS = {
     "structure": "tanlearn.baselines, such as ChowLiu()",
     "parameters": "tanlearn, such as MaximumLikelihood()",
@@ -45,7 +45,7 @@ _LEARNERS = {
 
 
 class _FamiliesMixin(PartialFitMixin):
-    """``fit_batches`` of structures and their families."""
+    """``fit_batches`` and ``from_counts`` for classifiers with a structure and a parameter learner."""
 
     structure_: Structure
     structure_learner_: Any
@@ -54,12 +54,12 @@ class _FamiliesMixin(PartialFitMixin):
     tables_: Tables
 
     def _validate_params(self) -> None:
-        """Refuse wrong parameters, and with a remedy names and classes in place of learners."""
+        """Validate the parameters; strings and classes passed as learners get an error with a suggestion."""
         for name, learners in _LEARNERS.items():
             given = getattr(self, name, None)
             if isinstance(given, str):
                 raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be an object, and no name of one. Got "
+                    f"The {name!r} parameter of {type(self).__name__} must be an object, not a string. Got "
                     f"{given!r} instead. Pass a learner of {learners}."
                 )
             if isinstance(given, type):
@@ -70,7 +70,7 @@ class _FamiliesMixin(PartialFitMixin):
         super()._validate_params()  # type: ignore[misc]
 
     def _learn_batches(self, rows: EncodedSource) -> None:
-        """Find the structure from counts of pairs, unless it is known, then count its families."""
+        """Learn the structure from counts of pairs, unless it is fixed, then count its families."""
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
         check_learner_device(self.parameters_, self.device)
@@ -104,11 +104,15 @@ class _FamiliesMixin(PartialFitMixin):
             self.calibration_ = self.parameters_.calibration_
             return
         self.tables_ = self.parameters_.from_counts(layout, cells)
-        if counts is pairs or pairs is None:  # otherwise the structure of chunks that come later would be another
+        if counts is pairs or pairs is None:  # others cannot relearn the structure
             self.counts_ = counts
 
     def _as_own(self, counts: Any) -> Any:
-        """Return pairs for a learner of structures, contexts for smoothing over them, else the families' own tables."""
+        """Return the counts that the learners need, converted and checked.
+
+        Structure learners need counts of pairs, smoothing over contexts needs counts of contexts, and other learners
+        need the counts of their families.
+        """
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         if hasattr(structure, "from_counts"):
             self._check_kind(counts, CountState)
@@ -127,64 +131,64 @@ class _FamiliesMixin(PartialFitMixin):
         found = Structure(counts.layout.parents if isinstance(counts, FamilyCounts) else counts.parents)
         if found != given:
             raise ValueError(
-                f"the counts are of the families of {found!r}, and not of those of {given!r}. Name that structure, or "
-                f"pass counts of pairs."
+                f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "
+                f"structure, or pass counts of pairs."
             )
         return counts
 
 
 class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
-    """A structure learner and a parameter learner, one after the other.
+    """Bayesian network classifier composed of a structure learner and a parameter learner.
 
     Parameters
     ----------
     structure : StructureLearner or Structure, optional
-        An object with ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a structure that you
-        know; by default naive Bayes. Parameter learners that use held-out rows have the structure learned again without
-        these, on data of up to 300,000 numbers (rows times features times classes).
+        A learner with ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a fixed structure; by
+        default naive Bayes. For parameter learners that use held-out rows, the structure is learned again without these
+        rows, on data of up to 300,000 numbers (rows times features times classes).
     parameters : ParameterLearner, optional
-        An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+        A learner with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
-        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
-        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
-        Encoding, and drawing, completing and explaining rows, stay on the CPU.
+        Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
+        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
-        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed for learners that draw. The same rows, parameters and int give the same model, bit for bit: where all is
-        counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
+        Seed of randomized learners. The same rows, parameters and int give the same model, bit for bit: models based on
+        counts on every x86-64 processor, models trained by gradient on the same machine.
 
     Attributes
     ----------
     structure_ : Structure
         The network; ``structure_.parent`` and ``structure_.to_networkx()``.
     tables_ : Tables
-        Log-probabilities of every feature given its parents and the class.
+        CPTs: log-probabilities of each feature given its parents and the class.
     structure_learner_ : StructureLearner
-        The copy of ``structure`` that learnt, with what it found on the way, such as ``history_``; not set if that is a
-        structure or None.
+        The fitted copy of ``structure``, with attributes such as ``history_``; not set if ``structure`` is a
+        :class:`~tanlearn.Structure` or None.
     parameters_ : ParameterLearner
-        The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
+        The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        How scores become probabilities: found on held-out rows by learners that train for classification (their
-        ``calibrate``), otherwise of temperature and power 1. Where it divides the evidence alone, the class
-        prior of the tables is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows;
+        otherwise its temperature and power are 1. Where it divides only the evidence, the class prior of the tables
+        is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Free parameters.
+        Number of free parameters.
 
     References
     ----------
@@ -229,8 +233,8 @@ class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classif
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Learn the structure, then the tables."""
-        # Learners are copied, as they may keep what they find: what the user passed stays as it was.
+        """Learn the structure, then the parameters."""
+        # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         check_learner_device(self.parameters_, self.device)
         found = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
@@ -250,50 +254,52 @@ class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classif
 
 
 class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
-    """Naive Bayes: features independent given the class (resource-efficient, eq. 4), any parameter learner.
+    """Naive Bayes classifier with any parameter learner.
+
+    The features are independent given the class (resource-efficient paper, eq. 4).
 
     Parameters
     ----------
     parameters : ParameterLearner, optional
-        An object with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+        A learner with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
-        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
-        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
-        Encoding, and drawing, completing and explaining rows, stay on the CPU.
+        Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
+        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
-        Threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed for parameter learners that draw. The same rows, parameters and int give the same model, bit for bit: where
-        all is counted on every x86-64 processor, where parameters are trained by gradient on the same machine.
+        Seed of randomized parameter learners. The same rows, parameters and int give the same model, bit for bit:
+        models based on counts on every x86-64 processor, models trained by gradient on the same machine.
 
     Attributes
     ----------
     structure_ : Structure
         The network without edges between features.
     tables_ : Tables
-        Log-probabilities of every feature given the class.
+        CPTs: log-probabilities of each feature given the class.
     parameters_ : ParameterLearner
-        The copy of ``parameters`` that learnt, with what it found on the way, such as ``n_iter_`` and ``history_``.
+        The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        How scores become probabilities: found on held-out rows by learners that train for classification (their
-        ``calibrate``), otherwise of temperature and power 1. Where it divides the evidence alone, the class
-        prior of the tables is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows;
+        otherwise its temperature and power are 1. Where it divides only the evidence, the class prior of the tables
+        is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Free parameters.
+        Number of free parameters.
 
     References
     ----------
@@ -333,7 +339,7 @@ class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Class
         self.random_state = random_state
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Learn the tables."""
+        """Fit the parameters."""
         self.structure_ = Structure.naive_bayes(data.n_features)
         self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
         check_learner_device(self.parameters_, self.device)

@@ -1,15 +1,16 @@
-"""Counts of every kind as arrays for a file, and back, checked.
+"""Conversion of counts of every kind to arrays for a file, and validated restoration.
 
 A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of the format ``"tanlearn counts file"``,
-version 1. Under ``counts file`` it has ``classes``, ``feature_names`` and ``encoder`` as those of models, ``kind``, and
-``counts``, an object of values that depend on the kind. Counts are int64, or float64 where weights were real.
+version 1. Its object ``counts file`` has ``classes``, ``feature_names`` and ``encoder`` as in model files, ``kind``,
+and ``counts``, an object whose values depend on the kind. Counts are int64, or float64 if weights were not integers.
 
-- ``CountState``: ``cells``, those of the classes, then those of every feature, indexed [value][class]; ``pairs``, those
-  of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on, indexed [value of the first][value of the second][class].
+- ``CountState``: ``cells``, the counts of the classes, then the counts of each feature, indexed [value][class];
+  ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on, indexed [value of the first][value of
+  the second][class].
 - ``FamilyCounts``: ``structure``, and ``cells`` in the order of a model's tables.
-- ``ForestCounts``: ``forest``, a dict of what a model of it has; ``class_counts``; ``n_cells``, how many counts the
-  members have, and these one behind the other as ``keys`` and ``counts``. A key is (context * most values of a feature
-  of the member + value) * number of classes + class, and they ascend.
+- ``ForestCounts``: ``forest``, a dict as in the model file of a forest; ``class_counts``; ``n_cells``, the number of
+  counts of each network; and the concatenated ``keys`` and ``counts`` of all networks. A key is (context * largest
+  number of values of a feature in the network + value) * number of classes + class. The keys of a network ascend.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["from_state", "to_state", "why_no_counts"]
 
 
 def to_state(counts: Any) -> dict[str, Any]:
-    """Return all of some counts but the numbers of values and classes."""
+    """Return the arrays of counts for a file, without the numbers of values and classes."""
     if isinstance(counts, CountState):
         return {"cells": counts.cells, "pairs": counts.pairs}
     if isinstance(counts, FamilyCounts):
@@ -48,13 +49,13 @@ def to_state(counts: Any) -> dict[str, Any]:
             "counts": np.concatenate([cells.counts for cells in members]),
         }
     raise TypeError(
-        f"a file holds counts in CountState, FamilyCounts and ForestCounts, but no {type(counts).__name__}. Save the "
-        f"model that is learnt from them."
+        f"a file can contain CountState, FamilyCounts and ForestCounts, but not {type(counts).__name__}. Save the "
+        f"model fitted from them instead."
     )
 
 
 def why_no_counts(model: Any) -> str:
-    """Return why a fitted classifier has no ``counts_``."""
+    """Return the reason why a fitted classifier has no ``counts_``, for error messages."""
     reason = "it was fitted from all rows at once"
     if getattr(model, "_was_loaded", False):
         reason = "it was read from a file without counts (save(path, counts=True) keeps them, where there are any)"
@@ -62,28 +63,25 @@ def why_no_counts(model: Any) -> str:
 
 
 def from_state(kind: Any, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Any:
-    """Return the counts that :func:`to_state` took apart.
-
-    Shapes: n_states: (n_features,).
-    """
+    """Restore the counts of :func:`to_state`, or raise an error if they are invalid; ``n_states``: (n_features,)."""
     if kind == "CountState":
         return CountState.restore(n_states, n_classes, *fields(state, "cells", "pairs"))
     if kind == "FamilyCounts":
         structure, cells = fields(state, "structure", "cells")
         if not isinstance(structure, Structure) or structure.n_features != len(n_states):
             raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
-        # Before memory is taken for as many counts as a forged structure asks for.
+        # Checked before memory is allocated: a forged structure can ask for any number of counts.
         _check_counts("cells", cells, (n_table_cells(structure.parents, n_states, n_classes),))
         counts = FamilyCounts(TableLayout.of_parents(structure.parents, n_states, n_classes))
         counts.cells = cells
         return counts
     if kind == "ForestCounts":
         return _forest_counts(state, n_states, n_classes)
-    raise ExplainedError(f"it holds counts of the kind {kind!r}, which this version does not know: upgrade tanlearn.")
+    raise ExplainedError(f"it holds counts of the kind {kind!r}, unknown to this version: upgrade tanlearn.")
 
 
 def _forest_counts(state: dict[str, Any], n_states: IntArray, n_classes: int) -> ForestCounts:
-    """Return the counts of a forest."""
+    """Restore the counts of a forest, after validation."""
     forest, class_counts, n_cells, keys, amounts = fields(state, "forest", "class_counts", "n_cells", "keys", "counts")
     counts = ForestCounts.of_forest(restore_forest(forest, n_states, n_classes))
     counts.class_counts = _check_counts("class_counts", class_counts, (n_classes,))
@@ -111,7 +109,7 @@ def _forest_counts(state: dict[str, Any], n_states: IntArray, n_classes: int) ->
 
 
 def _check_counts(name: str, counts: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return counts, if they are."""
+    """Return counts unchanged if type, shape and sign are valid."""
     dtype = np.float64 if getattr(counts, "dtype", None) == np.float64 else np.int64
     if (check_array(name, counts, dtype, shape) < 0).any():
         raise ValueError(f"{name} must not be negative.")

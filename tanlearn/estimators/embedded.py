@@ -1,4 +1,4 @@
-"""What fitted models can do for embedded use: say what they cost, round themselves, turn into C.
+"""Deployment of fitted classifiers on microcontrollers: model size, rounding to few bits, and export to C.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -28,7 +28,7 @@ __all__ = ["EmbeddedMixin"]
 
 
 class EmbeddedMixin:
-    """Methods of classifiers of one structure and its tables."""
+    """Methods of classifiers with a single structure and its tables."""
 
     structure_: Structure
     tables_: Tables
@@ -39,41 +39,41 @@ class EmbeddedMixin:
 
     @property
     def size_bits_(self) -> int:
-        """Bits of all numbers of the tables: as many as they were rounded to, or 32 each, as [RE] counts."""
+        """Size of all CPT entries in bits: the rounded number of bits per entry, or 32, as in [RE]."""
         return self.tables_.n_cells * self.tables_.bits_per_cell
 
     @property
     def n_operations_(self) -> int:
-        """Additions for a prediction: a number of every feature, for every class ([RE] V-D)."""
+        """Number of additions per prediction: one CPT entry per feature and class ([RE] V-D)."""
         return len(self.tables_) * self.tables_.layout.n_classes
 
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
-        """Return a copy of the fitted classifier whose tables are rounded to a few bits, without training.
+        """Return a copy of the fitted classifier with CPTs rounded to a few bits, without training.
 
-        Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) errs less as a rule, and
-        by far with one or two.
+        Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually gives fewer
+        errors, and far fewer with one or two bits.
 
         Parameters
         ----------
         bits : int or tuple of (int, int)
             Integer and fraction bits ([RE] eq. 10), of which either may be negative; or their sum, 1 to 16.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Raw values. Where only the sum is given, the split with the fewest errors on these rows is taken, of equals
-            the one with the fewest integer bits.
+            Raw values. If ``bits`` is a sum, the split with the fewest errors on these rows is selected; ties go to the
+            split with the fewest integer bits.
         y : array-like of shape (n_samples,), optional
             Classes of the rows.
 
         Returns
         -------
         object
-            A classifier like this one, with :class:`~tanlearn.IntegerTables`; this one stays as it is.
+            A new classifier, with :class:`~tanlearn.IntegerTables`.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to round.
+            If the classifier is not fitted.
         ValueError
-            If ``bits`` is nothing of the sort, or a sum without rows; or a class has probability 0.
+            If ``bits`` is invalid, or a sum without rows; or if a class has probability 0.
 
         Examples
         --------
@@ -92,11 +92,11 @@ class EmbeddedMixin:
         if not formats:
             raise ValueError("bits must be a number of bits, or a pair of integer and fraction bits; got None.")
         twin = copy(self)
-        # Sums of integers are compared as they are, so the shift of the calibration joins the class prior.
+        # Integer scores are compared without calibration, so its shift is added to the class prior.
         tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
         candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
         twin.tables_ = candidates[0]
-        vars(twin).pop("counts_", None)  # partial_fit would go on with the counts, to tables that are not rounded
+        vars(twin).pop("counts_", None)  # partial_fit would compute unrounded tables from them
         if len(candidates) > 1:
             if X is None or y is None:
                 raise ValueError(
@@ -122,39 +122,40 @@ class EmbeddedMixin:
         number_type: str = "double",
         test_rows: Any = None,
     ) -> None:
-        """Write the fitted classifier of integers as one header of C99, with nothing but additions and comparisons.
+        """Write the fitted integer classifier as a C99 header that uses only additions and comparisons.
 
-        The header is C99 and C++17. It says how it is called, what a row holds, and what to define where constants lie
-        in a memory of their own, which is done for AVR; cells of more than 32 KB are several arrays there. It predicts
-        what ``predict`` does for complete rows; for those that miss a value, or have one that was not there in
-        training, it returns -1.
+        The header is valid C99 and C++17. Its comments describe the functions, the format of a row, and the macros for
+        constants in a separate memory. These macros are defined for AVR, where CPT entries of more than 32 KB are split
+        into several arrays. For complete rows, the C function predicts the class that ``predict`` returns. For rows
+        with missing or unseen values, it returns -1.
 
         Parameters
         ----------
         path : str or path
-            Where; what is there is replaced.
+            Path of the header. An existing file is replaced.
         name : str, optional
-            What all names in the header begin with. By default the name of the file without its ending.
+            Prefix of all names in the header. By default the file name without its extension.
         packed : bool, default=True
-            Whether a number of the tables takes as many bits as it has, or whole bytes, which are read faster.
+            Whether to pack CPT entries bit by bit, or to store whole bytes, which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
-            The type of numbers in rows. Every number of that type falls on the same side of a cut as in Python.
-            With "double" and "float", columns whose categories are integers are int32_t all the same, or int64_t if
-            need be. Strings are strings, in UTF-8; a column of other categories, or of another encoder than
-            :class:`~tanlearn.TableEncoder` with its own discretiser, takes the number of the state.
+            C type of numbers in rows. Each number of this type is compared with cut points as in Python. With "double"
+            and "float", columns of integer categories have the type int32_t, or int64_t if needed. Strings are UTF-8
+            strings. For columns of other categories, and for encoders other than :class:`~tanlearn.TableEncoder` with
+            its own discretizer, a row contains the code of the value.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
-            Raw values. With them, a program is written beside the header, ``<name of the file>_test.c``, which returns
-            0 if codes, sums and classes of these rows are those of Python, and otherwise prints the first that is not.
+            Raw values for a test program, ``<name of the file>_test.c``, written beside the header. The program returns
+            0 if codes, sums and classes of these rows are equal to those of Python, and otherwise prints the first
+            difference.
 
         Raises
         ------
         NotFittedError
-            If there is nothing to export.
+            If the classifier is not fitted.
         ValueError
-            If the tables hold no integers, a category or cut is no value of its type in C, a column had no value in
-            training, or ``name`` is no name. Nothing is written then.
+            If the CPTs are not integers, a category or cut point is not representable in its C type, a column had no
+            value in training, or ``name`` is not a C identifier. No file is written then.
         OSError
-            If a file cannot be written. What stood there before is unchanged.
+            If a file cannot be written. An existing file is then unchanged.
 
         Examples
         --------

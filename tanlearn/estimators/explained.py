@@ -1,4 +1,4 @@
-"""Explanations of predictions as labelled tables."""
+"""Explanations of predictions as labeled frames."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from tanlearn.network.queries import log_odds
 
 __all__ = ["ExplanationMixin", "compared"]
 
-#: What the last share of a row is that of, in place of a feature.
+#: Label of the contribution of the class prior, the last one of each row.
 CLASSES = "(classes)"
 
 
 class ExplanationMixin:
-    """A method of classifiers that split predictions into what each feature says."""
+    """``explain_frame`` for classifiers with ``explain``."""
 
     classes_: AnyArray
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
-        """Return what ``explain`` does as a frame with names.
+        """Return the contributions of ``explain`` as a frame with names.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log-odds against this class instead of log-probabilities; they add up to those of ``predict_proba``.
+            Return log odds against this class instead of log-probabilities; they add up to the log odds of
+            ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            A line a row and feature, and one a row for the frequencies of the classes, ``"(classes)"``. Its columns are
-            ``row`` (the index of a pandas frame, or the number), ``feature``, ``parents`` (names, joined by commas; for
-            networks of one structure), and every class.
+            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
+            ``row`` (index of a pandas frame, or row number), ``feature``, ``parents`` (comma-separated names, only for
+            classifiers with a single structure), and each class.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``against`` is no class.
+            If ``against`` is not a class.
         ImportError
             If pandas is not installed.
 
@@ -81,15 +82,16 @@ class ExplanationMixin:
 def compared(
     contributions: FloatArray, against: Any, classes: AnyArray, calibration: Calibration | None = None
 ) -> FloatArray:
-    """Return what features add to log-odds against a class, or to log-probabilities if there is none.
+    """Convert contributions to log-probabilities into contributions to calibrated log odds against a class.
 
-    Shapes: contributions: (n_samples, n_features + 1, n_classes); classes: (n_classes,); result: (n_samples, n_features
-        + 1, n_classes).
+    Returns ``contributions`` unchanged if ``against`` is None.
+
+    Shapes: contributions and result: (n_samples, n_features + 1, n_classes).
     """
     if against is None:
         return contributions
     other = number_class(against, classes, "against")
-    if calibration is not None:  # what it shifts joins the share of the classes
+    if calibration is not None:  # its shift is added to the class prior
         contributions = contributions.copy()
         contributions[:, -1] = calibration.shifted(contributions[:, -1])
     odds = np.stack([log_odds(contributions, c, other) for c in range(len(classes))], axis=-1)
@@ -98,9 +100,9 @@ def compared(
     if calibration.power == 1:
         return odds / calibration.temperature
     log_p = calibration.log_posterior(contributions.sum(axis=1))
-    with np.errstate(invalid="ignore"):  # impossible in one class by one feature, and in the other by another
+    with np.errstate(invalid="ignore"):  # -inf minus -inf, if different features exclude both classes
         total = odds.sum(axis=1)
-    # Of classes that are as good as equal, and of impossible ones, the ratio would be noise, or none.
+    # The ratio is numerical noise for nearly equal scores, and undefined for impossible classes.
     is_sound = np.isfinite(total) & (np.abs(total) > 1e-9 * np.abs(odds).sum(axis=1))
     wanted = np.subtract(log_p, log_p[:, [other]], out=np.zeros_like(total), where=is_sound)
     factor = np.full_like(total, 1 / calibration.temperature)

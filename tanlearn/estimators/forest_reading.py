@@ -1,4 +1,4 @@
-"""What can be read off a fitted forest: why it predicts a class, what features are worth, and who informs whom."""
+"""Explanations, importances and dependences of fitted forests."""
 
 from __future__ import annotations
 
@@ -27,39 +27,41 @@ class ForestReadingMixin(ExplanationMixin):
     n_jobs: int | None
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
-        """Split every prediction into what each feature says.
+        """Split each prediction into contributions of the features.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log-odds against this class instead of log-probabilities.
+            Return log odds against this class instead of log-probabilities.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
-            The share of every feature in the log-probabilities of the classes, or in the log-odds of every class
-            against the given one; the last is that of the class prior. They add up, over the features, to
-            ``predict_log_proba`` (with a ``class_prior``, but for a number that all classes of a row share), or to the
-            log-odds. A feature's share is that of its own families in all members: of its value, given the classes
-            and its parents.
+            Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
+            against ``against``; the last one is that of the class prior. The contributions add up to
+            ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
+            except for a constant per row.) The contribution of a feature is the sum over the families of this feature
+            in all networks: the evidence of its value, given the classes and its parents.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``against`` is no class.
+            If ``against`` is not a class.
 
         Notes
         -----
-        Where weights are learnt, a feature adds the weighted gains of its families to the log-odds, but for the doubt:
-        that no prediction is surer than rows are true makes all shares a little smaller, most where they are large.
-        With ``weights=None`` probabilities are averaged; every member's difference from the prior is then split by
-        logarithmic means, and averaged part by part. Nothing is approximated, nor drawn, either way.
+        With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
+        the certainty of predictions to the estimated label noise. This reduces all contributions a little, and large
+        ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the prior is
+        split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both are exact,
+        without sampling.
 
-        Where a column has no gaps in training, a missing value has no share. Where it has some, "missing" is a value.
+        In a column without missing values in training, a missing value contributes 0. In other columns, "missing" is a
+        category.
 
         Examples
         --------
@@ -75,40 +77,41 @@ class ForestReadingMixin(ExplanationMixin):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """What leaving a feature out costs: the mean rise of the log loss, in nats.
+        """Mean increase of the log loss without each feature, in nats, shape (n_features,).
 
-        It is that of rows that were left out when twins of the forest were grown, as if the feature had not been asked:
-        its families say nothing, and where it is a parent, fewer are given. What others say as well costs nothing, so
-        of two equal features neither may seem to matter; and a feature of no use may be a little below 0, by chance.
+        The log loss is that of out-of-fold rows, predicted by networks that were grown without them. Without a feature,
+        its families contribute nothing, and families of its children use fewer parents. Redundant evidence does
+        not count: of two equal features, both may have importance 0. Features without information may have slightly
+        negative importances, by chance.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         AttributeError
-            If it is not known.
+            If the forest has no importances.
         """
         check_is_fitted(self)
         if (importances := self.forest_.importances) is None:
-            raise AttributeError(f"importances of this {type(self).__name__} are not known. Fit it again.")
+            raise AttributeError(f"this {type(self).__name__} has no feature importances. Fit it again.")
         return importances
 
     def dependences(self, X: Any) -> list[tuple[str, str, float]]:
-        """Return which features inform which others in predictions of these rows, the strongest first.
+        """Return the dependences between features in the predictions of rows, strongest first.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values, at best of rows that it has not learnt from: what many parents say of those, it knows by heart.
+            Raw values, preferably of new rows: on training rows, families of many parents overfit.
 
         Returns
         -------
         list of tuple
-            Parent, child, and strength, of all pairs that are parent and child in a member. The strength, in nats a
-            row, is what the child says of the classes given this parent, beyond what it says without it. All that
-            features say, by themselves and given parents, is by how much predictions differ from the class
-            frequencies, sum_c p_c log(p_c / q_c), the mean over rows; strengths are shares of that. As orders are
-            drawn, each of two features that depend on each other is a parent of the other in some members.
+            Parent, child and strength of each pair of parent and child in any network. The strength, in nats per row,
+            is the contribution of the child to the classes given this parent, beyond its contribution without this
+            parent. All contributions of features, alone and given parents, add up to the mean over rows of sum_c p_c
+            log(p_c / q_c), where p are the predictions and q the class frequencies. As orders are random, each of two
+            dependent features is a parent of the other in some networks.
 
         Raises
         ------
@@ -134,14 +137,14 @@ class ForestReadingMixin(ExplanationMixin):
         return sorted(found, key=lambda one: -one[2])
 
     def plot_importances(self, ax: Any = None, *, most: int = 20) -> Any:
-        """Draw ``feature_importances_`` as bars, the dearest on top.
+        """Plot ``feature_importances_`` as horizontal bars, the largest on top.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
         most : int, default=20
-            Features that are shown at most.
+            Maximum number of features to show.
 
         Returns
         -------
@@ -157,16 +160,16 @@ class ForestReadingMixin(ExplanationMixin):
         return plot_importances(self.feature_importances_, feature_names(self), ax, most=most)
 
     def plot_dependences(self, X: Any, ax: Any = None, *, most: int = 20) -> Any:
-        """Draw which features inform which others, as a map of parents and children.
+        """Plot the dependences between features as a heat map of parents and children.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values, as of :meth:`dependences`.
+            Raw values, as in :meth:`dependences`.
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to plot on; by default those of a new figure.
         most : int, default=20
-            Features that are shown at most: those of the strongest dependences.
+            Maximum number of features to show: those of the strongest dependences.
 
         Returns
         -------
@@ -184,20 +187,20 @@ class ForestReadingMixin(ExplanationMixin):
         return plot_dependences(strengths, feature_names(self), ax, most=most)
 
     def describe(self) -> dict[str, Any]:
-        """Return the outlines of the model as a dictionary for JSON: how large it is, and what counts how much.
+        """Return a summary of the model as a JSON-compatible dictionary: its size and its weights.
 
         Returns
         -------
         dict
-            The learner, the classes, members, levels and their weights, and the features, that of the largest weight
-            first. See :mod:`tanlearn.forest.description` for the keys.
+            The learner, the classes, the numbers and weights of networks and levels, and the features in order of
+            decreasing weight. See :mod:`tanlearn.forest.description` for the keys.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a class is neither string nor number.
+            If a class is neither a string nor a number.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Learning from counts that are at hand already: those of other models, of other places, of files."""
+"""Fitting from existing counts: of other models, of several sites, or from files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["FromCountsMixin"]
 
 
 def _learns_from_counts(estimator: Any) -> bool:
-    """Return whether all that an estimator learns follows from counts that somebody can have, or say what does not."""
+    """Return True if counts determine all that an estimator learns; otherwise raise an AttributeError."""
     structure = getattr(estimator, "structure", None)
     return refuse_what_needs_all_rows(estimator, of_contexts=structure is None or isinstance(structure, Structure))
 
 
 class FromCountsMixin:
-    """``from_counts`` for classifiers that learn from counts alone."""
+    """``from_counts`` for classifiers that are determined by counts."""
 
-    #: What the classifier counts in.
+    #: Types of counts that the classifier accepts.
     _counted: ClassVar[tuple[type, ...]] = ()
 
     class_weight: Any
@@ -34,37 +34,40 @@ class FromCountsMixin:
 
     @available_if(_learns_from_counts)  # type: ignore[untyped-decorator]
     def from_counts(self, counts: Any, *, encoder: Any = None, classes: Any = None) -> Self:
-        """Learn from counts, which may be the sum of those of many places.
+        """Fit the classifier to counts, which may be sums of counts of several sites.
 
         Parameters
         ----------
         counts : TableCounts or object
-            Counts of a table, with its categories, cuts and classes; or counts of codes, which are left as they are:
-            of pairs (:class:`~tanlearn.CountState`) for naive Bayes, learners of structures with a parent a feature at
-            most, such structures themselves, and AODE; of families
-            (:class:`~tanlearn.network.family_counts.FamilyCounts`) for the structure whose families they are; what
-            ``counts_`` of such a classifier holds for all others.
+            Counts of raw data, with their categories, cut points and classes; or counts of codes, which are not
+            modified:
+
+            - counts of pairs (:class:`~tanlearn.CountState`) for naive Bayes, structure learners and structures with at
+              most one augmenting parent per feature, and AODE;
+            - counts of families (:class:`~tanlearn.network.family_counts.FamilyCounts`) for the structure of these
+              families;
+            - the type of ``counts_`` of the same classifier for all others.
         encoder : TableEncoder, optional
-            What has made the codes, fitted; a :class:`~tanlearn.TableCounts` has it.
+            Fitted encoder of the codes; not needed with :class:`~tanlearn.TableCounts`.
         classes : array-like of shape (n_classes,), optional
-            The classes, sorted. Without encoder and classes, the model is one of codes, as ``fit_encoded`` makes
-            it, which predicts no raw values.
+            Class labels in sorted order. Without encoder and classes, the model is one of codes, as from
+            ``fit_encoded``, and cannot predict raw values.
 
         Returns
         -------
         object
-            The fitted estimator itself: to the last bit that of the counted rows, where weights are whole. With an
-            encoder, ``partial_fit`` goes on from it, where there is one.
+            The fitted estimator. With integer weights, it is equal to one fitted on the counted rows, bit for bit. With
+            an encoder, ``partial_fit`` can continue from it, if the classifier has this method.
 
         Raises
         ------
         AttributeError
-            If the estimator's learners need all rows at once.
+            If a learner of the estimator needs all rows at once.
         TypeError
-            If the estimator counts in something else.
+            If the estimator needs counts of another type.
         ValueError
-            If the counts are of other families or numbers of values, of fewer than two classes with rows, or
-            ``class_weight`` is given, as rows are weighed when they are counted. The estimator stays as it was.
+            If families or numbers of values differ, fewer than two classes have rows, or ``class_weight`` is set,
+            because weights apply when rows are counted. The estimator is then unchanged.
 
         Examples
         --------
@@ -80,11 +83,11 @@ class FromCountsMixin:
         if self.class_weight is not None:
             raise ValueError(
                 f"class_weight={self.class_weight!r} weighs rows when they are counted, and these are counted already. "
-                f"Use class_weight=None, and count with such weights, or say how frequent classes are by class_prior."
+                f"Use class_weight=None, and count with such weights, or set the class frequencies by class_prior."
             )
         if isinstance(counts, TableCounts):
             if encoder is not None or classes is not None:
-                raise ValueError("counts of a table bring encoder and classes along: leave encoder and classes out.")
+                raise ValueError("TableCounts contain encoder and classes: leave encoder and classes out.")
             table = counts
         elif encoder is not None or classes is not None:
             table = TableCounts(counts, encoder=encoder, classes=classes)
@@ -112,15 +115,15 @@ class FromCountsMixin:
         return self
 
     def _as_own(self, counts: Any) -> Any:
-        """Return counts as the classifier has them, or refuse them."""
+        """Return counts converted to the type that the classifier needs, or raise an error."""
         self._check_kind(counts, *self._counted)
         return counts
 
     def _check_kind(self, counts: Any, *kinds: type) -> None:
-        """Refuse counts of other kinds."""
+        """Raise a TypeError for counts of other types."""
         if not isinstance(counts, kinds):
             known = " or ".join(kind.__name__ for kind in kinds)
             raise TypeError(
-                f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Count rows in that: counts_ of "
-                f"such a classifier holds it after fit_batches or partial_fit."
+                f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Use counts_ of such a "
+                f"classifier after fit_batches or partial_fit."
             )

@@ -1,4 +1,4 @@
-"""What classifiers that are Bayesian networks can do besides classifying: draw and complete rows."""
+"""Sampling and completion of rows, for classifiers that are Bayesian networks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GenerativeMixin"]
 
 
 class GenerativeMixin(ReadingMixin):
-    """Methods of classifiers that are Bayesian networks, of one structure and its tables."""
+    """Methods of classifiers that are Bayesian networks with a single structure."""
 
     random_state: Any
 
@@ -29,17 +29,17 @@ class GenerativeMixin(ReadingMixin):
         Parameters
         ----------
         n_samples : int, default=1
-            How many; with ``y``, as many as it has.
+            Number of rows; ignored if ``y`` is given.
         y : array-like of shape (n_samples,), optional
-            Classes of the rows; by default they are drawn, too.
+            Classes of the rows; by default they are drawn too.
         random_state : int, RandomState, Generator or None, default=None
             Seed; by default the estimator's ``random_state``.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features), object
-            Categories; for continuous columns, of which the model knows intervals only, the mean of the training values
-            in the interval.
+            Categories. The model contains only intervals of continuous columns: their values are the mean of the
+            training values in the interval.
         y : ndarray of shape (n_samples,)
             Classes.
 
@@ -48,7 +48,7 @@ class GenerativeMixin(ReadingMixin):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If the structure has a cycle, or ``y`` holds something that is no class.
+            If the structure has a cycle, or ``y`` contains an unknown class.
 
         Examples
         --------
@@ -66,30 +66,32 @@ class GenerativeMixin(ReadingMixin):
         return self.encoder_.decode(codes), self.classes_[drawn]
 
     def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
-        """Fill in what rows miss, all of a row together, with the most probable values.
+        """Impute the missing values of each row with their most probable joint completion.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values. NaN, None and the like are filled in, but in columns of which training saw no value; unseen
-            categories stay, though the model takes them for missing.
+            Raw values. NaN, None and the like are imputed, except in columns without any value in training. Unseen
+            categories are kept, although the model treats them as missing.
         y : array-like of shape (n_samples,), optional
-            Classes of the rows; by default they are found together with the values.
+            Classes of the rows; by default they are imputed together with the values.
 
         Returns
         -------
         X : DataFrame, or ndarray of shape (n_samples, n_features), object
-            The completed rows. Of intervals of continuous columns, the mean of the training values. A frame stays one;
-            columns that something is filled into keep declared categories, and else take the type of their values.
+            The completed rows; a frame stays a frame. An interval of a continuous column is imputed by the mean of its
+            training values. Imputed columns of a frame keep declared categories, and otherwise get the type of their
+            values.
         y : ndarray of shape (n_samples,)
-            Classes: the most probable together with the completion, which ``predict`` may see differently.
+            The most probable classes jointly with the completion, which may differ from those of ``predict``.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If missing values cannot be filled in exactly: the structure has a cycle, or too many depend on each other.
+            If exact completion is not possible: the structure has a cycle, or too many missing values depend on each
+            other.
 
         Examples
         --------
@@ -113,7 +115,7 @@ class GenerativeMixin(ReadingMixin):
 
 
 def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:
-    """Return a table with other values in absent places; a frame stays one."""
+    """Return a copy of ``X`` with ``values`` where ``absent`` is True; a frame stays a frame."""
     for module in ("pandas", "polars"):
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
             library, filled = sys.modules[module], X.copy() if module == "pandas" else X.clone()
@@ -126,7 +128,7 @@ def _filled(X: Any, absent: AnyArray, values: AnyArray) -> Any:
                     filled[name] = library.Series(column, X.index, dtype=dtype if is_declared else None)
                 else:
                     is_declared = dtype in (library.Enum, library.Categorical)
-                    if any(isinstance(value, float) for value in column):  # means between integers
+                    if any(isinstance(value, float) for value in column):  # means of integers need not be integers
                         column = [None if value is None else float(value) for value in column]
                     filled = filled.with_columns(library.Series(name, column, dtype=dtype if is_declared else None))
             return filled

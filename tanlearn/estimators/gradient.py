@@ -1,4 +1,4 @@
-"""What classifiers that learn structure and parameters by mini-batches share: candidates, rows held out, progress."""
+"""Base class of gradient classifiers: candidate parents, held-out rows and progress reports."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tanlearn.training.settings import EpochReport
 
 __all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
 
-#: Epochs and rate where none are named.
+#: Default number of epochs and learning rate.
 N_EPOCHS, LEARNING_RATE = 100, 0.01
 
 
 class GradientClassifier(EmbeddedMixin, Classifier):
-    """A classifier whose structure and parameters are trained together; subclasses say how."""
+    """Base class of classifiers whose structure and parameters are trained jointly on mini-batches."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Classifier._parameter_constraints,
@@ -61,11 +61,11 @@ class GradientClassifier(EmbeddedMixin, Classifier):
     verbose: int
     callback: Callable[[EpochReport], Any] | None
     checkpoint: str | os.PathLike[str] | None
-    #: Augmenting parents a feature may have.
+    #: Maximum number of augmenting parents per feature.
     _n_parents: ClassVar[int] = 1
 
     def _make_candidates(self, data: EncodedData, rng: np.random.Generator) -> CandidateSets:
-        """Return what features may choose from."""
+        """Return the candidate parents of each feature."""
         return make_candidates(
             self.candidates,
             data.n_features,
@@ -79,47 +79,48 @@ class GradientClassifier(EmbeddedMixin, Classifier):
         )
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
-        """Return the candidates for a part of the rows: again from these rows, if information chose them."""
+        """Return the candidates for a fold; kind "information" selects them again, from the rows of the fold."""
         if isinstance(self.candidates, str) and self.candidates == "information":
             return self._make_candidates(part, np.random.default_rng(0))
         return self.candidates_
 
     def _most_candidates(self, data: EncodedData) -> int | None:
-        """Return how many parents a feature may choose from, if that is not what the kind of candidates says."""
+        """Return the maximum number of candidate parents per feature, or None for the default of the kind."""
         return self.n_candidates
 
     def _hold_out(
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
     ) -> tuple[EncodedData, EncodedData | None]:
-        """Return rows to learn from, and those to watch, if any are to be."""
+        """Return the training rows and the held-out rows (None without ``validation_fraction``)."""
+        # fit holds rows out before encoding, fit_encoded only here.
         if self.validation_fraction is not None and validation is None:
             data = data.take(data.weights > 0)
             held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
-            data, validation = data.take(~held_out), data.take(held_out)  # with fit_encoded, whose codes are given
+            data, validation = data.take(~held_out), data.take(held_out)
         if self.patience is not None and validation is None:
             raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
         return data, validation
 
     def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
-        """Return the number of epochs: the user's, or by default so many that a small table takes as many steps."""
+        """Return ``n_epochs``, or by default as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
         n_epochs = self.n_epochs or N_EPOCHS
         if self.n_epochs is None:
             n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self.batch_size)))
         return n_epochs
 
     def _check_settings(self) -> None:
-        """Refuse combinations that no single parameter's range can rule out."""
+        """Raise an error for invalid combinations of parameters."""
         numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
         if len(self.temperature) != 2 or not numbers:
             raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
         if self.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
-                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other starts the same training "
-                f"twice."
+                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other value repeats the "
+                f"same training."
             )
 
     def _report(self, report: EpochReport) -> Any:
-        """Print progress and ask the user's callback."""
+        """Print the progress, and return the result of the user's callback."""
         every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
         if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
             held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"

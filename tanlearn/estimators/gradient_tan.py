@@ -31,161 +31,171 @@ from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
 
-#: What the structure of a small table gets, if it may: so many steps at least, at such a rate. After 1,300 steps at
-#: 0.01, 2.0 (subset) and 2.7 % (order-free) of the test rows of car were wrong, five folds; after these, 0.8 and 1.0.
+#: Minimum number of steps and the learning rate for structures of small data sets without a fixed ``n_epochs``. On car
+#: (five folds), the test error fell from 2.0 (subset) and 2.7 % (order-free), after 1,300 steps at 0.01, to 0.8 and
+#: 1.0 %.
 N_STEPS, FAST = 2_000, 0.1
 
 
 class TANClassifier(GenerativeMixin, GradientClassifier):
-    """Gradient TAN: tree structure and parameters learnt together (differentiable TAN, 2020).
+    """Gradient TAN: tree structure and parameters trained jointly (differentiable TAN, 2020).
 
-    Every mini-batch draws one structure from a learnt distribution over candidate parents; the gradient of the loss
-    reaches the drawn tables directly and the distribution straight through a Gumbel softmax. Afterwards the most
-    probable structure is kept, with its tables only. Rate and temperature fall exponentially, as published. The
-    defaults are not the published ones (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03 and 0.001,
-    temperature from 10): they start at the frequencies, with a structure that settles sooner, in a fifth of the epochs;
-    and where no loss is named, held-out rows choose with which one, and for how long, the parameters of that structure
-    are learnt, and how scores become probabilities. How both do beside fixed settings, on all sets at hand:
-    benchmarks/quality/defaults.md.
+    Each mini-batch draws one structure from a distribution over candidate parents. The gradient of the loss is passed
+    directly to the CPTs of the drawn structure, and to the structure logits by a straight-through Gumbel-softmax
+    estimator. After training, the most probable structure and its CPTs are kept. Learning rate and temperature decay
+    exponentially, as in the paper.
 
-    Rows may miss features. These are summed out under each drawn structure, and a row helps to choose between two
-    parents where it has both and the feature. Where candidates have one parent, that takes little longer than on
-    complete rows; of several parents, steps are not compiled as a whole and take several times as long, on one thread.
+    The defaults differ from the published settings (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03
+    and 0.001, temperature from 10). Training starts at smoothed frequencies, and a structure that converges earlier
+    needs a fifth of the epochs. Without a ``loss``, held-out rows are used to select the loss and the number of
+    iterations of the parameters of that structure, and to calibrate the probabilities. See
+    benchmarks/quality/defaults.md for a comparison of both settings on all data sets.
+
+    Missing values are marginalized under each drawn structure. A row contributes to the comparison of two candidate
+    parents if both parents and the feature are observed. With single candidate parents, a step takes little longer than
+    on complete rows. With sets of several parents, a step takes several times as long, on one thread.
 
     Parameters
     ----------
     candidates : str, list or CandidateSets, default="subset"
-        Parents that a feature may choose from, besides none:
+        Candidate parents of each feature, besides no parent:
 
-        - ``"all"``: every feature before it in the ordering;
-        - ``"subset"``: at most ``n_candidates`` random ones of these;
-        - ``"heuristic"``: the ``n_candidates`` nearest pixels before it, for images;
-        - ``"information"``: the ``n_candidates`` features that tell most about it where the class is known, of those
-          before it in the ordering, or if there is none, of all: draws are arborescences then;
-        - ``"order-free"``: any other feature; each draw is a maximum-weight arborescence, so the structure is
-          a tree without an ordering fixed beforehand (here and above, features of one value are left out);
-        - ``"unconstrained"``: any other feature, each choice by itself. The result may have cycles: it is a
-          scorer (pseudo-TAN, section 4.5), no Bayesian network, and cannot sum out missing features;
-        - a list with the candidate parents of every feature, or a :class:`~tanlearn.CandidateSets`. If they could
-          form a cycle, draws are arborescences.
+        - ``"all"``: every earlier feature in the ordering;
+        - ``"subset"``: at most ``n_candidates`` random earlier features;
+        - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
+        - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
+          class, among the earlier features, or among all features without an ordering. Without an ordering, each draw
+          is an arborescence;
+        - ``"order-free"``: any other feature. Each draw is a maximum-weight arborescence, so the structure is a tree
+          without a fixed ordering. Like ``"information"``, it excludes constant features;
+        - ``"unconstrained"``: any other feature, chosen independently for each feature. The result may have cycles. It
+          is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
+          features;
+        - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`. If they can form a
+          cycle, each draw is an arborescence.
     n_candidates : int, optional
-        At most so many candidate parents a feature, for the kinds other than ``"all"``. By default 8 for
-        ``"subset"``, ``"heuristic"`` and ``"information"`` and no limit for ``"unconstrained"`` and ``"order-free"``.
-        For one ``random_state``, smaller sets are subsets of larger ones.
+        Maximum number of candidate parents per feature, for all kinds except ``"all"``. By default 8 for ``"subset"``,
+        ``"heuristic"`` and ``"information"``, and no limit for ``"unconstrained"`` and ``"order-free"``. For a fixed
+        ``random_state``, smaller sets are subsets of larger ones.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
         Order of the features for ``"all"`` and ``"subset"`` (random by default) and ``"information"`` (none by
         default), or the pixel order for ``"heuristic"`` (C by default).
     image_shape : tuple of (height, width), optional
-        For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     loss : Loss, optional
-        Any loss, for structure and parameters. By default they are learnt with a :class:`~tanlearn.SoftHybrid`, and
-        then held-out rows choose between these parameters and others for the same structure, with another loss and for
-        as many iterations as they want: see :class:`~tanlearn.HybridCV`. (With ``bits``, ``Hybrid()``.)
+        Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
+        rows are then used to choose between these parameters and others for the same structure, with another loss and
+        number of iterations (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is ``Hybrid()``.
     learning_rate : float, optional
-        Adam's rate for the tables at the start; it falls exponentially to a thousandth. By default 0.01, or 0.1 where a
-        small table's structure takes more than 100 epochs (see ``n_epochs``).
+        Initial Adam learning rate of the CPTs. It decays exponentially to a thousandth. By default 0.01, or 0.1 where
+        the default ``n_epochs`` exceeds 100 on a small data set.
     structure_learning_rate : float, default=0.01
-        Adam's rate for the structure logits, constant.
+        Constant Adam learning rate of the structure logits.
     n_epochs : int, optional
-        Passes over the data; 100 by default. Where ``loss`` is left out, too, structures of small tables without gaps
-        get as many as 2,000 steps take: not passes decide, but steps.
+        Passes over the data, by default 100. If ``loss`` is not set either, small data sets without missing values get
+        as many epochs as 2,000 steps need, because structure learning depends on the number of steps.
     batch_size : int, default=100
-        Rows a step; the last partial batch of an epoch is dropped.
+        Rows per step. The last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
-        Softmax temperature of the first and the last epoch.
+        Softmax temperature in the first and the last epoch.
     init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
-        Start of the tables: random from U(-0.1, 0.1), or smoothed frequencies.
+        Initial CPTs: random from U(-0.1, 0.1), or smoothed frequencies.
     validation_fraction : float, optional
-        Share of the rows held out, by class, before categories and cuts are learnt. The parameters of the best
-        epoch on them are kept.
+        Fraction of the rows of each class to hold out, before categories and cut points are fitted. The parameters of
+        the epoch with the lowest validation error are kept.
     patience : int, optional
-        With ``validation_fraction``: stop after that many epochs without a better validation error.
+        With ``validation_fraction``, stop after this number of epochs without a lower validation error.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the parameters while training; the fitted tables are float64, or with ``bits`` integers.
+        Type of the parameters during training. The fitted CPTs are float64, or integers with ``bits``.
     bits : int or tuple of (int, int), optional
-        Train for tables of so few bits a number ([RE] III): integer and fraction bits, of which either may be negative,
-        or their sum, 1 to 16. Then six splits are trained and the one with the fewest errors is kept, on held-out rows
-        if there are any. ``verbose=1`` prints which, with the errors and losses of all.
+        Train CPTs of few bits per entry ([RE] III). A tuple gives the integer and fraction bits, of which either may be
+        negative. An int from 1 to 16 is their sum: six splits are trained, and the one with the fewest errors is kept,
+        on held-out rows if there are any. ``verbose=1`` prints the errors and losses of all splits.
     calibrate : bool, default=True
-        Whether held-out rows find a scale by which scores become probabilities. They are those of
-        ``validation_fraction``, or else folds (of large tables, a fifth of the rows once). Folds fit their own cut
-        points; up to 300,000 numbers (rows times features times classes) they also train their own structures, so that
-        held-out rows are as new as those of prediction.
+        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
+        cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
+        Up to 300,000 numbers (rows times features times classes), structures are trained within each fold too, so that
+        held-out rows are equivalent to new rows.
     size_weight : float, default=0.0
-        Price of a number in the tables, in the loss by which the structure is learnt ([RE] IV), in nats a number and
-        row: from 0, any tree, to naive Bayes where it is large. It stands beside the mean loss of rows, ``mean loss +
-        size_weight (expected numbers)``, so that an edge must save ``size_weight`` nats a row for every number that it
-        adds; the lambda of [RE] eq. 17, which stands beside their sum, is ``n_samples size_weight``. The expected
-        size ([RE] eq. 18) takes the choice of every feature by itself, which for ``"order-free"`` is an approximation.
-        What is large depends on the loss: 0.05 on letter and 1 on usps, for the hybrid losses of
+        Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, any tree
+        may result; large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number of
+        entries``, so that an edge must reduce the mean loss by ``size_weight`` for each entry that it adds. The lambda
+        of [RE] eq. 17 refers to the sum over rows and equals ``n_samples * size_weight``. The expected size ([RE] eq.
+        18) treats the choices of the features as independent, which is an approximation for ``"order-free"``. The scale
+        depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
     warm_start : bool, default=False
-        Start where the previous ``fit`` ended, as with another ``size_weight``: the same int ``random_state``,
-        candidates, columns and categories are needed. It costs memory for all candidates' tables; files do not keep
-        them.
+        Start from the result of the previous ``fit``, for example with another ``size_weight``. This needs an int
+        ``random_state`` and the same candidates, columns and categories. The CPTs of all candidates are kept in memory,
+        but not in model files.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
-        Where rows are counted, tables are trained and classes are predicted. "cuda" needs an NVIDIA device and
-        ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``; what cannot be done there is refused, and nothing falls back.
-        Encoding, and drawing, completing and explaining rows, stay on the CPU.
+        Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
+        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
-        Threads for encoding and prediction, for learners that held-out rows judge, and for steps that read 100,000
-        table rows and more (tables times batch size: images), as in joblib. Results do not depend on it.
+        Number of threads for encoding, prediction and cross-validation, and for training steps that read at least
+        100,000 CPT rows (candidate CPTs times batch size, as for images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ordering, candidates, start, batches and draws. The same rows, parameters and int give the same model,
-        bit for bit, on the same machine. Another processor rounds otherwise: the same draws, and tables that agree to
-        rounding until a draw tips over.
+        Seed of ordering, candidates, initialization, batches and draws. The same rows, parameters and int give the same
+        model, bit for bit, on the same machine. Another processor rounds differently: the CPTs agree up to rounding,
+        until a rounding error changes a draw.
     verbose : int, default=0
-        1 prints about ten lines of progress, 2 a line an epoch.
+        1 prints about ten lines of progress, 2 prints one line per epoch.
     callback : callable, optional
-        Called after every epoch with an :class:`~tanlearn.EpochReport`; a true answer stops the training, and what
-        held-out rows choose follows.
+        Function called after every epoch with an :class:`~tanlearn.EpochReport`. If it returns a true value, training
+        stops, and selection on held-out rows follows.
     checkpoint : str or path, optional
-        A file that finished epochs are written to: before the first one, then at the first end of an epoch after ten
-        seconds, or after 50 times what the last writing took if that is more, and at the end, by Ctrl-C or an error
-        too. (SIGTERM and SIGKILL end a process without.) Another ``fit`` with the same rows, parameters and int
-        ``random_state`` goes on from there, to the model of a training without a break, bit for bit; the file of one
-        that is over goes on after its epochs. What a ``callback`` has stopped is not over. The file of any other
-        training is refused: name one a training, and none in cross-validation. One path is for one process at a time:
-        of two, the later writer would replace the other's epochs. (A loss of your own is known by its name and
-        attributes, not by its code.)
+        File for the state of the training, so that an interrupted ``fit`` can be resumed. Another ``fit`` with the same
+        rows, parameters and int ``random_state`` continues from the file and gives the same model, bit for bit, as
+        uninterrupted training. After a finished training, ``fit`` skips the epochs. A training that ``callback``
+        stopped is not finished.
+
+        The file is written before the first epoch and at the end, also after Ctrl-C or an error, but not after SIGTERM
+        or SIGKILL. In between, it is written at the first end of an epoch after ten seconds, or after 50 times the
+        duration of the last write if that is longer.
+
+        The file of a different training is refused. Use one file per training and process, and none in
+        cross-validation: of two processes, the later one would overwrite the epochs of the other. Custom losses are
+        identified by name and attributes, not by their code.
 
     Attributes
     ----------
     structure_ : Structure
-        The most probable structure; ``structure_.parent`` and ``structure_.to_networkx()``.
+        The most probable structure, with ``structure_.parent`` and ``structure_.to_networkx()``.
     tables_ : Tables
-        Log-probabilities of every feature given its parents and the class.
+        CPTs: log-probabilities of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        For every feature the softmax of its candidates' logits, by parent, -1 for none: the probability of being
-        drawn, or where whole trees are drawn, the feature's preference before cycles are ruled out.
+        Softmax of the candidate logits of each feature, by parent, with -1 for no parent. It is the probability of
+        being drawn, or for arborescences the preference of the feature before cycles are excluded.
     loss_ : Loss
-        What the parameters were learnt with: yours, or the one chosen.
+        Loss of the parameters: ``loss``, or the selected one.
     parameters_ : HybridCV
-        What chose it, with ``cv_results_`` and the iterations in ``best_n_iter_``; not set with a ``loss`` of yours.
+        The fitted selection of the loss, with ``cv_results_`` and the number of iterations ``best_n_iter_``. It is set
+        only without a ``loss``.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Map from scores to probabilities; temperature and power are 1 without ``calibrate``.
     candidates_ : CandidateSets
-        What there was to choose from.
+        Candidate parents of each feature.
     history_ : list of EpochReport
-        One report an epoch.
+        One report per epoch.
     n_epochs_, n_iter_ : int
-        Epochs that were trained: fewer than planned where ``patience`` or ``callback`` ended them.
+        Number of trained epochs; fewer than planned if ``patience`` or ``callback`` stopped the training.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Free parameters.
+        Number of free parameters.
 
     References
     ----------
@@ -282,7 +292,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
-        """Return the trainings that :meth:`fit_encoded` would make, for CUDA, where many are made at once.
+        """Return the trainings of :meth:`fit_encoded`, unstarted, so that CUDA can run many of them at once.
 
         Parameters
         ----------
@@ -292,42 +302,42 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         Returns
         -------
         list of Training
-            Not begun. Hand what comes of them to :meth:`end_encoded`.
+            Unstarted trainings. Pass their outcomes to :meth:`end_encoded`.
 
         Raises
         ------
         ValueError
-            As :meth:`fit_encoded`, and if there is a checkpoint, which only that one keeps.
+            As :meth:`fit_encoded`, or if ``checkpoint`` is set, which only :meth:`fit` and :meth:`fit_encoded` support.
         ImportError, RuntimeError
-            If the device is not there.
+            If the device is not available.
         """
         self._begin()
         if self.checkpoint is not None:
-            raise ValueError(f"checkpoint={self.checkpoint!r} is kept by fit and fit_encoded only: leave it out.")
+            raise ValueError(f"checkpoint={self.checkpoint!r} is supported by fit and fit_encoded only: leave it out.")
         arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
     def end_encoded(self, trainings: Sequence[Training], outcomes: Sequence[TrainingOutcome | Exception]) -> Self:
-        """Keep what has come of the trainings of :meth:`begin_encoded`.
+        """Fit the classifier from the outcomes of the trainings of :meth:`begin_encoded`.
 
         Parameters
         ----------
         trainings : sequence of Training
-            Those.
+            Trainings from :meth:`begin_encoded`.
         outcomes : sequence of TrainingOutcome or Exception
-            One a training.
+            One outcome per training.
 
         Returns
         -------
         TANClassifier
-            The estimator itself, as after :meth:`fit_encoded`.
+            The fitted estimator, as after :meth:`fit_encoded`.
 
         Raises
         ------
         Exception
-            The first, if a training has failed.
+            The first exception in ``outcomes``.
         ValueError
-            As :meth:`fit_encoded`, of which this is the end.
+            As :meth:`fit_encoded`.
         """
         first = trainings[0]
         outcome = best_split(outcomes, first.data, first.validation, verbose=self.verbose)
@@ -337,7 +347,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
     def _arguments(
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return what ``train_in_bits`` takes: positional arguments, and others by name."""
+        """Return the positional and the keyword arguments of ``train_in_bits``."""
         self._check_settings()
         self.candidates_ = self._make_candidates(data, rng)
         data, validation = self._hold_out(data, validation, rng)
@@ -349,8 +359,8 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         before, start, _ = getattr(self, "_start", none) if self.warm_start else none
         if before != self._key:
             raise ValueError(
-                "warm_start goes on where the previous fit ended, but candidates, columns, categories, cuts or classes "
-                "are others now. Keep an int random_state and the columns, or set warm_start=False."
+                "warm_start continues from the previous fit, but candidates, columns, categories, cut points or "
+                "classes have changed. Keep an int random_state and the columns, or set warm_start=False."
             )
         arguments = self.bits, data, self.candidates_, self.loss_, settings, rng
         return arguments, {"validation": validation, "callback": self._report, "start": start}
@@ -371,21 +381,21 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         )
 
     def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
-        """Keep the outcome of a training, and settle its tables."""
+        """Set the fitted attributes from the outcome of a training."""
         self.structure_ = outcome.structure
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
-        #: With those of earlier fits, where this one began at their end.
+        #: Includes the epochs of earlier fits with ``warm_start``.
         self._n_epochs = self.n_iter_ + (self._start[2] if self.warm_start and hasattr(self, "_start") else 0)
         if self.warm_start:
             self._start = self._key, outcome.parameters, self._n_epochs
         self._settle(outcome.tables, data, validation)
 
     def _settle(self, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
-        """Have held-out rows choose what the user leaves open: loss and length for the structure found, a scale.
+        """Select loss and length of the parameters and the calibration on held-out rows, and set ``tables_``.
 
-        The tables come last: a fit that is interrupted here leaves no model.
+        ``tables_`` is set last, so that an interrupted fit leaves an unfitted classifier.
         """
         self.calibration_ = Calibration()
         parts: Any = []
@@ -395,7 +405,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("batch_size", "init", "dtype")}
         settings |= {"bits": tables.bits, "loss": self.loss_, "learning_rate": self.learning_rate or LEARNING_RATE}
         if parts and self._is_open:
-            # What took longer for the sake of the structure is no longer what its tables want.
+            # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
             learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
             chosen = HybridCV(
@@ -422,11 +432,11 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any
     ) -> list[Trained] | None:
-        """Train structure and tables without the held-out rows of every part, if the data are small.
+        """Train structure and CPTs on the training rows of each split, or return None if the data are large.
 
-        A structure that was learned from the held-out rows too makes these look easier than new rows. Without held-out
-        rows, order-free models of noise have 1.00 times the log loss of class frequencies (benchmarks.quality.noise,
-        table "categories").
+        A structure learned with the held-out rows would make their errors optimistic. With structures learned without
+        them, order-free models of noise have 1.00 times the log loss of the class frequencies
+        (benchmarks.quality.noise, table "categories").
         """
         if not are_relearned(parts):
             return None
@@ -441,19 +451,19 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
 
     @property
     def _is_open(self) -> bool:
-        """Whether loss and length are for held-out rows to choose."""
+        """True if loss and training length are selected on held-out rows."""
         return self.loss is None and self.bits is None
 
     def _plan(self, data: EncodedData) -> tuple[int, float]:
-        """Return the number of epochs to train, and the rate to begin with."""
-        # Small tables with gaps, six of them, err in 10.2 % of rows after 100 epochs, in 10.8 % after N_STEPS.
+        """Return the number of epochs and the initial learning rate."""
+        # On six small data sets with missing values, the error is 10.2 % after 100 epochs and 10.8 % after N_STEPS.
         n_steps = 0 if data.has_missing or not self._is_open else N_STEPS
         n_epochs = self._enough_epochs(data, n_steps)
         is_longer = self.n_epochs is None and n_epochs > N_EPOCHS
         return n_epochs, self.learning_rate or (FAST if is_longer else LEARNING_RATE)
 
     def _start_key(self, data: EncodedData) -> str:
-        """Return a digest of what tables and logits of all candidates are about; none where no start is kept."""
+        """Return a digest of candidates, columns and categories for ``warm_start``; empty without it."""
         if not self.warm_start:
             return ""
         encoder = getattr(self, "encoder_", None)
@@ -465,15 +475,15 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         )
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes for a model file, besides classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_}
-        # What cannot be written is the user's own, and refused with the parameters if it is one of them still.
+        # A custom loss cannot be written; save refuses it if it is still a parameter.
         return {**super()._get_state(), **learnt, **({"loss": self.loss_} if is_built_in(self.loss_) else {})}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder."""
         probabilities = state.pop("structure_probabilities", [])
-        loss = state.pop("loss", None)  # files of 0.1.0.dev0 have none: theirs is the parameter
+        loss = state.pop("loss", None)  # files of 0.1.0.dev0 have none: the parameter is their loss
         self.loss_ = (Hybrid() if self.loss is None else self.loss) if loss is None else check_loss(loss)
         super()._set_state(state)
         legal = set(range(-1, self.structure_.n_features))

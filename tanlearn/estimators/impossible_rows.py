@@ -1,6 +1,6 @@
-"""Rows of probability zero in every class: predicted from the class probabilities, with a warning.
+"""Prediction of class probabilities, with a warning, for rows of probability zero in every class.
 
-Tables hold zeros if a network was read from a file with zeros, or frequencies were not smoothed.
+CPTs contain zeros if a network was read from a file with zeros, or frequencies were not smoothed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _N_NAMED = 5
 
 
 class ImpossibleRowsWarning(UserWarning):
-    """The warning that rows have probability zero in every class.
+    """Warning for rows that have probability zero in every class.
 
     Parameters
     ----------
     rows : ndarray of shape (n_impossible,)
         Positions of these rows, from 0.
     n_samples : int
-        Number of all rows.
+        Total number of rows.
 
     Examples
     --------
@@ -47,13 +47,13 @@ class ImpossibleRowsWarning(UserWarning):
 
 
 def named_rows(rows: list[int]) -> str:
-    """Return the first of some rows in words."""
+    """Return row numbers as text, such as "rows 1, 4, 7"; all beyond five are only counted."""
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_N_NAMED]))}{more}"
 
 
 def is_impossible(scores: FloatArray) -> IntArray:
-    """Return which rows have probability zero in every class.
+    """Return a mask of the rows whose scores are -inf in every class.
 
     Shapes: scores: (n_samples, n_classes); result: (n_samples,).
     """
@@ -61,9 +61,9 @@ def is_impossible(scores: FloatArray) -> IntArray:
 
 
 def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray]) -> FloatArray:
-    """Return scores of classes of which no row has only -inf.
+    """Replace the scores of rows with -inf in every class by the prior scores, with a warning.
 
-    Shapes: scores: (n_samples, n_classes); result: (n_samples, n_classes).
+    Shapes: scores and result: (n_samples, n_classes).
     """
     rows = is_impossible(scores)
     if not rows.any():

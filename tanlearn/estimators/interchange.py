@@ -1,21 +1,22 @@
-"""Fitted networks in files that other programs read and write: BIF and XMLBIF.
+"""Files of fitted networks for other programs: BIF and XMLBIF.
 
-The class is the first variable, features follow in their order. Names are written in ASCII letters, digits and ``_``;
-they begin with a letter or ``_``, or, of states, are whole numbers; they are no words of BIF; and of two variables they
-differ in more than case. A minus before a number becomes ``minus_``, a run of other characters one ``_``, and a name
-that is taken gets a number behind it. Columns without names are called x0, x1 and so on. States of a continuous column
-are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``, ``above_4_75``, or ``any`` if it has no cuts.
+The class is the first variable, and the features follow in their order. Names consist of ASCII letters, digits and
+``_``. They begin with a letter or ``_``; names of states may also be non-negative integers. Keywords of BIF are not
+used, and names of variables differ in more than case. A minus sign before a number becomes ``minus_``, each run of
+other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are called x0,
+x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
+``above_4_75``, or ``any`` for a single interval.
 
-What names do not tell is in a property of each variable, which other programs pass over: ``property tanlearn = {...}``,
-an object of JSON with ``name``, the true name or null; ``column``, the number of the column, or -1 of the class; and
-either ``categories``, the true values of the states, or ``cut_points`` and ``typical_values``: all of them values as
-:mod:`tanlearn.files.models` describes them. The class may have ``calibration``, which other programs do not know: their
-probabilities are those of the network itself, and the same classes are the most probable. Without a property, states
-are strings, and columns are named and ordered as the variables are.
+All other information is in a property of each variable, which other programs ignore: ``property tanlearn = {...}``. It
+is a JSON object with ``name``, the original name or null; ``column``, the column number, or -1 for the class; and
+either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. Values are encoded
+as in :mod:`tanlearn.files.models`. The class may have ``calibration``. Other programs ignore it and return the
+uncalibrated probabilities of the network, whose most probable classes are the same. Without a property, states are
+strings, and columns have the names and the order of the variables.
 
-Probabilities are written with as many digits as it takes to make the same predictions from them, to the last bit (see
-:mod:`tanlearn.files.discrete_network`). pyAgrum 3.3 reads BIF in single precision, and XMLBIF in double: there, take
-XMLBIF.
+Probabilities are written with enough digits to reproduce the predictions bit for bit (see
+:mod:`tanlearn.files.discrete_network`). pyAgrum 3.3 reads BIF in single precision and XMLBIF in double precision; use
+XMLBIF for it.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
 
 _FILE = Kind("network", "Name a file of a network", "Correct it, or write it again")
 _WORDS = {"default", "discrete", "network", "probability", "property", "table", "type", "variable"}
-#: Characters that end a property, or start a comment in one, as JSON writes them otherwise.
+#: JSON escapes of characters that would end a property or start a comment in it.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in ";=/"})
 
 
 def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | None = None) -> None:
-    """Write a fitted classifier as a network in the Interchange Format, BIF.
+    """Write a fitted classifier as a network in the Bayesian Interchange Format (BIF).
 
     Parameters
     ----------
@@ -66,25 +67,25 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | Non
         A fitted :class:`~tanlearn.NaiveBayesClassifier`, :class:`~tanlearn.BayesNetClassifier` or
         :class:`~tanlearn.TANClassifier`.
     path : str or path
-        Where; what is there is replaced, by all of the network or not at all.
+        Path of the file. An existing file is replaced, atomically.
     class_name : str, optional
-        Name of the class variable; by default the name in the file that the classifier was read from, or ``"class"``.
+        Name of the class variable; by default its name in the file that the classifier was read from, or ``"class"``.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If it is no network of one structure, as AODE is none.
+        If the classifier does not have a single structure, such as AODE.
     ValueError
-        If its structure has a cycle, its tables are not normalised, a category is neither string nor number, or the
-        name of the class is that of a feature. Nothing is written then.
+        If the structure has a cycle, the CPTs are not normalized, a category is neither a string nor a number, or
+        ``class_name`` is the name of a feature. No file is written then.
     OSError
-        If the file cannot be written. What stood there before is unchanged.
+        If the file cannot be written. An existing file is then unchanged.
 
     See Also
     --------
-    tanlearn.estimators.interchange : How names are written, and what is in the properties.
+    tanlearn.estimators.interchange : Names and properties in the file.
 
     Examples
     --------
@@ -108,14 +109,14 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | 
         A fitted :class:`~tanlearn.NaiveBayesClassifier`, :class:`~tanlearn.BayesNetClassifier` or
         :class:`~tanlearn.TANClassifier`.
     path : str or path
-        Where; what is there is replaced, by all of the network or not at all. pyAgrum wants the ending .bifxml.
+        Path of the file. An existing file is replaced, atomically. pyAgrum needs the extension .bifxml.
     class_name : str, optional
-        Name of the class variable; by default the name in the file that the classifier was read from, or ``"class"``.
+        Name of the class variable; by default its name in the file that the classifier was read from, or ``"class"``.
 
     Raises
     ------
     NotFittedError, TypeError, ValueError, OSError
-        As :func:`write_bif` does.
+        As by :func:`write_bif`.
 
     Examples
     --------
@@ -133,33 +134,33 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | 
 def read_bif(
     path: str | os.PathLike[str], *, class_name: str = "class", handle_unknown: str = "error"
 ) -> BayesNetClassifier:
-    """Read a network from a file in the Interchange Format, BIF, as a classifier.
+    """Read a classifier from a network in the Bayesian Interchange Format (BIF).
 
     Parameters
     ----------
     path : str or path
-        The file, in UTF-8.
+        Path of the file, in UTF-8.
     class_name : str, default="class"
-        Name of the variable to predict. It must have no parents; all others are features, which may have each other as
-        parents. A feature that does not depend on the class has the same table for every class.
+        Name of the variable to predict. It must have no parents. All others are features, and may have other features
+        as parents. A feature that is not a child of the class has the same CPT for every class.
     handle_unknown : {"error", "missing"}, default="error"
-        What to do with values that are no states of the network: raise, or treat as missing. The states of files that
-        tanlearn did not write are strings, and 1 is none of "0" and "1".
+        Treatment of values that are not states of the network: raise an error, or treat them as missing. In files that
+        tanlearn did not write, all states are strings, so the number 1 is not the state "1".
 
     Returns
     -------
     BayesNetClassifier
-        Fitted, with ``structure_`` and ``tables_`` of the file, and sorted classes. Distributions that miss a sum of 1
-        by up to 0.01, as rounding makes them, are divided by their sums. Zeros stay zeros: for a row that has
+        Fitted classifier, with the ``structure_`` and ``tables_`` of the file, and sorted classes. Rounded
+        distributions, with sums between 0.99 and 1.01, are divided by their sums. Zeros stay zeros: for a row that has
         probability zero in every class, the class probabilities are predicted, with a warning.
 
     Raises
     ------
     ValueError
-        If the file breaks a rule of the format, or the network one of those above; the message names file and
-        variable, and the line if it is the format.
+        If the file or the network is invalid; the message names the file and the variable, and for an error of the
+        format the line.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -186,26 +187,26 @@ def read_bif(
 def read_xmlbif(
     path: str | os.PathLike[str], *, class_name: str = "class", handle_unknown: str = "error"
 ) -> BayesNetClassifier:
-    """Read a network from a file in XMLBIF as a classifier.
+    """Read a classifier from a network in XMLBIF.
 
     Parameters
     ----------
     path : str or path
-        The file. Entities may not be declared in it.
+        Path of the file. It must not declare entities.
     class_name : str, default="class"
-        Name of the variable to predict, as of :func:`read_bif`.
+        Name of the variable to predict, as in :func:`read_bif`.
     handle_unknown : {"error", "missing"}, default="error"
-        What to do with values that are no states of the network, as of :func:`read_bif`.
+        Treatment of values that are not states of the network, as in :func:`read_bif`.
 
     Returns
     -------
     BayesNetClassifier
-        As of :func:`read_bif`.
+        Fitted classifier, as from :func:`read_bif`.
 
     Raises
     ------
     ValueError, OSError
-        As :func:`read_bif` does.
+        As by :func:`read_bif`.
 
     Examples
     --------
@@ -234,16 +235,16 @@ def _read(
 
 
 def _to_network(model: Any, class_name: str | None) -> Network:
-    """Return a fitted classifier as a network, with a note to each variable."""
+    """Convert a fitted classifier to a network whose variables have notes."""
     if not isinstance(model, GenerativeMixin):
         raise TypeError(
-            f"{type(model).__name__} is no Bayesian network of one structure, so no network can be written. Take a "
-            f"NaiveBayesClassifier, BayesNetClassifier or TANClassifier."
+            f"{type(model).__name__} is not a Bayesian network with a single structure, so it cannot be written as "
+            f"one. Use a NaiveBayesClassifier, BayesNetClassifier or TANClassifier."
         )
     check_is_fitted(model)
     class_name = getattr(model, "class_name_", "class") if class_name is None else class_name
     if not model.structure_.is_acyclic:
-        raise ValueError("a structure with a cycle is no Bayesian network, and has no file. Learn one without cycles.")
+        raise ValueError("a network with a cycle is not a Bayesian network. Learn a structure without cycles.")
     tables, names = model.tables_, feature_names(model, class_name)
     _check_tables(tables)
     columns = encoder_columns(model.encoder_)
@@ -266,20 +267,20 @@ def _to_network(model: Any, class_name: str | None) -> Network:
 
 
 def _check_tables(tables: Tables) -> None:
-    """Refuse tables that a file cannot hold."""
+    """Raise an error for CPTs that a file cannot contain."""
     distribution = tables.layout.distributions()
     error = np.abs(np.bincount(distribution, np.exp(tables.cells)) - 1)
-    if error.max() > 2 * ROUNDING:  # as much as a file may miss it by, with other rounding of sums
+    if error.max() > 2 * ROUNDING:  # the tolerance of a file, plus rounding of sums
         raise ValueError(
-            f"the tables are not normalised: probabilities that should sum to 1 miss it by {error.max():.2g}. "
-            f"Files hold probabilities: learn the parameters with a learner that normalises, or keep the model by save."
+            f"the tables are not normalized: probabilities that should sum to 1 miss it by {error.max():.2g}. "
+            f"Files contain probabilities: fit the parameters with a normalizing learner, or use save."
         )
     if len(tables.cells) > LARGEST_MODEL:
         raise ValueError(f"the tables have {len(tables.cells)} numbers, more than the {LARGEST_MODEL} of a file.")
 
 
 def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> BayesNetClassifier:
-    """Return the classifier that a network is."""
+    """Convert a network to a classifier."""
     for name, variable in network.variables.items():
         if name not in network.definitions:
             raise ValueError(f"{variable.place}: variable {name!r} has no probabilities: add them.")
@@ -291,7 +292,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     target = by_name[class_name]
     features = [name for name in notes if name != target]
     columns = [notes[name]["column"] for name in features]
-    if {*columns} == {*range(len(features))}:  # in the order of the table that the model was fitted to
+    if {*columns} == {*range(len(features))}:  # restore the column order of fit
         features = [features[i] for i in np.argsort(columns)]
     structure = _structure(network, target, features)
     classes, order = _classes(target, notes[target])
@@ -328,7 +329,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
 
 
 def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
-    """Return the classes, sorted, and the numbers of their states."""
+    """Return the sorted classes, and the numbers of their states."""
     values = note.get("categories", np.array([]))
     states = values.tolist()
     try:
@@ -345,14 +346,14 @@ def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
 
 
 def _structure(network: Network, target: str, features: list[str]) -> Structure:
-    """Return who is whose parent, after checking that it is a classifier's structure."""
+    """Return the structure between the features, after checking that it is valid for a classifier."""
     if not features:
-        raise ValueError(f"there must be a variable beside the class {target!r}: there is nothing to predict it from.")
+        raise ValueError(f"there must be a variable besides the class {target!r}: there is nothing to predict it from.")
     if network.definitions[target].parents:
         given = ", ".join(network.definitions[target].parents)
         raise ValueError(
             f"variable {target!r} has parents ({given}), but the class must have none. Pass another class_name, or "
-            f"turn the edges in the program that made the network."
+            f"reverse the edges in the program that made the network."
         )
     number = {name: i for i, name in enumerate(features)}
     families = [[number[p] for p in network.definitions[name].parents if p != target] for name in features]
@@ -361,12 +362,12 @@ def _structure(network: Network, target: str, features: list[str]) -> Structure:
         row[: len(parents)] = parents
     structure = Structure(table, allow_cycles=True)
     if not structure.is_acyclic:
-        raise ValueError("the parents form a cycle, so this is no Bayesian network. Remove an edge of it.")
+        raise ValueError("the parents form a cycle, so this is not a Bayesian network. Remove an edge of the cycle.")
     return structure
 
 
 def _cells(network: Network, target: str, name: str, parents: list[str], order: AnyArray) -> FloatArray:
-    """Return the table of a feature as [state][state of 1st parent][state of 2nd parent][class]."""
+    """Return the CPT of a feature as [state][state of 1st parent][state of 2nd parent][class]."""
     given, log_table = network.definitions[name]
     axes = [given.index(parent) for parent in parents]
     if target in given:
@@ -377,7 +378,7 @@ def _cells(network: Network, target: str, name: str, parents: list[str], order: 
 
 
 def _state_names(column: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the states of a column in files."""
+    """Return the names of the states of a column."""
     if "categories" in column:
         values = column["categories"].tolist() or ["unseen"]
         return tuple(_distinct(map(_state_name, values), ignore_case=False))
@@ -389,26 +390,26 @@ def _state_names(column: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in the characters of names."""
+    """Replace the characters of a string that are not allowed in names."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"^-(?=[.0-9])", "minus_", text))
     return f"{name}_" if name in _WORDS else name
 
 
 def _state_name(value: Any) -> str:
-    """Return the name of a category."""
+    """Return the name of a category in the file."""
     name = _plain(value.decode("latin-1") if isinstance(value, bytes) else str(value))
     return name if re.fullmatch(r"[A-Za-z_].*|[0-9]+", name) else f"_{name}"
 
 
 def _variable_name(text: str) -> str:
-    """Return the name of a variable."""
-    # Behind these words pgmpy's reader of BIF takes whatever looks like a number for one, as in defaulted or table5.
+    """Return the name of a variable in the file."""
+    # After these words, pgmpy's BIF reader parses anything that looks like a number, as in table5 or defaulted.
     name = re.sub(r"(table|default)(?=[0-9eE])", r"\1_", _plain(text))
     return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
 
 
 def _distinct(names: Iterable[str], *, ignore_case: bool) -> list[str]:
-    """Return names with numbers behind those that are taken; pgmpy's BIF does not tell variables by case."""
+    """Return the names with numbers appended to duplicates; pgmpy's BIF reader ignores the case of variables."""
     taken: set[str] = set()
     counts: dict[str, int] = {}
     result = []
@@ -423,19 +424,19 @@ def _distinct(names: Iterable[str], *, ignore_case: bool) -> list[str]:
 
 
 def _format_note(note: dict[str, Any]) -> str:
-    """Return what names do not tell, as JSON."""
+    """Return the JSON object of the property of a variable."""
     encoded = {}
     for key, value in note.items():
         is_array = isinstance(value, np.ndarray)
         plain = [v.item() if isinstance(v, np.generic) else v for v in value.tolist()] if is_array else value
         encoded[key] = Writer().encode(plain, "encoder_", key)
     text = json.dumps(encoded, allow_nan=False).translate(_ESCAPES)
-    # Readers that look for quoted text in properties know no escaped quotes.
+    # Readers that look for quoted text in properties do not support escaped quotes.
     return re.sub(r"\\(.)", lambda found: r"\u0022" if found[1] == '"' else found[0], text)
 
 
 def _read_note(variable: Variable) -> dict[str, Any]:
-    """Return name, column and values of a variable, as its note tells; without one, states are strings."""
+    """Return name, column and values of a variable from its property; without one, states are strings."""
     if variable.note is None:
         return {"name": variable.name, "column": None, "categories": np.array(variable.states, dtype=object)}
     try:
@@ -448,17 +449,17 @@ def _read_note(variable: Variable) -> dict[str, Any]:
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
             raise ValueError("name must be a string or null, and column an integer.")
         if variable.states != _state_names(column):
-            raise ValueError("its values are not those that the states are named after.")
-    except Exception as error:  # whatever a property that somebody has changed brings about
+            raise ValueError("its values do not match the names of the states.")
+    except Exception as error:  # an edited property can cause any error
         raise ValueError(
-            f"{variable.place}: variable {variable.name!r}: its property tanlearn breaks a rule ({error}). Remove it, "
-            f"and the states will be strings, or write the file again."
+            f"{variable.place}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
+            f"(the states are then strings), or write the file again."
         ) from error
     return told
 
 
 def _read_values(note: dict[str, Any]) -> dict[str, AnyArray]:
-    """Return what a note tells of the states, as arrays."""
+    """Return the categories, or the cut points and typical values, of a note as arrays."""
     if "categories" not in note:
         return {name: np.array(note[name], dtype=np.float64) for name in ("cut_points", "typical_values")}
     values = note["categories"]

@@ -1,4 +1,4 @@
-"""Gradient k-trees, two augmenting parents a feature, as a scikit-learn estimator."""
+"""Gradient k-trees with two augmenting parents per feature, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -28,152 +28,158 @@ from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSet
 
 __all__ = ["KTreeClassifier"]
 
-#: What held-out rows choose from. On letter the first errs less by two points, on usps and satimage the second, by one.
+#: Losses to select from on held-out rows. The first has two points less error on letter, the second one point less on
+#: usps and satimage.
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10))
-#: Those of differences between classes: likelihoods need probabilities that add up to one, which terms do not.
+#: Losses of differences between class scores. Sums of terms are not normalized, so likelihood losses are excluded.
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
-#: Steps that a small table gets at least.
+#: Minimum number of steps on small data sets.
 N_STEPS = 2_000
-#: Up to so many numbers (rows times features times classes), tables that are learnt anew for the structure compete: on
-#: german and tic-tac-toe they are chosen in most folds.
+#: Maximum size (rows times features times classes) at which BackOffRidge is an option. It is chosen in most folds on
+#: german and tic-tac-toe.
 MOST_NUMBERS = 3_000_000
-#: And where gaps take no more microseconds to sum out, at each of up to 2,400 steps: german takes 10,000 with a tenth
-#: of its values lost, and 40,000 with a fifth. With a twentieth lost, log losses fell on four of eleven small tables by
-#: 0.03 to 0.13, and on none rose by 0.01, for 1.3 to 2.9 times the seconds; errors fell on glass from 34.6 to 27.1 %,
-#: on balance-scale from 13.8 to 9.8, and changed elsewhere by -2.0 to 0.7 points.
+#: Maximum time of marginalizing missing values, in microseconds, at each of up to 2,400 steps of BackOffRidge. German
+#: takes 10,000 with a tenth of its values missing, and 40,000 with a fifth. With a twentieth missing, BackOffRidge
+#: reduced the log loss on four of eleven small data sets by 0.03 to 0.13 and increased none by 0.01, in 1.3 to 2.9
+#: times the time. Errors fell on glass from 34.6 to 27.1 %, on balance-scale from 13.8 to 9.8 %, and changed by -2.0
+#: to 0.7 points elsewhere.
 MOST_SUMMED = 20_000
 MAX_ITER = 100
-#: Candidate parents that information chooses by default. With 14 in place of 8, held-out rows of usps erred in 2.8 and
-#: not 3.3 %, of digits in 3.7 and not 4.5, of satimage in 9.6 and not 10.0; with 16 features, those of letter not less.
+#: Bounds of the default number of candidate parents for "information". With 14 instead of 8, the held-out error fell
+#: on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 % and on satimage from 10.0 to 9.6 %; on letter, with 16
+#: features, it did not fall.
 FEWEST, MOST = 8, 14
 
 
 class KTreeClassifier(ReadingMixin, GradientClassifier):
-    """Gradient k-trees: up to two augmenting parents a feature, learnt together with the parameters (in no paper).
+    """Gradient k-trees: up to two augmenting parents per feature, trained jointly with the parameters.
 
-    As :class:`~tanlearn.TANClassifier`, every mini-batch draws a structure and sends the gradient of the loss to its
-    parameters, and straight through a Gumbel softmax to the choice. Features choose among no parent, single ones, and
-    pairs of these. What tables hold is a sum of terms, ``w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``, and pairs
-    share the terms of their members: so what rows say of one pair is known to others, and rare combinations of values
-    are as their parents are by themselves. The terms start at frequencies that back off in the same way.
+    No paper describes this model. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure. The
+    gradient of the loss is passed to the parameters directly, and to the structure logits by a straight-through
+    Gumbel-softmax estimator. Each feature chooses among no parent, single parents and pairs of parents. A CPT entry is
+    a sum of terms, ``w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Pairs share the terms of their single
+    parents, so evidence about one pair also informs the others, and for rare combinations of values the single-parent
+    terms dominate. The terms start at frequencies with the same back-off.
 
-    The sums are scores of classes and not normalised: that is worth two points on letter. So the model tells classes,
-    and does not draw or complete rows. Where rows miss something in training by gradient, terms that need it are left
-    out; in prediction missing features are marginalized exactly. Where so many missing features depend on each other
-    that this would take more than 1e9 operations per row, as in rows that miss half of many features, the scores of the
-    row are approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names it. The environment variable
-    ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. Where most values are missing, :class:`~tanlearn.TANClassifier`
-    and :class:`~tanlearn.BayesForestClassifier` are faster.
+    The sums are unnormalized class scores; normalization would cost two percentage points of accuracy on letter. The
+    model therefore classifies, but cannot sample or complete rows. During training by gradient, terms with a missing
+    value are left out. In prediction, missing features are marginalized exactly. Where many missing features depend on
+    each other, exact marginalization can take more than 1e9 operations per row, for example if half of many features
+    are missing. The scores of such a row are approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names
+    it. The environment variable ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. Where most values are missing,
+    :class:`~tanlearn.TANClassifier` and :class:`~tanlearn.BayesForestClassifier` are faster.
 
-    Where no loss is named, held-out rows choose between two; and on tables of up to 3,000,000 numbers (rows times
-    features times classes) between these and :class:`~tanlearn.BackOffRidge` for the structure found, where summing out
-    what rows miss would not take too long.
+    Without a ``loss``, held-out rows are used to choose between two losses. Up to 3,000,000 numbers (rows times
+    features times classes), :class:`~tanlearn.BackOffRidge` for the learned structure is a third option, provided that
+    marginalizing the missing values of the training rows is fast enough.
 
     Parameters
     ----------
     candidates : str, list or CandidateSets, default="information"
-        Parents that a feature may choose from, by themselves and in pairs:
+        Candidate parents of each feature, used alone and in pairs:
 
-        - ``"information"``: the ``n_candidates`` that tell most about it where the class is known, of those before it
-          in the ordering, or if there is none, of all;
-        - ``"all"``: every feature before it in the ordering; with d features, d^3 / 6 pairs;
-        - ``"subset"``: at most ``n_candidates`` random ones of these;
-        - ``"heuristic"``: the ``n_candidates`` nearest pixels before it, for images;
-        - ``"order-free"``: at most ``n_candidates`` random ones of all others, by default all;
-        - a list with the candidate parents of every feature, or a :class:`~tanlearn.CandidateSets`.
+        - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
+          class, among the earlier features in the ordering, or among all features without an ordering;
+        - ``"all"``: every earlier feature in the ordering; with d features, d^3 / 6 pairs;
+        - ``"subset"``: at most ``n_candidates`` random earlier features;
+        - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
+        - ``"order-free"``: at most ``n_candidates`` random other features, by default all;
+        - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
-        Without an ordering, features choose one after the other, those first that gain most, of what closes no cycle.
-        ``"information"`` and ``"order-free"`` leave features of one value out.
+        Without an ordering, features choose their parents one after the other, in order of decreasing gain, among the
+        choices that close no cycle. ``"information"`` and ``"order-free"`` exclude constant features.
     n_candidates : int, optional
-        At most so many candidate parents a feature; all pairs of these are candidates, too. By default half the
-        features, but from 8 to 14, for ``"information"``, and 8 for ``"subset"`` and ``"heuristic"``.
+        Maximum number of candidate parents per feature; all pairs of them are candidates too. By default 8 for
+        ``"subset"`` and ``"heuristic"``, and half the number of features, within 8 and 14, for ``"information"``.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features: random by default for ``"all"`` and ``"subset"``, C for ``"heuristic"``, none for
+        Order of the features: by default random for ``"all"`` and ``"subset"``, C for ``"heuristic"``, none for
         ``"information"``.
     image_shape : tuple of (height, width), optional
-        For ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     loss : ConditionalNLL, Margin or HingeMargin, optional
-        By default held-out rows choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1, eta=10)``.
+        By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
+        eta=10)``.
     learning_rate : float, default=0.01
-        Rate of the terms at the start; it falls exponentially to a thousandth.
+        Initial Adam learning rate of the terms. It decays exponentially to a thousandth.
     structure_learning_rate : float, default=0.01
-        Adam's rate for the structure logits, constant.
+        Constant Adam learning rate of the structure logits.
     n_epochs : int, optional
-        Passes over the data; by default 100, or on small tables as many as 2,000 steps take.
+        Passes over the data; by default 100, or on small data sets as many as 2,000 steps need.
     batch_size : int, default=100
-        Rows a step; the last partial batch of an epoch is dropped.
+        Rows per step. The last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
-        Softmax temperature of the first and the last epoch.
+        Softmax temperature in the first and the last epoch.
     validation_fraction : float, optional
-        Share of the rows held out, by class, before categories and cuts are learnt. The parameters of the best
-        epoch on them are kept.
+        Fraction of the rows of each class to hold out, before categories and cut points are fitted. The parameters of
+        the epoch with the lowest validation error are kept.
     patience : int, optional
-        With ``validation_fraction``: stop after that many epochs without a better validation error.
+        With ``validation_fraction``, stop after this number of epochs without a lower validation error.
     bits : int or tuple of (int, int), optional
-        Train for tables of so few bits a number: integer and fraction bits, or their sum, 1 to 16, as of
-        :class:`~tanlearn.TANClassifier`. With them the loss is not chosen; it is ``ConditionalNLL()`` by default.
+        Train CPTs of few bits per entry: integer and fraction bits, or their sum from 1 to 16, as in
+        :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
+        selected.
     calibrate : bool, default=True
-        Whether held-out rows find a scale by which scores become probabilities. They are those of
-        ``validation_fraction``, or else folds (of large tables, a fifth of the rows once), of which each is a training.
+        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
+        cross-validation folds (a single fifth of the rows for large data sets), each of which needs one training.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the rows' weights by class; "balanced" gives all classes the same weight.
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Probabilities of the classes, in sorted order, in place of those learnt.
+        Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        How raw columns become codes; by default ``TableEncoder()``.
+        Encoder of raw columns; by default ``TableEncoder()``.
     n_jobs : int, optional
-        Threads for encoding and prediction, and one for each training that held-out rows judge, as in joblib. Results
+        Number of threads for encoding and prediction, and for the trainings of cross-validation, as in joblib. Results
         do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, batches and draws. The same rows, parameters and int give the same model, bit for
         bit, on the same machine.
     verbose : int, default=0
-        1 prints about ten lines of progress and what was chosen, 2 a line an epoch.
+        1 prints about ten lines of progress and the selected learner, 2 prints one line per epoch.
     callback : callable, optional
-        Called after every epoch of the last training with an :class:`~tanlearn.EpochReport`; a true answer stops it.
+        Function called after every epoch of the final training with an :class:`~tanlearn.EpochReport`. If it returns a
+        true value, the training stops.
     checkpoint : str or path, optional
-        A file that finished epochs of the one training are written to, as of :class:`~tanlearn.TANClassifier`; with a
-        ``loss`` of yours only.
+        File for the state of the training, as in :class:`~tanlearn.TANClassifier`. It needs a ``loss`` and
+        ``calibrate=False``, because selection and calibration need several trainings.
 
     Attributes
     ----------
     structure_ : Structure
-        The most probable structure; ``structure_.parents`` and ``structure_.to_networkx()``.
+        The most probable structure, with ``structure_.parents`` and ``structure_.to_networkx()``.
     tables_ : Tables
-        Scores of every feature's values given those of its parents and the class, not normalised.
+        Unnormalized scores of the values of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        For every feature the softmax of its choices' logits, by the tuple of parents: a preference before cycles are
-        ruled out.
+        Softmax of the logits of each feature's choices, by tuple of parents, before cycles are excluded.
     loss_ : Loss
-        What structure and parameters were learnt with.
+        Loss of structure and parameters.
     refit_ : BackOffRidge or None
-        What has learnt the parameters anew for the structure, if held-out rows have chosen that. (Not where
-        what rows miss cannot be summed out of the structure in time.)
+        Learner that refitted the parameters for the final structure, if it was selected on held-out rows. None also if
+        the missing values of the training rows cannot be marginalized fast enough in this structure.
     cv_results_ : dict
-        What held-out rows were asked, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
-        ``mean_test_score``, ``mean_log_loss`` and others; not set with a ``loss`` of yours.
+        Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
+        ``mean_test_score``, ``mean_log_loss`` and others. It is set only without a ``loss``.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Map from scores to probabilities; temperature and power are 1 without ``calibrate``.
     candidates_ : CandidateSets
-        What there was to choose from.
+        Candidate parents of each feature.
     history_ : list of EpochReport
-        One report an epoch of the last training.
+        One report per epoch of the final training.
     n_epochs_, n_iter_ : int
-        Epochs of it.
+        Number of epochs of the final training.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Free parameters.
+        Number of free parameters.
 
     See Also
     --------
-    tanlearn.TANClassifier : One augmenting parent a feature; a Bayesian network.
+    tanlearn.TANClassifier : At most one augmenting parent per feature; a Bayesian network.
 
     Examples
     --------
@@ -244,7 +250,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         self.checkpoint = checkpoint
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Have held-out rows choose what is left open, and train by gradient."""
+        """Select loss, refit and calibration on held-out rows, and train by gradient on all rows."""
         self._check_settings()
         data, validation = self._hold_out(data, validation, rng)
         self.candidates_ = self._make_candidates(data, rng)
@@ -261,10 +267,10 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
             refit, choice, by_gradient = self._choose(losses, self._train_parts(losses, parts, seed), parts)
         outcome = self._train(self.loss_, data, validation, seed, is_last=True)
         tables = outcome.tables
-        if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike those of the parts
+        if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike the structures of the folds
             refit, choice = None, by_gradient
             if self.verbose:
-                print("the final structure ties too much of what rows miss: the tables stay those of the gradient")  # noqa: T201
+                print("not refitted: marginalizing missing values in the final structure takes too long")  # noqa: T201
         if refit is not None and choice is not None:
             start = refit.start(outcome.structure, data, np.random.default_rng(0))
             tables = refit.improve(start, data, n_iter=choice.n_iter)
@@ -276,7 +282,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         self.refit_, self.tables_ = refit, tables
 
     def _most_candidates(self, data: EncodedData) -> int | None:
-        """Return the user's number; or by default, where information chooses, what suits the number of features."""
+        """Return ``n_candidates``; by default, half the number of features within 8 and 14 for "information"."""
         if self.n_candidates is None and self.candidates == "information":
             return min(max(data.n_features // 2, FEWEST), MOST)
         return self.n_candidates
@@ -284,7 +290,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
     def _train(
         self, loss: Loss, data: EncodedData, validation: EncodedData | None, seed: int, *, is_last: bool = False
     ) -> TrainingOutcome:
-        """Train structure and parameters with a loss."""
+        """Train structure and parameters with one loss."""
         settings = TrainingSettings(
             learning_rate=self.learning_rate,
             structure_learning_rate=self.structure_learning_rate,
@@ -309,7 +315,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
     def _train_parts(
         self, losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]], seed: int
     ) -> list[list[Trained]]:
-        """Train with every loss without the held-out rows of every part."""
+        """Train with each loss on the training rows of each split; one list of models per loss."""
         tasks = [(loss, data) for loss in losses for data, _ in parts]
         outcomes = in_threads(lambda task: self._train(task[0], task[1], None, seed), tasks, self.n_jobs)
         trained = [Trained(outcome.tables, outcome.structure) for outcome in outcomes]
@@ -321,10 +327,10 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         trained: list[list[Trained]],
         parts: Sequence[tuple[EncodedData, EncodedData]],
     ) -> tuple[BackOffRidge | None, Choice, Choice]:
-        """Choose loss and calibration on held-out rows.
+        """Choose learner and calibration on held-out rows.
 
-        Returns the learner that is to be refitted, if one is, the choice, and the choice among the trained models for
-        the case that refitting is impossible.
+        Returns the learner for refitting (None if a gradient-trained model was chosen), the choice, and the choice
+        among the gradient-trained models alone, in case refitting is impossible.
         """
         data = parts[0][0]
         by_gradient = choice = choose(trained, Structure.naive_bayes(data.n_features), parts, n_jobs=self.n_jobs)
@@ -346,7 +352,7 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         return refit, choice, by_gradient
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
-        """Keep the table of what held-out rows were asked, and say what they chose."""
+        """Set ``cv_results_``, and print the chosen learner if ``verbose``."""
         every, look = np.arange(len(learners)), choice.best_looks
         errors = choice.errors[every, look]
         settings = [{"learner": learner} for learner in learners]
@@ -360,22 +366,23 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
             )
 
     def _check_settings(self) -> None:
-        """Refuse what cannot be learnt by terms."""
+        """Raise an error for settings that k-trees do not support."""
         super()._check_settings()
         if self.candidates == "unconstrained":
-            raise ValueError("candidates='unconstrained' may form cycles, and k-trees have none: use 'order-free'.")
+            raise ValueError("candidates='unconstrained' may form cycles, but k-trees have none: use 'order-free'.")
         if self.loss is not None and not isinstance(self.loss, DISCRIMINATIVE):
             raise ValueError(
                 f"loss must be ConditionalNLL, Margin or HingeMargin, got {self.loss!r}: the scores of k-trees are not "
-                f"normalised, so that only differences between classes mean something."
+                f"normalized, so only differences between classes are meaningful."
             )
         if self.checkpoint is not None and (self.loss is None or self.calibrate):
             raise ValueError(
-                "a checkpoint is of one training, and held-out rows take several: name a loss, and set calibrate=False."
+                "a checkpoint holds one training, but selection on held-out rows needs several: set loss, and set "
+                "calibrate=False."
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without dictionaries whose keys are tuples, which files other than pickles do not hold."""
+        """Return the state with dictionaries of tuple keys as lists of pairs, since only pickle supports such keys."""
         state: dict[str, Any] = super().__getstate__()
         if "structure_probabilities_" in state:
             choices = [list(choices.items()) for choices in state["structure_probabilities_"]]
@@ -389,12 +396,12 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         super().__setstate__(state)
 
     def _get_state(self) -> dict[str, Any]:
-        """Return what a file of the model holds beside parameters, classes and encoder."""
+        """Return the fitted attributes for a model file, besides classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_, "loss": self.loss_}
         return {**super()._get_state(), **learnt}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Take what a file holds; classes and encoder are there already."""
+        """Restore the fitted attributes from a file, after classes and encoder."""
         probabilities, loss = state.pop("structure_probabilities", []), state.pop("loss", None)
         self.loss_ = check_loss(loss)
         super()._set_state(state)
@@ -412,9 +419,10 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
 
 
 def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
-    """Return whether what rows miss can be summed out of a structure step by step in the time that there is.
+    """Return True if the missing values of some rows can be marginalized in a structure within ``MOST_SUMMED``.
 
-    What is done less than a tenth as often, as the one training on all rows is, has ten times the time.
+    ``slack`` multiplies the limit. It is 10 for steps that run at most a tenth as often, such as the single training on
+    all rows.
     """
     incomplete = np.flatnonzero(data.is_incomplete)
     if not incomplete.size:
@@ -424,5 +432,5 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
 
 
 def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same of rows that are learnt from and of held-out ones, which are looked at some ten times."""
+    """Return the same for training and held-out rows; the latter are scored about ten times, so their slack is 10."""
     return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)

@@ -1,4 +1,4 @@
-"""Fitted classifiers in notebooks: scikit-learn's diagram, and what was learnt, folded."""
+"""HTML representation of fitted classifiers in notebooks: scikit-learn's diagram and a summary of the model."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tanlearn.network.drawings import structure_svg
 
 __all__ = ["NotebookMixin"]
 
-#: Classes that are named.
+#: Maximum number of class names to show.
 _MOST = 10
 
 
 class NotebookMixin:
-    """What scikit-learn shows of an estimator, and below it, once it is fitted, what it has learnt."""
+    """Scikit-learn's notebook diagram of an estimator, followed by a summary of the fitted model."""
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram and the summary."""
+        """Return the HTML of diagram and summary."""
         diagram: str = super()._repr_html_inner()  # type: ignore[misc]
         return diagram + learnt_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return what notebooks ask for."""
+        """Return the representations that Jupyter displays."""
         bundle = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
             bundle["text/html"] = self._repr_html_inner()
@@ -33,7 +33,7 @@ class NotebookMixin:
 
 
 def learnt_html(model: Any) -> str:
-    """Return what a classifier has learnt as HTML: structure, classes, size and training."""
+    """Return an HTML summary of a fitted classifier: structure, classes, size and training."""
     if not hasattr(model, "classes_") or not hasattr(model, "encoder_"):
         return ""
     classes = [str(name) for name in model.classes_.tolist()]
@@ -55,7 +55,4 @@ def learnt_html(model: Any) -> str:
         error = "" if last.validation_error is None else f", validation error {100 * last.validation_error:.2f} %"
         lines["training"] = f"{last.epoch} epochs, loss {last.loss:.4g}{error}"
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines.items())
-    return (
-        f"<details><summary>What it has learnt</summary>"
-        f'<table style="text-align:left">{rows}</table>{picture}</details>'
-    )
+    return f'<details><summary>Fitted model</summary><table style="text-align:left">{rows}</table>{picture}</details>'

@@ -1,7 +1,7 @@
-"""Learning chunk by chunk, where all that is learnt from a chunk is its counts.
+"""Incremental fitting with ``partial_fit``, for classifiers that keep only counts of each chunk.
 
-Counts of unweighted or integer-weighted rows are integers, and add up to the same in any partition of the rows, so a
-model of chunks is, to the last bit, that of all rows with the same encoding.
+Counts of rows with integer weights, or without weights, are integers and do not depend on how the rows are divided into
+chunks. The fitted model is therefore equal, bit for bit, to one fitted to all rows with the same encoding.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["PartialFitMixin", "forest_counts"]
 
 
 def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
-    """Return the counts of the tables of a forest, out of pair counts.
+    """Return layout and counts of the CPTs of a forest of trees, from counts of pairs.
 
     Shapes: result cells: (n_cells,).
     """
     if (structure.parents[:, 1] >= 0).any():
         raise ValueError(
-            "features with several augmenting parents need counts of three values and more at a time, and a stream "
-            "keeps those of pairs. Learn a forest, as with ChowLiu() or KDependence(k=1), or give the structure itself."
+            "features with several augmenting parents need counts of three values and more, but only counts of pairs "
+            "are available. Learn a tree, as with ChowLiu() or KDependence(k=1), or pass a fixed structure."
         )
     layout = TableLayout.of_parents(structure.parents, state.n_states, state.n_classes)
     families = enumerate(structure.parents[:, 0].tolist())
@@ -49,39 +49,40 @@ def forest_counts(state: CountState, structure: Structure) -> tuple[TableLayout,
 
 
 class PartialFitMixin(FromCountsMixin, BatchFitMixin):
-    """``partial_fit`` for classifiers whose structure and tables follow from counts."""
+    """``partial_fit`` for classifiers that are determined by counts."""
 
     random_state: Any
 
     @available_if(lambda estimator: refuse_what_needs_all_rows(estimator, of_contexts=False))  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a chunk of rows, in addition to those before.
+        """Add the counts of a chunk of rows and fit to all counts so far.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. The first chunk decides on categories and cuts, so let it be a representative one of some
-            thousand rows, or declare the categories (pandas ``category``, polars ``Enum``): a category that it does not
-            have counts as missing later, with a warning, or raises, as ``handle_unknown`` of the encoder says.
+            Raw values. The first chunk determines categories and cut points. It should be a representative sample of
+            some thousand rows, or declare the categories (pandas ``category``, polars ``Enum``). In later chunks,
+            unseen categories count as missing, with a warning, or raise an error, according to ``handle_unknown`` of
+            the encoder.
         y : array-like of shape (n_samples,)
-            Classes.
+            Class labels.
         classes : array-like of shape (n_classes,)
-            All classes that will ever come; needed in the first call, and left out or the same in others.
+            All class labels of this and later chunks. Required in the first call; in later calls None, or the same.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; 0 is as good as an absent row.
+            Non-negative weights. Rows of weight 0 are ignored.
 
         Returns
         -------
         object
-            The estimator itself, ready to predict.
+            The fitted estimator.
 
         Raises
         ------
         AttributeError
-            If the estimator's learners need all rows at once.
+            If a learner of the estimator needs all rows at once.
         ValueError
-            If a class is not among ``classes``, ``classes`` is missing or changes, the classifier is fitted and
-            has no counts, or a column, ``y`` or the weights break a rule of the border. Nothing is changed then.
+            If a label is not in ``classes``, ``classes`` is missing or changes, the classifier is fitted but has no
+            counts, or a column, ``y`` or the weights are invalid. The estimator is then unchanged.
 
         Examples
         --------
@@ -94,7 +95,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         """
         self._validate_params()  # type: ignore[attr-defined]
         check_device(self.device)
-        # All is done to a copy, with counts of its own, so that a chunk that breaks a rule changes nothing.
+        # All changes are made to a copy with its own counts, so that an invalid chunk changes nothing.
         twin = copy(self)
         data = _read_chunk(twin, X, y, classes, sample_weight)
         twin.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else twin._new_counts(data)
@@ -106,7 +107,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         return self
 
     def _new_counts(self, data: EncodedData) -> Any:
-        """Return what the counts of chunks are added to: pairs for a learner of structures, else the tables."""
+        """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
         structure = getattr(self, "structure", None)
         if hasattr(structure, "from_counts"):
             return CountState(data.n_states, data.n_classes)
@@ -115,7 +116,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
 
     def _learn_counts(self, counts: Any) -> None:
-        """Decide on the structure again if it is learnt, and take the smoothed frequencies."""
+        """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
         structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
         self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
         self.parameters_._validate_params()
@@ -136,48 +137,48 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
             self.tables_ = self.parameters_.from_counts(*forest_counts(counts, self.structure_))
             return
         raise ValueError(
-            f"structure is {structure!r}, but the chunks so far were counted for another one. Begin with a new "
+            f"structure is {structure!r}, but the chunks so far were counted for another one. Start with a new "
             f"classifier: clone(model).partial_fit(...)."
         )
 
 
 def _no_rows() -> EncodedData:
-    """Say that counts are all that there is."""
+    """Raise the error for parameter learners that need rows in addition to counts."""
     raise ValueError(
-        "m='auto' is chosen by leaving rows out, and counts have no rows. Name m, as m=1.0, or use "
+        "m='auto' is chosen by leaving rows out, but counts have no rows. Set m, as m=1.0, or use "
         "HierarchicalDirichlet()."
     )
 
 
 def _read_all_classes(classes: Any) -> AnyArray:
-    """Return the classes that the user names, sorted."""
+    """Return the sorted labels in ``classes``."""
     try:
         return np.unique(read_labels(classes))
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"classes must be a list of all classes that will ever come, got {shorten(classes)}: {error}"
+            f"classes must be a list of the classes of all chunks, got {shorten(classes)}: {error}"
         ) from error
 
 
 def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
-    """Check whether ``partial_fit`` can go on, and encode what it was given."""
+    """Check whether ``partial_fit`` can continue, and encode the chunk."""
     is_first = not hasattr(estimator, "counts_")
-    if is_first and estimator.__sklearn_is_fitted__():  # what a fit that failed has left does not count
+    if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
         raise ValueError(
-            f"partial_fit adds to counts, but {why_no_counts(estimator)}. Begin with a new classifier, "
+            f"partial_fit adds to counts, but {why_no_counts(estimator)}. Start with a new classifier, "
             f"clone(model).partial_fit(...), or count the earlier rows first: "
             f"model.from_counts(TableCounts.of_source(..., like=model)) makes a classifier that partial_fit adds to."
         )
     if not is_first and not hasattr(estimator, "encoder_"):
         raise ValueError(
-            "this classifier was learnt from counts of codes, and knows no categories and cuts. Pass encoder and "
+            "this classifier was fitted from counts of codes, without categories and cut points. Pass encoder and "
             "classes to from_counts."
         )
     if is_first and classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
+        raise ValueError("classes must be passed on the first call to partial_fit: the classes of all chunks.")
     if estimator.class_weight == "balanced":
         raise ValueError(
-            "class_weight='balanced' needs all rows at once. Pass weights by class, or class_prior with equal ones."
+            "class_weight='balanced' needs all rows at once. Pass weights by class, or an equal class_prior."
         )
     known = estimator.classes_ if classes is None else _read_all_classes(classes)
     if is_first:
@@ -185,6 +186,6 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     elif not np.array_equal(known, estimator.classes_):
         raise ValueError(
             f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "
-            f"the first call; for other classes begin anew: clone(model).partial_fit(...)."
+            f"the first call; for other classes use a new classifier: clone(model).partial_fit(...)."
         )
     return encode_chunk(estimator, X, y, known, sample_weight)

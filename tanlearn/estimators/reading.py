@@ -1,4 +1,4 @@
-"""What can be read from classifiers of one structure and its tables: explanations, descriptions, graphs."""
+"""Explanations, descriptions and graphs of classifiers with a single structure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ReadingMixin"]
 
 
 class ReadingMixin(ExplanationMixin):
-    """Methods of classifiers of one structure and its tables, normalised or not."""
+    """Methods of classifiers with a single structure, normalized or not."""
 
     structure_: Structure
     tables_: Tables
@@ -33,31 +33,32 @@ class ReadingMixin(ExplanationMixin):
     n_jobs: int | None
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
-        """Split every prediction into what each feature says.
+        """Split each prediction into contributions of the features.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log-odds against this class instead of log-probabilities.
+            Return log odds against this class instead of log-probabilities.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
-            The share of every feature in log p(class, features), or in the log-odds of every class against the given
-            one; the last is that of the class prior. Over the features they add up to ``predict_joint_log_proba``, or
-            to the difference of ``predict_log_proba``: where ``calibration_`` scales that, it scales shares in log-odds
-            by the same factor. A feature's share is the log-probability of its value given its parents and the class,
-            for complete rows. With missing values it is that given the class and what is observed of the features
-            before it (``structure_.order``); a missing feature has none.
+            Contribution of each feature to log p(class, features), or to the log odds of each class against
+            ``against``; the last one is that of the class prior. The contributions add up to
+            ``predict_joint_log_proba``, or to differences of ``predict_log_proba``. If ``calibration_`` scales these
+            differences, all contributions to the log odds are scaled by the same factor. In complete rows, the
+            contribution of a feature is the log-probability of its value given its parents and the class. In rows with
+            missing values, it is the log-probability given the class and the observed earlier features
+            (``structure_.order``), and missing features contribute 0.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``against`` is no class; or if a row misses something and the tables are not normalised.
+            If ``against`` is not a class, or if a row has missing values and the CPTs are not normalized.
 
         Examples
         --------
@@ -72,12 +73,12 @@ class ReadingMixin(ExplanationMixin):
         return compared(contributions, against, self.classes_, self.calibration_)
 
     def describe(self) -> dict[str, Any]:
-        """Return all of the model as a dictionary for JSON, to be read without tanlearn.
+        """Return the whole model as a JSON-compatible dictionary that can be used without tanlearn.
 
         Returns
         -------
         dict
-            The learner, the classes, and of every feature its categories or cut points, its parents and its
+            The learner, the classes, and for each feature its categories or cut points, its parents and its
             probabilities. See :mod:`tanlearn.files.description` for the keys.
 
         Raises
@@ -85,7 +86,7 @@ class ReadingMixin(ExplanationMixin):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a category is neither string nor number, or a discretizer not tanlearn's.
+            If a category is neither a string nor a number, or the discretizer is not one of tanlearn.
 
         Examples
         --------
@@ -99,24 +100,24 @@ class ReadingMixin(ExplanationMixin):
         return describe(self)
 
     def to_networkx(self, *, class_name: str = "class") -> networkx.DiGraph:
-        """Return the network as a directed graph of names.
+        """Return the network as a directed graph whose nodes are names.
 
         Parameters
         ----------
         class_name : str, default="class"
-            Name of the class.
+            Name of the class node.
 
         Returns
         -------
         networkx.DiGraph
-            The class, then the features by their names, or x0, x1 and so on; an edge from parent to child.
+            Nodes are the class and the feature names (x0, x1, ... without names). Edges point from parent to child.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If the name of the class is that of a feature.
+            If ``class_name`` is the name of a feature.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Predictions one at a time, for services: what can be checked and looked up beforehand is."""
+"""Fast prediction of single rows, for services: validation and lookup tables are prepared in advance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tanlearn.network.tables import Tables
 
 __all__ = ["RowPredictor"]
 
-#: What is looked up, or compared with cuts, as it is: other objects that equal a category are none in ``predict``.
+#: Types that are looked up or compared directly. Other objects may equal a category here, but not in ``predict``.
 _PLAIN = frozenset({str, bytes, bool, int, float, type(None), np.str_, np.bool_}) | {
     np.dtype(code).type for code in "bhilqBHILQefd"
 }
@@ -31,23 +31,23 @@ _LARGEST = 2**63
 
 
 class RowPredictor:
-    """Predict the class of one row after the other, in microseconds: what ``row_predictor()`` of classifiers returns.
+    """Fast predictor of single rows, in microseconds, as returned by ``row_predictor()`` of classifiers.
 
-    The answers, and warnings of rows of probability zero, are those of ``predict``. It stays as it was made, whatever
-    becomes of the classifier; threads may share it, and processes get it by pickle. Rows that hold what was not there
-    in ``fit``, or other objects than strings and numbers, take the longer way that ``predict`` takes with a list, and
-    raise what it raises.
+    It returns the classes of ``predict``, with the same warnings for rows of probability zero. Later changes of the
+    classifier do not affect it. Threads may share it, and it can be pickled for other processes. Rows with unseen
+    values, or with objects other than strings and numbers, are passed to the slower code of ``predict``, with the same
+    results and errors.
 
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted.
+        Fitted encoder.
     structure : Structure
-        The network.
+        Structure of the network.
     tables : Tables
-        One table a feature.
+        CPTs, one per feature.
     classes : ndarray of shape (n_classes,)
-        The classes.
+        Class labels in sorted order.
 
     Examples
     --------
@@ -94,39 +94,39 @@ class RowPredictor:
         Parameters
         ----------
         row : sequence of shape (n_features,), mapping or pandas Series
-            A tuple or list, in the order of the columns in ``fit``; or, if these had names, a mapping or a Series of
-            values by name, which takes longer. None and NaN mean missing.
+            A tuple or list of values in the column order of ``fit``. If the columns had names in ``fit``, also a
+            mapping or a Series of values by name, which is slower. None and NaN are missing values.
 
         Returns
         -------
         object
-            One of the classes.
+            The predicted class.
 
         Raises
         ------
         ValueError
-            If the row has another length or other names, a number is infinite, or a category is unseen and the encoder
-            refuses that.
+            If the length or the names of the row are wrong, a number is infinite, or a category is unseen and the
+            encoder has ``handle_unknown="error"``.
         TypeError
-            If a value is of another kind than in ``fit``, the row is a string, or has names where ``fit`` had none.
+            If the type of a value differs from ``fit``, the row is a string, or the row has names and ``fit`` had none.
         """
         if type(row) is not tuple and type(row) is not list:
             row = self._in_order(row)
         if len(row) != len(self._encoders):
             raise ValueError(
                 f"the row holds {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
-                f"value a column; None stands for a missing one."
+                f"value per column; None is a missing value."
             )
         if _PLAIN.issuperset(map(type, row)):
             try:
                 codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
                 return self._class_of(np.array(codes, np.intp))
-            except (KeyError, TypeError, ValueError):  # what is unseen, or wrong
+            except (KeyError, TypeError, ValueError):  # unseen or invalid values: see _encode
                 pass
         return self._class_of(self._encode(row))
 
     def _in_order(self, row: Any) -> Sequence[Any]:
-        """Return what is no tuple or list as a sequence in the order of the columns."""
+        """Return the values of a mapping, Series or other sequence in the order of the columns."""
         remedy = "pass a tuple, in the order of the columns in fit"
         if isinstance(row, str | bytes):
             raise TypeError(f"a row must be a sequence of values, got {shorten(row)}: {remedy}.")
@@ -136,24 +136,27 @@ class RowPredictor:
             return values
         if not hasattr(self._encoder, "feature_names_in_"):
             if is_series and row.index.tolist() == list(range(len(row))):
-                numbered: Sequence[Any] = row.tolist()  # as rows of an array, or of a frame without names
+                numbered: Sequence[Any] = row.tolist()  # a row of a frame without names
                 return numbered
             kind = type(row).__name__
-            raise TypeError(f"the row is a {kind}, but columns had no names in fit to find its values by: {remedy}.")
+            raise TypeError(f"the row is a {kind}, but the columns had no names in fit: {remedy}.")
         known, given = self._encoder.feature_names_in_.tolist(), Counter(row.keys())
         for name in known:
             if given[name] != 1:
                 raise ValueError(
-                    f"the row has {given[name]} values for column {name!r} of fit, and needs one (None stands for a "
-                    f"missing value). Its names are {', '.join(map(repr, row.keys()))}. Correct them, or {remedy}."
+                    f"the row has {given[name]} values for column {name!r} of fit, and needs one (None is a missing "
+                    f"value). Its names are {', '.join(map(repr, row.keys()))}. Correct them, or {remedy}."
                 )
         if len(given) > len(known):
             unknown = next(name for name in given if name not in known)
-            raise ValueError(f"the row has a value for {unknown!r}, which was no column in fit. Leave it out.")
+            raise ValueError(f"the row has a value for {unknown!r}, which was not a column in fit. Leave it out.")
         return [row[name] for name in known]
 
     def _encode(self, row: Sequence[Any]) -> IntArray:
-        """Return the codes of a row as ``predict`` finds them; but no list can declare categories of another kind."""
+        """Return the codes of a row, encoded as by ``predict``.
+
+        Declared categories of unusual types are looked up here, because a list cannot declare them.
+        """
         values = list(row)
         declared = {}
         for i, known in self._others.items():
@@ -164,28 +167,28 @@ class RowPredictor:
         return codes
 
     def predict_codes(self, codes: Sequence[int]) -> Any:
-        """Return the class of a row that is encoded already.
+        """Return the class of a row of codes.
 
         Parameters
         ----------
         codes : sequence of shape (n_features,), int
-            As a column of ``encoder_.encode(X)``.
+            A column of ``encoder_.encode(X)``.
 
         Returns
         -------
         object
-            One of the classes.
+            The predicted class.
 
         Raises
         ------
         ValueError
-            If there are more or fewer codes than features, or one stands for no state.
+            If the number of codes is not the number of features, or a code is out of range.
         TypeError
-            If they are no integers.
+            If the codes are not integers.
         """
         row = np.asarray(codes)
         if row.shape != (len(self._encoders),):
-            raise ValueError(f"codes must have shape ({len(self._encoders)},), one a feature; got {row.shape}.")
+            raise ValueError(f"codes must have shape ({len(self._encoders)},), one per feature; got {row.shape}.")
         if row.dtype.kind not in "iu":
             raise TypeError(f"codes must be integers, got {row.dtype}. Pass a column of encoder_.encode(X).")
         return self._class_of(row.astype(np.intp, copy=False))
@@ -202,8 +205,8 @@ class RowPredictor:
             wrong = (row != self._missing) & ((row < 0) | (row >= self._tables.layout.n_states))
             i = int(wrong.argmax())
             raise ValueError(
-                f"code {row[i]} of feature {i} is none of its {self._tables.layout.n_states[i]} states, which are "
-                f"numbered from 0; {self._missing} means missing."
+                f"code {row[i]} of feature {i} is out of range: its {self._tables.layout.n_states[i]} values have "
+                f"codes from 0, and {self._missing} is a missing value."
             )
         if best == -1:
             column: AnyArray = row.astype(self._dtype)[:, np.newaxis]
@@ -224,7 +227,7 @@ class RowPredictor:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of categories, and of None and NaN."""
+    """Lookup table from category to code, in which None and NaN are missing."""
 
     def __init__(self, categories: Sequence[Any], missing: int) -> None:
         super().__init__({category: code for code, category in enumerate(categories)})
@@ -237,12 +240,12 @@ class _Codes(dict[Any, int]):
 
 
 def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
-    """Return the function that counts the cuts below a number."""
+    """Return a function that counts the cut points below a number."""
 
     def count(value: Any) -> int:
         if value is None or value != value:
             return missing
-        if not -_LARGEST < value < _LARGEST:  # infinite, or of more than 64 bits
+        if not -_LARGEST < value < _LARGEST:  # infinite, or more than 64 bits
             raise ValueError
         return bisect_left(cuts, float(value))
 
@@ -250,5 +253,5 @@ def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
 
 
 def _unknown(value: Any) -> int:
-    """Leave a value to the encoder, whose discretizer is the user's."""
+    """Raise KeyError, so that the encoder and its custom discretizer encode the row."""
     raise KeyError

@@ -1,6 +1,7 @@
-"""Rows as learners of counts see them: summarised once, and encoded as often as they are asked for.
+"""Rows for learners based on counts: summarized once, then encoded in as many passes as the learners need.
 
-Where they are, only a source knows: here those that this process reads batch by batch.
+:class:`RowSource` and :class:`EncodedSource` are the interfaces. This module implements them for batches that this
+process reads.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from tanlearn.data.weight_scale import WeightSums, warn_of_weights
 
 __all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
 
-#: Rows at most that decide what counts cannot.
+#: Maximum size of the sample for decisions that counts cannot make.
 SAMPLE_ROWS = 2**16
 
 
 class RowSource(Protocol):
-    """Rows as they are."""
+    """Interface of raw rows."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, once the rows are summarised; ``None`` if they have none."""
+        """Names of the columns, known after :meth:`summarize`; None without names."""
         ...
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Read all rows, and return what there is of values and classes."""
+        """Read all rows, and return a summary of their values and classes."""
         ...
 
     def encoded(self, encoder: RowEncoder) -> EncodedSource:
@@ -48,26 +49,26 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """What makes codes of a batch, here or elsewhere."""
+    """Picklable encoder of batches, for this and other processes."""
 
-    encoder: TableEncoder  # Fitted to all rows
-    classes: AnyArray  # (n_classes,): Names of the classes, sorted
-    n_samples: int  # Rows of non-zero weight, in all batches
-    is_ordered: AnyArray  # (n_features,): Features whose neighbouring codes are alike
-    class_weight: dict[Any, Any] | None  # Factors of weights by class
-    device: str  # Where rows are counted
+    encoder: TableEncoder  # fitted to all rows
+    classes: AnyArray  # (n_classes,) sorted class labels
+    n_samples: int  # rows of non-zero weight in all batches
+    is_ordered: AnyArray  # (n_features,) True if the codes of the feature have an order
+    class_weight: dict[Any, Any] | None  # factor of the weights by class
+    device: str
 
     @classmethod
     def of(cls, summary: TableSummary, encoder: TableEncoder, class_weight: Any, device: str) -> RowEncoder:
-        """Return what encodes the rows that are summarised."""
+        """Return an encoder for the summarized rows, with ``class_weight`` resolved to factors by class."""
         totals = summary.class_counts
-        weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # refused before rows are counted
+        weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # fails before rows are counted
         if isinstance(class_weight, str):  # "balanced", of all rows
             class_weight = dict(zip(summary.classes_.tolist(), totals.sum() / len(totals) / totals, strict=True))
         return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
 
     def encode(self, batch: Batch) -> EncodedData | None:
-        """Encode a batch."""
+        """Encode a batch; None if all its weights are 0."""
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
@@ -82,35 +83,32 @@ class RowEncoder:
 
 
 class EncodedSource(ABC):
-    """Encoded rows that are read as often as they are asked for; subclasses know where they are."""
+    """Base class of encoded rows that can be read any number of times."""
 
     def __init__(self, encoder: RowEncoder) -> None:
-        # n_samples: Rows of non-zero weight. n_states: (n_features,): Values of every feature.
+        # Rows of non-zero weight; (n_features,) numbers of values.
         self.n_samples, self.n_states = encoder.n_samples, encoder.encoder.n_states_
-        self.n_classes = len(encoder.classes)  # Number of classes
-        self._encoder = encoder  # What makes codes of them
+        self.n_classes = len(encoder.classes)
+        self._encoder = encoder
 
     @abstractmethod
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows."""
+        """Add all rows to the counts, and return them."""
 
     @property
     @abstractmethod
     def sample(self) -> EncodedData:
-        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
+        """Random sample of at most 65,536 rows, in their order; equal for equal rows in the same order."""
 
     @property
     def nothing(self) -> EncodedData:
-        """No row of it."""
+        """Encoded data without rows."""
         codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
         return EncodedData(codes, self.n_states, np.empty(0, np.intp), self.n_classes, device=self._encoder.device)
 
 
 def choose_rows(n_samples: int) -> IntArray:
-    """Return the rows that decide what counts cannot.
-
-    Shapes: result: (n_chosen,).
-    """
+    """Return the sorted row numbers of a sample of at most ``SAMPLE_ROWS`` rows."""
     chosen: IntArray = np.arange(n_samples)
     if n_samples > SAMPLE_ROWS:
         chosen = np.sort(np.random.default_rng(0).choice(n_samples, SAMPLE_ROWS, replace=False))
@@ -121,16 +119,15 @@ class BatchSource:
     """Batches that this process reads."""
 
     def __init__(self, batches: Batches, n_jobs: int | None = None) -> None:
-        # batches: The source. n_jobs: Threads that summarise rows, as in joblib.
         self._batches, self._n_jobs = batches, n_jobs
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, once there was a batch."""
+        """Names of the columns, known after the first batch."""
         return self._batches.names
 
     def summarize(self, exact: bool) -> TableSummary:
-        """Return what there is of values and classes."""
+        """Read all rows, and return a summary of their values and classes."""
         summary, sums = self._batches.read(lambda batches: self._summarize(batches, exact))
         warn_of_weights(sums)
         return summary
@@ -150,11 +147,11 @@ class BatchSource:
 
 
 class EncodedBatches(EncodedSource):
-    """The encoded rows of batches."""
+    """Encoded rows of batches."""
 
     def __init__(self, batches: Batches, encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._batches = batches  # The source
+        self._batches = batches
 
     def __iter__(self) -> Iterator[EncodedData]:
         for batch in self._batches:
@@ -163,14 +160,14 @@ class EncodedBatches(EncodedSource):
                 yield data
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Count all rows, batch by batch."""
+        """Add all rows to the counts, batch by batch, and return them."""
         for data in self:
             counts.update(data, n_jobs=n_jobs)
         return counts
 
     @cached_property
     def sample(self) -> EncodedData:
-        """At most 65,536 rows, drawn from all of them, in their order: the same of the same rows in the same order."""
+        """Random sample of at most 65,536 rows, in their order; equal for equal rows in the same order."""
         chosen = choose_rows(self.n_samples)
         parts, first = [], 0
         for data in self:

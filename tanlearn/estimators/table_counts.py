@@ -1,4 +1,4 @@
-"""Counts of a table together with what they are counts of: categories, cuts, names of columns, classes."""
+"""Counts of raw data, with the categories, cut points, column names and classes of the counts."""
 
 from __future__ import annotations
 
@@ -35,36 +35,36 @@ __all__ = ["TableCounts"]
 
 
 class TableCounts:
-    """Counts of the rows of a table, and the categories, cuts, names and classes that they are counts in.
+    """Counts of raw data, with the categories, cut points, column names and classes of the counts.
 
-    What was counted at several places, or at several times, in the same categories and cuts adds up: ``merge`` checks
-    that they are the same, and ``from_counts`` of a classifier learns from the sum what it would have learnt from all
-    rows. No row is kept: a file holds how often values, and pairs of values, occur in each class.
+    Counts from several sites or times can be added if their categories and cut points are equal. ``merge`` checks this,
+    and ``from_counts`` of a classifier fits to the sum the same model as to all rows. No rows are kept: a file contains
+    how often values, and pairs of values, occur in each class.
 
     Parameters
     ----------
     counts : object
         Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.network.family_counts.FamilyCounts`, or
-        whatever ``counts_`` of a classifier is.
+        the ``counts_`` of a classifier.
     encoder : TableEncoder
-        What makes the codes, fitted.
+        Fitted encoder of the codes.
     classes : array-like of shape (n_classes,)
-        The classes, sorted.
+        Class labels in sorted order.
 
     Attributes
     ----------
     counts : object
-        As passed; :meth:`update` and :meth:`merge` add to it.
+        The counts as passed; :meth:`update` and :meth:`merge` modify them.
     encoder : TableEncoder
-        As passed.
+        A copy of the encoder.
     classes : ndarray of shape (n_classes,)
-        The classes.
+        Class labels.
 
     Raises
     ------
     ValueError
-        If encoder or classes are missing, the classes are not sorted, or the counts are of other numbers of values or
-        classes.
+        If encoder or classes are None, the classes are not sorted, or the numbers of values or classes of the counts
+        differ from theirs.
     NotFittedError
         If the encoder is not fitted.
 
@@ -84,15 +84,15 @@ class TableCounts:
     def __init__(self, counts: Any, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
             absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
-            raise ValueError(f"{absent} is missing, and {present} does not say by itself what counts mean. Pass both.")
+            raise ValueError(f"{absent} is missing: counts need {absent} and {present}. Pass both.")
         check_is_fitted(encoder)
         self.classes = _read_sorted(classes)
-        self.encoder = copy(encoder)  # whoever fits it anew gives it other arrays
+        self.encoder = copy(encoder)  # fitting the user's encoder again must not change it
         self.counts = counts
         if counts.n_classes != len(self.classes):
             raise ValueError(
-                f"the counts are of {counts.n_classes} classes, but {len(self.classes)} are named: "
-                f"{shorten(self.classes.tolist())}. Pass those of the rows that were counted."
+                f"the counts are of {counts.n_classes} classes, but classes has {len(self.classes)}: "
+                f"{shorten(self.classes.tolist())}. Pass the classes of the counted rows."
             )
         n_states, known = counts.n_states.tolist(), encoder.n_states_.tolist()
         if n_states != known:
@@ -100,16 +100,16 @@ class TableCounts:
             what = f"{len(n_states)} columns, but the encoder {len(known)}"
             if place is not None:
                 what = f"{n_states[place]} values of {place_of(encoder, place)}, but the encoder has {known[place]}"
-            raise ValueError(f"the counts are of {what}. Pass the encoder that made the codes which were counted.")
+            raise ValueError(f"the counts are of {what}. Pass the encoder of the counted codes.")
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
-        """Return a copy of what a classifier has counted.
+        """Return a copy of the counts of a classifier.
 
         Parameters
         ----------
         model : classifier
-            After ``fit_batches``, ``partial_fit`` or ``from_counts``.
+            Classifier after ``fit_batches``, ``partial_fit`` or ``from_counts``.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class TableCounts:
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If it keeps no counts, as after ``fit``.
+            If it has no counts, as after ``fit``.
         """
         check_is_fitted(model)
         if not hasattr(model, "counts_"):
@@ -134,18 +134,18 @@ class TableCounts:
     def of_summary(
         cls, summary: TableSummary, names: Any = None, *, encoder: TableEncoder | None = None, pairs: bool = True
     ) -> Self:
-        """Return counts of no rows, in the categories and cuts of all rows of a summary.
+        """Return empty counts in the categories and cut points of a summary.
 
         Parameters
         ----------
         summary : TableSummary
-            What a first reading has found; perhaps the sum of several.
+            Summary of all rows, which may be a sum of several summaries.
         names : sequence of str, optional
             Names of the columns.
         encoder : TableEncoder, optional
-            How raw columns become codes, not fitted.
+            Unfitted encoder of raw columns.
         pairs : bool, default=True
-            Whether pairs of values are counted, and not single ones alone.
+            Whether to count pairs of values, or single values only.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class TableCounts:
         ValueError
             As by :meth:`TableSummary.fit_encoder`.
         TableMemoryError
-            If there is no room for the counts of all pairs.
+            If the counts of all pairs do not fit in memory.
         """
         known = None if names is None else np.array(names, dtype=object)
         fitted = summary.fit_encoder(TableEncoder() if encoder is None else encoder, known)
@@ -164,16 +164,16 @@ class TableCounts:
 
     @classmethod
     def of_encoder(cls, encoder: TableEncoder, classes: Any, *, pairs: bool = True) -> Self:
-        """Return counts of no rows, in the categories and cuts of an encoder.
+        """Return empty counts in the categories and cut points of an encoder.
 
         Parameters
         ----------
         encoder : TableEncoder
-            Fitted.
+            Fitted encoder.
         classes : array-like of shape (n_classes,)
-            The classes, sorted.
+            Class labels in sorted order.
         pairs : bool, default=True
-            Whether pairs of values are counted, and not single ones alone.
+            Whether to count pairs of values, or single values only.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class TableCounts:
         Raises
         ------
         TableMemoryError
-            If there is no room for the counts of all pairs.
+            If the counts of all pairs do not fit in memory.
         """
         check_is_fitted(encoder)
         n_states, n_classes = encoder.n_states_, len(classes)
@@ -212,17 +212,17 @@ class TableCounts:
         Parameters
         ----------
         source, target, sample_weight, columns, batch_rows, exact : object
-            As for ``fit_batches`` of the classifiers. The source is read twice: first categories and cuts are found,
-            then rows are counted.
+            As for ``fit_batches`` of the classifiers. The source is read twice: the first pass determines categories
+            and cut points, the second pass counts.
         like : TableCounts or classifier, optional
-            Count in the categories, cuts and classes of that, in what it counts; the source is then read once, and
-            columns are found by their names. Categories that it does not know count as missing.
+            Use its categories, cut points, classes and type of counts. The source is then read once, and columns are
+            matched by name. Unseen categories count as missing.
         encoder : TableEncoder, optional
-            How raw columns become codes, not fitted; by default ``TableEncoder()``.
+            Unfitted encoder of raw columns; by default ``TableEncoder()``.
         pairs : bool, default=True
-            Whether pairs of values are counted; with False, single values alone, which is enough for naive Bayes.
+            Whether to count pairs of values, or single values only, which are sufficient for naive Bayes.
         n_jobs : int, optional
-            Threads, as in joblib.
+            Number of threads, as in joblib.
 
         Returns
         -------
@@ -231,7 +231,8 @@ class TableCounts:
         Raises
         ------
         ValueError, TypeError
-            As by ``fit_batches``, and if columns are others than those of ``like``, or what it settles is given, too.
+            As by ``fit_batches``, or if the columns differ from those of ``like``, or if ``like`` is combined with a
+            parameter that it determines.
         ImportError
             If the source needs a package that is not installed.
 
@@ -249,8 +250,8 @@ class TableCounts:
         if own is not None:
             if encoder is not None or columns is not None or exact or not pairs:
                 raise ValueError(
-                    "like settles columns, categories, cuts and what is counted: leave encoder, columns, exact and "
-                    "pairs out."
+                    "like determines columns, categories, cut points and type of counts: leave encoder, columns, exact "
+                    "and pairs out."
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
         texts = [] if own is None else own._string_columns()
@@ -269,12 +270,12 @@ class TableCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read counts that :meth:`save` wrote; nothing in the file is executed.
+        """Load counts from a file of :meth:`save`, without executing code from it.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            Path of the file.
 
         Returns
         -------
@@ -283,15 +284,15 @@ class TableCounts:
         Raises
         ------
         ValueError
-            If the file is none of counts, damaged, altered or of a newer version.
+            If the file does not contain counts, is damaged or altered, or has a newer version.
         OSError
-            If it cannot be read.
+            If the file cannot be read.
         """
         return read_archive(path, cls._restore, COUNTS)
 
     @property
     def names(self) -> AnyArray | None:
-        """Names of the columns, shape (n_features,), or None if they have none."""
+        """Names of the columns, shape (n_features,), or None."""
         return getattr(self.encoder, "feature_names_in_", None)
 
     def _string_columns(self) -> list[str]:
@@ -302,7 +303,7 @@ class TableCounts:
         return [name for name, own in known if own is not None and any(isinstance(one, str) for one in own.tolist())]
 
     def empty(self) -> Self:
-        """Return counts of no rows in the same categories, cuts and classes, for others to fill.
+        """Return empty counts with the same categories, cut points and classes.
 
         Returns
         -------
@@ -311,30 +312,29 @@ class TableCounts:
         return type(self)(self.counts.empty(), encoder=self.encoder, classes=self.classes)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> Self:
-        """Count rows.
+        """Add counts of rows.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values, in the columns that are known. Unknown categories count as missing, or raise, as
-            ``handle_unknown`` of the encoder says.
+            Raw values in the same columns. Unseen categories count as missing, or raise an error, according to
+            ``handle_unknown`` of the encoder.
         y : array-like of shape (n_samples,)
-            Classes, known ones.
+            Class labels, all of them in ``classes``.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; 0 is as good as an absent row.
+            Non-negative weights. Rows of weight 0 are ignored.
         n_jobs : int, optional
-            Threads, as in joblib.
+            Number of threads, as in joblib.
 
         Returns
         -------
         TableCounts
-            Itself.
+            The updated counts themselves.
 
         Raises
         ------
         ValueError, TypeError
-            If a class is not known, or a column, ``y`` or the weights break a rule of the border. Nothing is changed
-            then.
+            If a column, a class label or the weights are invalid. The counts are then unchanged.
         """
         columns = read_columns(X, n_jobs=n_jobs, ignored=zero_weight_rows(sample_weight))
         check_names(self.encoder, X)
@@ -342,60 +342,60 @@ class TableCounts:
         return self
 
     def merge(self, other: TableCounts) -> Self:
-        """Add counts of other rows.
+        """Add other counts.
 
         Parameters
         ----------
         other : TableCounts
-            In the same categories, cuts and classes; left as it is.
+            Counts with the same categories, cut points and classes; not modified.
 
         Returns
         -------
         TableCounts
-            Itself.
+            The updated counts themselves.
 
         Raises
         ------
         TypeError
-            If the others are counts of another kind.
+            If the other counts are of another type.
         ValueError
-            If they are in other categories, cuts or classes, which the message names, or the sum of all integer weights
-            would overflow. Nothing is changed then.
+            If categories, cut points or classes differ (the message names the difference), or the sum of integer
+            weights would overflow. The counts are then unchanged.
         """
         kinds = type(self.counts).__name__, type(other.counts).__name__
         if kinds[0] != kinds[1]:
             raise TypeError(
-                f"these are counts in {kinds[0]}, the others in {kinds[1]}, which do not add up. Count the same at all "
-                f"places: all pairs, or single values."
+                f"these are counts in {kinds[0]}, the others in {kinds[1]}, which cannot be added. Use the same type "
+                f"everywhere: pairs, or single values."
             )
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts add up only in the same categories, cuts and classes, but {found}. Count both in those of "
-                f"one: TableCounts.of_source(..., like=one), or on the command line tanlearn counts --like."
+                f"counts can be added only with the same categories, cut points and classes, but {found}. Count with "
+                f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
-        ranges = getattr(other.encoder, "value_ranges_", None)  # a pickle of an earlier version has none
+        ranges = getattr(other.encoder, "value_ranges_", None)  # absent in pickles of earlier versions
         if ranges is not None:
             self.encoder = self.encoder.with_ranges(ranges)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts to a file: whole, or not at all, and without pickle.
+        """Save the counts to a file, atomically and without pickle.
 
         Parameters
         ----------
         path : str or path
-            Where, with any extension; what is there is replaced.
+            Path of the file, with any extension. An existing file is replaced.
 
         Raises
         ------
         ValueError
-            If the encoder encodes with something else than tanlearn's, or a category is neither string nor number.
+            If the encoder has parts that are not from tanlearn, or a category is neither a string nor a number.
         TypeError
-            If a file cannot hold counts of this kind.
+            If a file cannot contain counts of this type.
         OSError
-            If the file cannot be written. What stood there before is unchanged.
+            If the file cannot be written. An existing file is then unchanged.
         """
         writer = Writer()
         state = {name: writer.encode(value, "counts", name) for name, value in to_state(self.counts).items()}
@@ -407,8 +407,8 @@ class TableCounts:
         write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
 
     def _add(self, columns: Table, y: Any, sample_weight: Any, n_jobs: int | None) -> None:
-        """Count rows that are columns already."""
-        if sample_weight is not None and not np.any(sample_weight):  # all rows are as good as absent
+        """Add counts of rows whose columns have been read."""
+        if sample_weight is not None and not np.any(sample_weight):  # all rows are ignored
             return
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
         table = self.encoder.encode_columns(columns)
@@ -418,17 +418,17 @@ class TableCounts:
         self.encoder = self.encoder.with_ranges_of(columns)
 
     def _check_names(self, names: tuple[str, ...] | None) -> None:
-        """Refuse columns of other names."""
+        """Raise an error if the columns have other names."""
         own = None if self.names is None else tuple(self.names.tolist())
         if names != own and names is not None and own is not None:
             raise ValueError(
-                f"the columns are {shorten(list(names))}, but those that are counted in {shorten(list(own))}. Name and "
-                f"order them alike."
+                f"the columns are {shorten(list(names))}, but the counts have {shorten(list(own))}. Use the same "
+                f"names in the same order."
             )
 
     @classmethod
     def _restore(cls, description: Any, arrays: dict[str, AnyArray]) -> Self:
-        """Return what a file holds."""
+        """Return the counts in a file."""
         reader = Reader(arrays)
         classes, names, encoder, kind, state = fields(
             description, "classes", "feature_names", "encoder", "kind", "counts"
@@ -441,7 +441,7 @@ class TableCounts:
         return cls(from_state(kind, found, known.n_states_, len(labels)), encoder=known, classes=labels)
 
     def _difference(self, other: TableCounts) -> str | None:
-        """Return what is not the same."""
+        """Describe the first difference of categories, cut points or classes, or return None."""
         found = encoder_difference(self.encoder, other.encoder)
         if found is None and self.classes.tolist() != other.classes.tolist():
             return f"the classes are {shorten(self.classes.tolist())} here and {shorten(other.classes.tolist())} there"
@@ -465,19 +465,19 @@ class TableCounts:
 
 
 def _read_sorted(classes: Any) -> AnyArray:
-    """Return the classes, at least two and ascending."""
+    """Return the class labels, after checking that there are at least two in ascending order."""
     known = read_labels(classes)
     values = known.tolist()
     if len(values) < 2 or not all(low < high for low, high in itertools.pairwise(values)):
         raise ValueError(
-            f"classes must be at least two, sorted and different, as counts go by their numbers; got "
-            f"{shorten(values)}. Pass classes_ of the model that was counted for."
+            f"classes must be at least two, sorted and different, because counts are in their order; got "
+            f"{shorten(values)}. Pass classes_ of the counted model."
         )
     return known
 
 
 def _like(kind: type[TableCounts], like: Any) -> Any:
-    """Return counts of no rows in the manner of something."""
+    """Return empty counts compatible with ``like``."""
     if isinstance(like, TableCounts):
         return like.empty()
     if not hasattr(like, "encoder_") or not hasattr(like, "classes_"):

@@ -1,5 +1,5 @@
-"""Models and networks in files, and what is told of them.
+"""Reading and writing of models, networks, summaries and checkpoints.
 
-In: fitted models, networks, summaries of tables, checkpoints as plain values. Out: archives without pickle, BIF and
-XMLBIF, fingerprints, descriptions for JSON; and all of them read back, damaged ones refused.
+Models, summaries and checkpoints are stored as archives without pickle; networks as BIF and XMLBIF. The package also
+computes fingerprints and JSON descriptions of fitted models. Damaged or forged files are rejected.
 """

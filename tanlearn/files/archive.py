@@ -1,8 +1,8 @@
-"""Sealed archives of a JSON manifest and arrays: written whole or not at all, and read with every limit checked.
+"""Archives of a JSON manifest and arrays, sealed with a digest, written atomically and validated when read.
 
-The format is that of :mod:`tanlearn.files.models`; a checkpoint differs from a model in what stands in the manifest.
-Nothing is unpickled or evaluated, and no size that a file claims is believed before it is compared with the bytes that
-are there.
+The format is that of :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest.
+Nothing is unpickled or evaluated. Each size stated in a file is compared with the number of bytes that are there before
+anything is allocated.
 """
 
 from __future__ import annotations
@@ -46,18 +46,21 @@ _HEADER = re.compile(
 
 
 class ExplainedError(ValueError):
-    """A refusal whose message names the remedy."""
+    """ValueError whose message includes the remedy."""
 
 
 def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
-    """Return the values of a dictionary that must have these keys and no others."""
+    """Return the values of a dictionary in the order of ``names``; raise ValueError if it has other keys."""
     if type(mapping) is not dict or set(mapping) != set(names):
-        raise ValueError(f"{reprlib.repr(mapping)} stands where an object with the keys {', '.join(names)} belongs.")
+        raise ValueError(f"expected an object with the keys {', '.join(names)}, found {reprlib.repr(mapping)}.")
     return tuple(mapping[name] for name in names)
 
 
 def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
-    """Return the content of a file."""
+    """Return the bytes of an archive: the manifest with ``description`` as JSON, and the arrays by entry name.
+
+    Arrays must be C-contiguous and little-endian, without objects.
+    """
     members = {name: _npy(array) for name, array in arrays.items()}
     manifest = {
         "format": kind.format,
@@ -70,11 +73,11 @@ def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = 
 
 
 def seal(members: dict[str, bytes]) -> bytes:
-    """Return the zip archive of some members, with the digest of all of it in its comment."""
+    """Return a zip archive of the entries, with the SHA-256 of everything before the comment as its comment."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
-            info = zipfile.ZipInfo(name)  # of 1980, so that equal models make equal files
+            info = zipfile.ZipInfo(name)  # dated 1980, so that equal models give equal files
             info.external_attr = 0o644 << 16
             archive.writestr(info, content)
         archive.comment = bytes(_SEAL)
@@ -83,24 +86,28 @@ def seal(members: dict[str, bytes]) -> bytes:
 
 
 def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]]:
-    """Return what :func:`pack` packed."""
+    """Return the description and the arrays of an archive made by :func:`pack`.
+
+    Raises ExplainedError if the content is of another kind or version, or is damaged. A forged archive, whose seal is
+    right but whose content is invalid, may raise any exception.
+    """
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
         if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
-            raise ExplainedError(f"it is damaged: cut off or altered. {kind.damaged}.")
-        raise ExplainedError(f"it is no {kind.name} of tanlearn. {kind.other}.")
+            raise ExplainedError(f"it is damaged: truncated or altered. {kind.damaged}.")
+        raise ExplainedError(f"it is not a tanlearn {kind.name}. {kind.other}.")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         if not entries or entries[0].filename != _MANIFEST or entries[0].compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f"the first member must be {_MANIFEST}, not compressed.")
+            raise ValueError(f"the first entry must be {_MANIFEST}, not compressed.")
         manifest = json.loads(archive.read(entries[0]), object_pairs_hook=_unique, parse_constant=_refuse)
         members, description = _read_manifest(manifest, kind)
         names = [_MANIFEST, *(f"{i}.npy" for i in range(len(members)))]
         if [entry.filename for entry in entries] != names or [_MANIFEST, *members] != names:
-            raise ValueError("the members must be those of the manifest: 0.npy, 1.npy and so on.")
-        # What is not compressed takes no more memory than the file, if no entries share their bytes.
+            raise ValueError("the entries must be those of the manifest: 0.npy, 1.npy and so on.")
+        # Uncompressed entries take at most as much memory as the file, unless they share bytes.
         stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         if not stored or sum(entry.file_size for entry in entries) > len(content):
-            raise ValueError("members must be stored, one after the other, without compression.")
+            raise ValueError("entries must be stored one after the other, without compression.")
         arrays = {}
         for name, digest in members.items():
             member = archive.read(name)
@@ -111,7 +118,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
 
 
 def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
-    """Return the digests of the members by name, and what is said of the model or checkpoint."""
+    """Return the digests of the entries by name, and the description of the model or checkpoint."""
     if type(manifest) is not dict or type(manifest.get("version")) is not int:
         raise ValueError(f"{_MANIFEST} must be an object with format {kind.format!r} and a version.")
     if manifest.get("format") != kind.format:
@@ -129,7 +136,11 @@ def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
 def read_archive(
     path: str | os.PathLike[str], restore: Callable[[Any, dict[str, AnyArray]], T], kind: Kind = MODEL
 ) -> T:
-    """Return what is made of a file."""
+    """Read an archive, and return ``restore(description, arrays)``.
+
+    Any exception of ``restore``, except MemoryError, is raised as a ValueError that names the path. OSError is raised
+    if the file cannot be read.
+    """
     content = read_file(path, kind)
     try:
         return restore(*unpack(content, kind))
@@ -137,16 +148,16 @@ def read_archive(
         raise
     except ExplainedError as error:
         raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
-    except Exception as error:  # whatever a forged file brings about
+    except Exception as error:  # a forged file may raise anything
         reason = error if isinstance(error, ValueError) else repr(error)
         raise ValueError(
-            f"{os.fspath(path)!r} cannot be loaded, as it breaks a rule of the format: {reason} {kind.damaged}."
+            f"{os.fspath(path)!r} cannot be loaded, because it violates the format: {reason} {kind.damaged}."
         ) from error
 
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
-    """Return what a file says that it is, without reading more than that."""
-    # The manifest is the first member, and begins with its format.
+    """Return which of the kinds a file is, from its first bytes, or None; the rest of the file is not validated."""
+    # The manifest is the first member and begins with the format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -161,27 +172,27 @@ def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
 
 
 def _npy(array: AnyArray) -> bytes:
-    """Return an array as the content of an .npy file."""
+    """Return an array as the bytes of an .npy file."""
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
     return buffer.getvalue()
 
 
 def _read_npy(name: str, content: bytes) -> AnyArray:
-    """Return the array in an .npy file; its size is compared with the file's before anything is allocated."""
+    """Return the array of an .npy file; its size is compared with the length of the content before allocation."""
     start = 10 + int.from_bytes(content[8:10], "little")
     header = _HEADER.fullmatch(content[10:start])
     if content[:8] != b"\x93NUMPY\x01\x00" or header is None:
-        raise ValueError(f"{name} has no header of .npy format 1.0 and a type that models use.")
+        raise ValueError(f"{name} must have a header of .npy format 1.0 with a type that models use.")
     dtype, shape = np.dtype(header[1].decode()), tuple(map(int, header[2].replace(b",", b"").split()))
     if math.prod(shape) * dtype.itemsize != len(content) - start:
-        raise ValueError(f"{name} holds {len(content) - start} bytes, which do not make {shape} of {dtype}.")
+        raise ValueError(f"{name} has {len(content) - start} bytes, which is not the size of {shape} of {dtype}.")
     array: AnyArray = np.ndarray(shape, dtype, buffer=content, offset=start)
     if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
-        raise ValueError(f"{name} holds something else than 0 and 1 for bool.")
+        raise ValueError(f"{name} must contain only 0 and 1 for bool.")
     if dtype.kind == "U" and (np.frombuffer(content, "<u4", offset=start) > 0x10FFFF).any():
-        raise ValueError(f"{name} holds something else than characters.")
-    return array.astype(dtype.newbyteorder("="))  # a copy, because the bytes can neither be written to nor are aligned
+        raise ValueError(f"{name} must contain only valid Unicode characters.")
+    return array.astype(dtype.newbyteorder("="))  # a copy, because the bytes are read-only and may be unaligned
 
 
 def _digest(content: bytes | memoryview) -> str:
@@ -190,12 +201,12 @@ def _digest(content: bytes | memoryview) -> str:
 
 
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
-    """Return pairs as a dictionary, unless a key stands twice."""
+    """Return the pairs as a dictionary; raise ValueError if a key occurs twice."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError(f"{_MANIFEST} says something twice.")
+        raise ValueError(f"{_MANIFEST} contains a key twice.")
     return dict(pairs)
 
 
 def _refuse(constant: str) -> None:
-    """Refuse what Python's JSON has beyond the standard."""
-    raise ValueError(f"{_MANIFEST} holds {constant}, which JSON does not have.")
+    """Reject constants (NaN, Infinity) that Python's JSON parser accepts beyond the standard."""
+    raise ValueError(f"{_MANIFEST} contains {constant}, which is not valid JSON.")

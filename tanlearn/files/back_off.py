@@ -1,4 +1,4 @@
-"""Tables that back off to fewer parents, out of what files keep of them."""
+"""Back-off tables restored from the arrays of a file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["restore_back_off"]
 
 
 def restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_prior: Any, state: Any) -> BackOffTables:
-    """Return tables that back off to fewer parents, after checking that everything fits together.
+    """Build back-off tables from the ``back_off`` state of :meth:`~tanlearn.network.back_off.BackOffTables.to_state`.
 
-    Shapes: n_states: (n_features,).
+    All arguments come from a file, except n_states (n_features,) and n_classes. Inconsistent values raise ValueError.
     """
     if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-        raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
+        raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
     names = "concentrations", "class_counts", "n_entries", "values", "counts", "level_counts"
     m, class_counts, n_entries, values, counts, level_counts = fields(state, *names)
     check_array("cells", log_prior, np.float64, (n_classes,))
@@ -33,7 +33,7 @@ def restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_pri
         raise ValueError("concentrations must be positive.")
     dtype = getattr(counts, "dtype", None)
     if dtype not in (np.int64, np.float64) or not 0 <= n_entries.min() <= n_entries.max() < 2**40:
-        raise ValueError(f"counts must be int64 or float64, as many as n_entries says, got {dtype}.")
+        raise ValueError(f"counts must be int64 or float64, as many as the sum of n_entries, got {dtype}.")
     n_rows = sum(n_entries.tolist())
     n_values = sum(n * (k + 2) for n, k in zip(n_entries.tolist(), depth.tolist(), strict=True))
     for name, array, size in (("counts", counts, n_rows), ("class_counts", class_counts, n_classes)):
@@ -51,7 +51,7 @@ def restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_pri
         _check_family(i, found, weights, contexts.family(i)[1])
     if level_counts is None:
         return BackOffTables(contexts, m, log_prior)
-    tables = BackOffTables(contexts, m, log_prior)  # says how many entries the levels have
+    tables = BackOffTables(contexts, m, log_prior)  # built to get the number of entries of each level
     sizes = [len(family.counts) for family in tables.families]
     check_array("level_counts", level_counts, np.float64, (sum(sizes),))
     if not (level_counts > 0).all():
@@ -60,9 +60,9 @@ def restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_pri
 
 
 def _check_family(i: int, values: AnyArray, counts: AnyArray, n_values: IntArray) -> None:
-    """Refuse entries that are out of range, out of order or twice there."""
+    """Raise ValueError for entries that are out of range, unsorted or duplicate."""
     largest = n_values[:, np.newaxis] - 1
-    largest[:-2] += 1  # a missing parent
+    largest[:-2] += 1  # code of a missing parent
     absent = values[:-2] == n_values[:-2, np.newaxis]
     if (values > largest).any() or (counts <= 0).any() or (absent[:-1] & ~absent[1:]).any():
         raise ValueError(f"a value or a count of feature {i} is out of range.")
@@ -70,4 +70,4 @@ def _check_family(i: int, values: AnyArray, counts: AnyArray, n_values: IntArray
     place = (before != after).argmax(axis=0)
     columns = np.arange(len(place))
     if (before[place, columns] >= after[place, columns]).any():
-        raise ValueError(f"the entries of feature {i} must be sorted, and differ.")
+        raise ValueError(f"the entries of feature {i} must be sorted and distinct.")

@@ -1,7 +1,8 @@
-"""The Interchange Format for Bayesian networks, BIF 0.15: text to networks, and back.
+"""Parser and writer of the Interchange Format for Bayesian networks, BIF 0.15.
 
-Read is more than is written: comments, properties, names in quotes or of several words, lists with and without commas,
-``table``, ``default`` and rows in any order, and headers ``(child parent parent)`` of the format's first version.
+The parser accepts more than the writer produces: comments, properties, quoted names and names of several words, lists
+with and without commas, ``table``, ``default`` and rows in any order, and headers ``(child parent parent)`` of the
+first version of the format.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_bif", "parse_bif"]
 
-# Each alternative starts with characters that no other starts with, or takes what it started or fails for good, so that
-# broken text takes no longer than other text.
+# Each alternative starts with characters that no other starts with, or either matches to its end or fails for good.
+# Parsing therefore takes linear time for malformed text, too.
 _TOKEN = re.compile(
     r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/)
     |property(?=[\s"])(?P<property>(?:"[^"]*+"|[^;"])*+)(?P<end>;)?
@@ -38,9 +39,9 @@ _TOKEN = re.compile(
     |(?P<word>(?:(?!//|/\*)[^\s{}()\[\]|,;"])++)""",
     re.DOTALL | re.VERBOSE,
 )
-#: One entry of a probability block in the usual spelling, ``(state, state) 0.5, 0.5;`` or ``table 0.5, 0.5;``: nearly
-#: all of a large file. Other spellings are read token by token. A failed match ends before the next semicolon, up to
-#: which tokens are read then, so that the time is linear for broken text, too.
+#: Entry of a probability block in the usual form, ``(state, state) 0.5, 0.5;`` or ``table 0.5, 0.5;``. Nearly all of a
+#: large file consists of these entries; other forms are read token by token. A failed match ends before the next
+#: semicolon, and tokens are then read up to that semicolon, so the time is linear for malformed text, too.
 _ENTRY = re.compile(
     r"""\s*+(?:\((?P<states>[^(){}\[\]|;"/]*+)\)|(?P<kind>table|default)(?=[\s,]))(?P<numbers>[-+0-9.eE,\s]*+);""",
     re.VERBOSE,
@@ -50,21 +51,21 @@ _NOTE = re.compile(r"\s*+tanlearn\s*+=(.*+)", re.DOTALL)
 
 
 class _Token(NamedTuple):
-    """A word, mark or property, and its position in the text."""
+    """Word, mark or property, with its position in the text."""
 
     kind: str
     text: str
     position: int
 
 
-#: An entry of a probability block: its kind, its parents' states, its numbers, their position, and that of each number.
-#: In the usual spelling, states and numbers are text that is split later; otherwise they are lists of words. (Garbage
+#: Entry of a probability block: kind, states of the parents, numbers, position of the numbers, position of each number.
+#: In the usual form, states and numbers are strings that are split later; otherwise they are lists of words. (Garbage
 #: collection of millions of lists would take longer than parsing.)
 _Entry: TypeAlias = tuple[str, str | list[list[str]], str | list[str], int, list[int] | None]
 
 
 class _Block(NamedTuple):
-    """What stands between the braces of a ``probability``, before names are looked up."""
+    """Content of a ``probability`` block, before names are resolved."""
 
     line: int
     head: list[list[str]]
@@ -73,11 +74,11 @@ class _Block(NamedTuple):
 
 
 def parse_bif(content: bytes) -> Network:
-    """Read a network."""
+    """Parse a BIF file in UTF-8; invalid content raises ValueError with the line and the variable."""
     try:
         cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} is no UTF-8. Save the file as UTF-8.") from error
+        raise ValueError(f"byte {error.start} is not UTF-8. Save the file as UTF-8.") from error
     variables: dict[str, Variable] = {}
     blocks = []
     while cursor.token.kind != "end":
@@ -94,9 +95,7 @@ def parse_bif(content: bytes) -> Network:
         elif keyword == "probability":
             blocks.append(_block(cursor))
         else:
-            raise ValueError(
-                f"line {cursor.line}: {keyword[:40]!r} stands where network, variable or probability belongs."
-            )
+            raise ValueError(f"line {cursor.line}: expected network, variable or probability, found {keyword[:40]!r}.")
     definitions: dict[str, Definition] = {}
     n_implied, logarithms = 0, Logarithms()
     for block in blocks:
@@ -113,13 +112,13 @@ def parse_bif(content: bytes) -> Network:
             n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]
         if n_implied > LARGEST_NETWORK:
             raise ValueError(
-                f"line {block.line}: up to here defaults stand for more than {LARGEST_NETWORK} numbers: remove parents."
+                f"line {block.line}: up to here defaults imply more than {LARGEST_NETWORK} numbers: remove parents."
             )
     return Network(variables, definitions)
 
 
 def format_bif(network: Network) -> str:
-    """Return a network as text."""
+    """Format a network as BIF. Names must consist of letters, digits and ``_``; notes must not contain ``;``."""
     lines, texts = ["network tanlearn {", "}"], Texts()
     for name, states, note, _ in network.variables.values():
         lines += [f"variable {name} {{", f"    type discrete [ {len(states)} ] {{ {', '.join(states)} }};"]
@@ -137,7 +136,7 @@ def format_bif(network: Network) -> str:
 
 
 class _Cursor:
-    """Where in a text a parser is; tokens are read when they are asked for."""
+    """Position of the parser in a text; tokens are read on demand."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -147,7 +146,7 @@ class _Cursor:
 
     @property
     def token(self) -> _Token:
-        """The token that stands next."""
+        """Next token, without consuming it."""
         while self._token is None:
             if self._position == len(self._text):
                 self._token = _Token("end", "the end of the file", self._position)
@@ -157,8 +156,8 @@ class _Cursor:
             if found is None or (found["property"] is not None and found["end"] is None):
                 what = "a comment, a quoted name or a property"
                 raise ValueError(
-                    f"line {self.line_of(start)}: {what} begins with {self._text[start : start + 20]!r} and does not "
-                    f"end. Close it."
+                    f"line {self.line_of(start)}: {what} that begins with {self._text[start : start + 20]!r} is not "
+                    f"closed. Close it."
                 )
             self._position = found.end()
             kind = found.lastgroup
@@ -172,19 +171,19 @@ class _Cursor:
 
     @property
     def line(self) -> int:
-        """The line of the token that was taken last."""
+        """Line of the last consumed token."""
         return self.line_of(self._taken)
 
     def line_of(self, position: int) -> int:
-        """Return the line of a position in the text."""
-        if position >= self._counted:  # mostly, positions ascend
+        """Return the line number of a position in the text."""
+        if position >= self._counted:  # positions mostly increase, so counting continues from the last one
             self._counted_line += self._text.count("\n", self._counted, position)
             self._counted = position
             return self._counted_line
         return 1 + self._text.count("\n", 0, position)
 
     def line_of_number(self, entry: _Entry, i: int) -> int:
-        """Return the line of one number of an entry, or of the entry if it has none."""
+        """Return the line of one number of an entry, or of the entry if it has no numbers."""
         *_, start, positions = entry
         if positions is not None:
             return self.line_of(positions[i] if positions else start)
@@ -192,20 +191,20 @@ class _Cursor:
         return self.line_of(next(itertools.islice(words, i, None)).start())
 
     def fail(self, message: str) -> NoReturn:
-        """Raise an error with the line."""
+        """Raise ValueError with the line of the next token."""
         raise ValueError(f"line {self.line_of(self.token.position)}: {message}")
 
     def take(self, kind: str, *texts: str) -> _Token:
-        """Return the token, which must be of this kind and one of these texts, if any, and go on."""
+        """Consume and return the next token, which must have this kind and, if given, one of these spellings."""
         token = self.token
         if token.kind != kind or (texts and token.text not in texts):
-            self.fail(f"{token.text[:40]!r} stands where {' or '.join(map(repr, texts)) or 'a ' + kind} belongs.")
+            self.fail(f"expected {' or '.join(map(repr, texts)) or 'a ' + kind}, found {token.text[:40]!r}.")
         if kind != "end":
             self._token, self._taken = None, token.position
         return token
 
     def entry(self) -> _Entry | None:
-        """Take an entry of a probability block, if one in the usual spelling stands next."""
+        """Consume the next entry of a probability block if it is in the usual form; otherwise return None."""
         found = _ENTRY.match(self._text, self._position) if self._token is None else None
         if found is None:
             return None
@@ -214,11 +213,11 @@ class _Cursor:
         return kind or "row", states, numbers, found.start("numbers"), None
 
     def mark(self, *marks: str) -> str:
-        """Return the mark that stands here, which must be one of these."""
+        """Consume and return the next mark, which must be one of these."""
         return self.take("mark", *marks).text
 
     def names(self, *ends: str) -> tuple[list[list[str]], str]:
-        """Return words up to a mark, which is taken, too, in the groups that commas make."""
+        """Consume words up to and including an end mark; return the words in comma-separated groups, and the mark."""
         groups: list[list[str]] = [[]]
         while True:
             if self.token.kind == "word":
@@ -230,7 +229,7 @@ class _Cursor:
             groups.append([])
 
     def numbers(self) -> tuple[list[str], int, list[int]]:
-        """Return words up to a semicolon, which is taken, too, with their positions; commas are ignored."""
+        """Consume words up to and including a semicolon, ignoring commas; return the words and their positions."""
         words: list[_Token] = []
         start = self.token.position
         while True:
@@ -240,7 +239,7 @@ class _Cursor:
                 return [word.text for word in words], start, [word.position for word in words]
 
     def properties(self) -> str | None:
-        """Take all properties that stand here, and return tanlearn's own, if there is one."""
+        """Consume all properties at this position, and return the value of tanlearn's own property, or None."""
         note = None
         while self.token.kind == "property":
             found = _NOTE.fullmatch(self.take("property").text)
@@ -249,14 +248,14 @@ class _Cursor:
 
 
 def _joined(groups: list[list[str]], n_words: int | None) -> list[str]:
-    """Return a list of names: between commas, or, where there are none, word by word if there are as many as wanted."""
+    """Return names from groups of words: one per group, or one per word if a single group has ``n_words`` words."""
     if len(groups) == 1 and (n_words is None or len(groups[0]) == n_words):
         return groups[0]
     return [" ".join(words) for words in groups]
 
 
 def _variable(cursor: _Cursor) -> Variable:
-    """Return the variable that is declared next."""
+    """Parse the next variable declaration."""
     line = cursor.line_of(cursor.token.position)
     name = " ".join(_joined(cursor.names("{")[0], None))
     note = cursor.properties()
@@ -282,7 +281,7 @@ def _variable(cursor: _Cursor) -> Variable:
 
 
 def _block(cursor: _Cursor) -> _Block:
-    """Return the probability block that stands next."""
+    """Parse the next probability block."""
     line = cursor.line_of(cursor.token.position)
     cursor.mark("(")
     head, mark = cursor.names("|", ")")
@@ -304,7 +303,7 @@ def _block(cursor: _Cursor) -> _Block:
 
 
 def _header(block: _Block, variables: dict[str, Variable]) -> tuple[str, tuple[str, ...]]:
-    """Return the names of a variable and its parents."""
+    """Return the name of the variable of a block, and the names of its parents."""
     if block.parents is not None:
         whole = " ".join(block.parents[0])
         separated = len(block.parents) > 1 or whole in variables
@@ -325,13 +324,13 @@ def _table(
     cursor: _Cursor,
     logarithms: Logarithms,
 ) -> FloatArray:
-    """Return the log-probabilities of a block, of shape (parents' states ..., child's states)."""
+    """Return the log probabilities of a block, shape (states of each parent ..., states of the child)."""
     shape = look_up(variables, child, parents)
     kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:
         if len(kinds) > 1:
-            raise ValueError("a table has all the numbers: remove the other entries.")
-        # The variable's state changes slowest here, but fastest in rows.
+            raise ValueError("a table must be the only entry, because it contains all numbers: remove the others.")
+        # In a table, the state of the variable is the slowest index; in rows, it is the fastest.
         flat = _logarithms(block.entries[0], math.prod(shape), cursor, logarithms)
         return normalize(np.ascontiguousarray(np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)))
     numbers = [{state: i for i, state in enumerate(variables[name].states)} for name in parents]
@@ -353,7 +352,7 @@ def _table(
             raise ValueError(f"line {line}: ({', '.join(states)[:80]}) must be one state each of {list(parents)}.")
         if index in rows:
             line = cursor.line_of_number(entry, 0)
-            raise ValueError(f"line {line}: ({', '.join(states)}) stands twice: remove one.")
+            raise ValueError(f"line {line}: ({', '.join(states)}) occurs twice: remove one.")
         rows[index] = row
     table: FloatArray = np.empty(shape)
     if default is not None:
@@ -361,19 +360,19 @@ def _table(
     elif len(rows) < math.prod(shape[:-1]):
         index = next(index for index in np.ndindex(*shape[:-1]) if index not in rows)
         states = [variables[name].states[i] for name, i in zip(parents, index, strict=True)]
-        raise ValueError(f"there are no numbers for ({', '.join(states)}): add them, or a default.")
+        raise ValueError(f"the numbers for ({', '.join(states)}) are missing: add them, or a default.")
     if rows:
         table[tuple(np.array([*rows]).T)] = np.array([*rows.values()])
     return normalize(table)
 
 
 def _logarithms(entry: _Entry, count: int, cursor: _Cursor, logarithms: Logarithms) -> FloatArray:
-    """Return the logarithms of so many probabilities."""
+    """Return the logarithms of the probabilities of an entry, which must be ``count`` numbers."""
     numbers = entry[2]
     words = numbers.replace(",", " ").split() if isinstance(numbers, str) else numbers
     if len(words) != count:
         line = cursor.line_of_number(entry, 0) if words else cursor.line_of(entry[3])
-        raise ValueError(f"line {line}: {count} numbers belong here, but {len(words)} stand.")
+        raise ValueError(f"line {line}: expected {count} numbers, found {len(words)}.")
     try:
         return logarithms.of(words)
     except ValueError as error:

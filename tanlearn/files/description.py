@@ -1,41 +1,41 @@
-"""What a fitted network is, in numbers and strings that need no library to be read.
+"""Descriptions of fitted networks as JSON that can be read without any library.
 
-Notes
------
-*Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` takes, with the keys
+*Version 1.* :func:`describe` returns a dictionary for ``json.dumps`` with the keys
 
 - ``format``: ``"tanlearn description"``; ``version``: 1; ``tanlearn``: the version of the library;
-- ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
-- ``training``: an object with ``loss``, what the parameters were learnt with, as Python writes it, and ``n_iter``, for
-  how many iterations or epochs; null where there is none, or a file did not keep it;
-- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``: a class is as probable as exp(-d /
-  temperature * (d / pivot) ** (power - 1)), normalised, if its joint log-probability is d below that of the most
-  probable one;
-- ``classes``: the classes, sorted, and ``class_probabilities``, in their order;
+- ``learner``: an object with ``class`` and ``parameters``, the parameters that differ from their defaults, in Python
+  syntax;
+- ``training``: an object with ``loss``, the loss of parameter learning in Python syntax, and ``n_iter``, the number of
+  iterations or epochs; null if there is none, or if a file did not store it;
+- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``. If the joint log probability of a class is d
+  below that of the most probable class, its probability is proportional to exp(-d / temperature * (d / pivot) ** (power
+  - 1));
+- ``classes``: the sorted classes, and ``class_probabilities``, in the same order;
 - ``n_parameters``: the number of free parameters;
-- ``normalized``: whether probabilities add up to one. Those of tables of a few bits do not: they are exponentials of
-  rounded logarithms, class_probabilities among them; ``bits`` is then an object with ``integer`` and ``fraction``, the
-  bits before and after the point of such a logarithm, which either may be negative, and null otherwise;
-- ``features``: a list of objects, one a column, with the keys
+- ``normalized``: whether probabilities sum to one. Those of CPTs with a few bits do not: they are exponentials of
+  rounded logarithms, including class_probabilities. In this case ``bits`` is an object with ``integer`` and
+  ``fraction``, the numbers of bits before and after the binary point of such a logarithm (either may be negative);
+  otherwise ``bits`` is null;
+- ``features``: a list of objects, one per column, with the keys
 
-  - ``name``: its name, or ``x0``, ``x1`` and so on if the columns have none;
+  - ``name``: the name of the column, or ``x0``, ``x1`` and so on if columns have no names;
   - ``kind``: ``"categorical"`` or ``"continuous"``;
-  - ``categories`` of a categorical feature: state k is the k-th of them, counted from 0. (If there are none, the
+  - ``categories`` of a categorical feature: state k is the k-th category, counted from 0. (Without categories, the
     feature has one state, which is never observed.) Bytes are objects with ``kind``, ``"bytes"``, and ``hex``;
-  - ``cut_points`` of a continuous one: the state of a number is how many cuts are below it; and ``typical_values``,
-    the mean of the training values of each state, or null;
-  - ``parents``: the names of the features that it depends on beside the class;
-  - ``probabilities``: of its states given these and the class, nested lists
-    ``[state][state of 1st parent][state of 2nd parent][class]``; a feature with fewer parents lacks these levels. Null
-    of tables that back off, whose features have instead
-  - ``back_off``: a list of objects, of no parent, of the first, of the first two, and so on, with ``m`` and ``counts``,
-    lists ``[state of 1st parent, ..., state, class, n]`` of what rows have shown, classes counted from 0. With n and N,
-    the sum of n over the states, the probability is (n + m q) / (N + m), of which q is that with one parent less, of no
-    parent 1 / number of states; where N is 0, it is q.
+  - ``cut_points`` of a continuous feature: the state of a number is the number of cut points below it; and
+    ``typical_values``, the mean of the training values of each state, or null;
+  - ``parents``: the names of the augmenting parents, without the class;
+  - ``probabilities``: the probabilities of the states given the parents and the class, as nested lists ``[state][state
+    of 1st parent][state of 2nd parent][class]``; levels of absent parents are omitted. Null for back-off CPTs, whose
+    features have ``back_off`` instead;
+  - ``back_off``: a list of objects for no parent, the first parent, the first two parents, and so on, with ``m`` and
+    ``counts``, lists ``[state of 1st parent, ..., state, class, n]`` of the combinations that occur in the rows;
+    classes are counted from 0. With n, the sum N of n over the states, and the probability q with one parent less (1 /
+    number of states for no parent), the probability is (n + m q) / (N + m), and q if N is 0.
 
-The joint probability of a class and a row is that of the class times those of all features, each looked up at its own
-state and those of its parents. (Not of a pseudo-TAN, whose parents form a cycle, nor where ``normalized`` is false: the
-product is then a score, and the class with the largest is predicted.)
+The joint probability of a class and a row is the product of the probability of the class and of those of all features,
+each looked up by its own state and the states of its parents. For a pseudo-TAN, whose parents form a cycle, or if
+``normalized`` is false, the product is only a score, and the class with the largest score is predicted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ __all__ = ["as_json", "describe", "feature_names", "given_parameters"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return all of a fitted network as a dictionary for JSON."""
+    """Return a fitted network as a dictionary for JSON, with the keys described in the module.
+
+    Raises NotFittedError if the model is not fitted, or was fitted to codes instead of a table. Raises ValueError if a
+    category is neither a string nor a number, or if the discretizer is of a class outside tanlearn.
+    """
     check_is_fitted(model)
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
@@ -88,18 +92,22 @@ def describe(model: Any) -> dict[str, Any]:
 
 
 def feature_names(model: Any, class_name: str | None = None) -> list[str]:
-    """Return the names of the columns of a fitted classifier, or x0, x1 and so on if they have none."""
+    """Return the column names of a fitted classifier, or x0, x1 and so on if columns have no names.
+
+    A given ``class_name`` must be a nonempty string that differs from all column names; otherwise ValueError is raised.
+    """
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{i}" for i in range(model.n_features_in_)] if given is None else [str(name) for name in given]
     if class_name is not None and (not isinstance(class_name, str) or not class_name or class_name in names):
         raise ValueError(
-            f"class_name must be a string that is not empty and no name of a feature, got {class_name!r}. Pass another."
+            f"class_name must be a nonempty string that differs from all feature names, got {class_name!r}. Pass "
+            f"another name."
         )
     return names
 
 
 def _told(tables: Tables, i: int) -> dict[str, Any]:
-    """Return the probabilities of a feature, or the counts that they follow from."""
+    """Return the probabilities of a feature, or the counts and concentrations of back-off CPTs."""
     if not isinstance(tables, BackOffTables):
         return {"probabilities": tables.probabilities(i).tolist()}
     back_off = []
@@ -111,16 +119,13 @@ def _told(tables: Tables, i: int) -> dict[str, Any]:
 
 
 def as_json(values: Any, name: str) -> Any:
-    """Return an array as JSON, with null for nan.
-
-    Shapes: values: (n,).
-    """
+    """Return an array of strings, numbers or bytes as JSON, with null for nan; ``name`` is used in messages."""
     found = [None if value != value else value for value in values.tolist()]
     return Writer().encode(found, "encoder_", name)
 
 
 def _training(model: Any) -> dict[str, Any]:
-    """Return the loss and the length of what was trained by one: the model's, or its learner's of parameters."""
+    """Return the loss and the number of iterations of the model, or of its parameter learner."""
     learner = getattr(model, "parameters_", None)
     loss = getattr(learner, "loss_", getattr(model, "loss_", getattr(learner, "loss", None)))
     default = getattr(type(learner), "default_loss", None)
@@ -130,7 +135,7 @@ def _training(model: Any) -> dict[str, Any]:
 
 
 def given_parameters(model: Any) -> dict[str, str]:
-    """Return the parameters that differ from their defaults, as Python writes them."""
+    """Return the parameters that differ from their defaults, in Python syntax."""
     defaults = type(model)().get_params(deep=False)
     given = {name: repr(value) for name, value in model.get_params(deep=False).items()}
     return {name: text for name, text in given.items() if text != repr(defaults[name])}

@@ -1,9 +1,9 @@
-"""Networks of discrete variables as files of other programs describe them, whatever the syntax.
+"""Networks of discrete variables in the form shared by all interchange formats, and exact decimal logarithms.
 
-Files hold probabilities as decimal fractions, models hold logarithms. A probability that is the double nearest to
-exp(x) does not give x back in one of ten cases, and nothing of it where x < -745. So :func:`text_of` writes as many
-digits as tell x from other doubles, 17 mostly, and :func:`log_of` rounds the logarithm of that fraction correctly,
-on every machine. Programs that read doubles round what they read.
+Files contain probabilities as decimal fractions; models contain logarithms. The double nearest to exp(x) does not give
+x back in one of ten cases, and underflows for x < -745. :func:`text_of` therefore writes as many digits as needed to
+distinguish x from other doubles, mostly 17, and :func:`log_of` rounds the logarithm of that fraction correctly on every
+machine. Programs that read doubles round the numbers that they read.
 """
 
 from __future__ import annotations
@@ -32,49 +32,52 @@ __all__ = [
     "unique",
 ]
 
-#: Numbers of one table, and numbers of all tables that defaults stand for without being spelled out: 128 MB.
+#: Maximum number of entries of one CPT, and of all CPT entries that are given only by defaults: 128 MB.
 LARGEST_NETWORK = 2**24
-#: Numbers of all tables of a classifier, repeated for every class where the class is no parent: 512 MB.
+#: Maximum number of CPT entries of a classifier, repeated per class where the class is not a parent: 512 MB.
 LARGEST_MODEL = 2**26
-#: Of a variable. Tables of more parents have too many numbers, unless parents have one state only.
+#: Maximum number of parents of a variable. CPTs of more parents are too large, unless parents have a single state.
 MOST_PARENTS = 30
-#: Sums of probabilities that miss 1 by more are no rounding. Files of the well-known networks miss it by up to 0.001.
+#: Largest deviation of a sum of probabilities from 1 that rounding explains. Files of well-known networks: up to 0.001.
 LARGEST_ERROR = 0.01
-#: Sums that miss it by less come from logarithms in double precision, and stay as they are.
+#: Deviations up to this come from logarithms in double precision, and are not corrected.
 ROUNDING = 1e-9
-#: 400 digits, because 1 - 1e-300 takes 300.
+#: Up to 400 digits, because 1 - 1e-300 takes 300.
 _NUMBER = re.compile(r"\+?(?=\.?[0-9])([0-9]{0,400})\.?([0-9]{0,400})(?:[eE]([+-]?[0-9]{1,6}))?")
 _LOGARITHM = decimal.Context(prec=25, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
 
 
 class Variable(NamedTuple):
-    """A variable and its states."""
+    """Discrete variable of a network."""
 
-    name: str  # Its name
-    states: tuple[str, ...]  # The names of its states, all different
-    note: str | None  # What tanlearn noted about it, if tanlearn wrote the file
-    place: str  # Where it is declared, for messages
+    name: str
+    states: tuple[str, ...]  # distinct names of the states
+    note: str | None  # value of tanlearn's own property, if tanlearn wrote the file
+    place: str  # position of the declaration, such as "line 3", for messages
 
 
 class Definition(NamedTuple):
-    """The distribution of a variable given its parents."""
+    """Distribution of a variable given its parents."""
 
-    parents: tuple[str, ...]  # Their names
-    log_table: FloatArray  # (states of 1st parent, states of 2nd parent ..., states of the variable): Log-probabilities
+    parents: tuple[str, ...]  # names
+    log_table: FloatArray  # (states of 1st parent, states of 2nd parent ..., states of the variable) log probabilities
 
 
 class Network(NamedTuple):
     """Variables and their distributions."""
 
-    variables: dict[str, Variable]  # By their names, in the order of the file
-    definitions: dict[str, Definition]  # By the names of the variables
+    variables: dict[str, Variable]  # by name, in the order of the file
+    definitions: dict[str, Definition]  # by the name of the variable
 
 
 def log_of(text: str) -> float:
-    """Return the logarithm of a decimal fraction, correctly rounded."""
+    """Return the correctly rounded logarithm of a probability given as a decimal string of up to 400 digits.
+
+    Raises ValueError if the string is not a number from 0 to 1.01; probabilities above 1 may come from rounding.
+    """
     found = _NUMBER.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text[:40]!r} stands where a probability belongs: a decimal number from 0 to 1.")
+        raise ValueError(f"expected a probability, a decimal number from 0 to 1, found {text[:40]!r}.")
     whole, fraction, exponent = found.groups()
     digits, power = (whole + fraction).lstrip("0"), int(exponent or 0) - len(fraction)
     if not digits:
@@ -85,27 +88,24 @@ def log_of(text: str) -> float:
             return rounded
     probability = decimal.Decimal(text)
     if probability > 1 + LARGEST_ERROR:
-        raise ValueError(f"{text[:40]} is no probability: it must lie between 0 and 1.")
+        raise ValueError(f"a probability must lie between 0 and 1, got {text[:40]}.")
     return float(_LOGARITHM.ln(probability))
 
 
 class Logarithms(dict[str, float]):
-    """Logarithms of decimal fractions by their texts, each computed once, as files repeat most of their numbers."""
+    """Cache of the logarithms of decimal strings; files repeat most of their numbers."""
 
     def __missing__(self, text: str) -> float:
         self[text] = found = log_of(text)
         return found
 
     def of(self, words: Sequence[str]) -> FloatArray:
-        """Return the logarithms of several fractions, as :func:`log_of` does.
-
-        Shapes: result: (len(words).
-        """
+        """Return the logarithms of several strings, as :func:`log_of` does, shape (len(words),)."""
         return np.fromiter(map(self.__getitem__, words), np.float64, len(words))
 
 
 def text_of(log_probability: float) -> str:
-    """Return a decimal fraction whose logarithm :func:`log_of` rounds to exactly this number."""
+    """Return a decimal string whose logarithm :func:`log_of` rounds to exactly this number."""
     if log_probability == -math.inf:
         return "0.0"
     text, digits = repr(math.exp(log_probability)), 18
@@ -117,7 +117,7 @@ def text_of(log_probability: float) -> str:
 
 
 class Texts(dict[float, str]):
-    """Decimal fractions by their logarithms, as :func:`text_of` returns them, each computed once."""
+    """Cache of the decimal strings of logarithms, as returned by :func:`text_of`."""
 
     def __missing__(self, log_probability: float) -> str:
         self[log_probability] = text = text_of(log_probability)
@@ -125,24 +125,27 @@ class Texts(dict[float, str]):
 
 
 def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return names after checking that there are some, and none twice."""
+    """Return the names as a tuple; raise ValueError if there are none, or if a name is empty or occurs twice."""
     if not names or not all(names):
-        raise ValueError(f"{what} must have names, at least one.")
+        raise ValueError(f"{what} must have one or more nonempty names.")
     if len({*names}) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"{what} must differ, but {twice!r} stands twice.")
+        raise ValueError(f"{what} must be distinct, but {twice!r} occurs twice.")
     return tuple(names)
 
 
 def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
-    """Return the shape of the table of a variable, after checking that all of it exists."""
+    """Return the shape of the CPT of a variable: the numbers of states of its parents, then of the variable.
+
+    Raises ValueError if a variable is not declared or occurs twice, or if the CPT would be too large.
+    """
     for name in unique([*parents, child], "a variable and its parents"):
         if name not in variables:
             known = ", ".join([*variables][:10])
-            raise ValueError(f"{name!r} is not declared; the first variables are {known}. Declare it, or correct it.")
+            raise ValueError(f"{name!r} is not declared; the first variables are {known}. Declare or correct it.")
     if len(parents) > MOST_PARENTS:
-        raise ValueError(f"it has {len(parents)} parents, more than {MOST_PARENTS}. Remove some.")
+        raise ValueError(f"it has {len(parents)} parents, but at most {MOST_PARENTS} are allowed. Remove some.")
     shape = tuple(len(variables[name].states) for name in (*parents, child))
     if math.prod(shape) > LARGEST_NETWORK:
         raise ValueError(f"its table has {math.prod(shape)} numbers, more than {LARGEST_NETWORK}. Remove parents.")
@@ -150,13 +153,13 @@ def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) 
 
 
 def normalize(log_table: FloatArray) -> FloatArray:
-    """Return the table with distributions that sum to one, where the file has rounded them.
+    """Normalize distributions whose sums differ from 1 by more than 1e-9; a difference above 0.01 raises ValueError.
 
-    Shapes: log_table: (..., n_states).
+    Shapes: log_table: (..., n_states), not modified; result: the same.
     """
     total = np.exp(log_table).sum(axis=-1, keepdims=True)
     error = np.abs(total - 1)
-    if not (error <= LARGEST_ERROR + ROUNDING).all():  # three times 0.33 miss it by 0.01 and a bit
+    if not (error <= LARGEST_ERROR + ROUNDING).all():  # 3 * 0.33 differs from 1 by slightly more than 0.01
         worst = int(error.argmax())
         raise ValueError(
             f"the probabilities must sum to 1, but number {worst + 1} of its {error.size} distributions sums to "

@@ -1,4 +1,4 @@
-"""What turns a table into codes and classes, in files: categories, cuts, names of columns, classes."""
+"""Fitted encoders in files: categories, cut points, column names and classes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from tanlearn.files.values import Reader, Writer
 
 __all__ = ["describe_table", "encoder_columns", "encoder_difference", "place_of", "restore_encoder", "restore_table"]
 
-_CALLED = {"categories": "categories", "cut_points": "cuts"}
+_CALLED = {"categories": "categories", "cut_points": "cut points"}
 _QUANTILES = "QuantileDiscretizer"
 
 
 def describe_table(
     writer: Writer, encoder: TableEncoder, classes: AnyArray, names: AnyArray | None, owner: str
 ) -> dict[str, Any]:
-    """Return what is known of a table as JSON, as :mod:`tanlearn.files.models` describes it.
+    """Return a fitted encoder, classes and column names as JSON, in the format of :mod:`tanlearn.files.models`.
 
-    Shapes: classes: (n_classes,); names: (n_features,).
+    Arrays are kept by ``writer``. ``owner`` is the name of the containing object in messages. Raises ExplainedError if
+    the encoder is of a class outside tanlearn, or contains something that a file cannot store.
+
+    Shapes: classes: (n_classes,); names: (n_features,) or None.
     """
     discretizer = encoder.discretizer_
     columns = [
@@ -46,9 +49,9 @@ def describe_table(
 
 
 def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tuple[TableEncoder, AnyArray]:
-    """Return what :func:`describe_table` described, checked.
+    """Restore and validate the encoder (with column names) and the classes from :func:`describe_table`.
 
-    Shapes: result classes: (n_classes,).
+    Values of the wrong type, shape or range raise ValueError.
     """
     restored = _restore_encoder(reader, encoder)
     labels = _check_classes(reader.decode(classes))
@@ -61,13 +64,17 @@ def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tup
 
 
 def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
-    """Return what an encoder has learnt of every column."""
+    """Return the fitted attributes of each column: ``categories``, or ``cut_points`` and ``typical_values``.
+
+    Raises ExplainedError if the encoder or its discretizer is of a class outside tanlearn, or if a category is neither
+    a string nor a number.
+    """
     discretizer = encoder.discretizer_
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
         if part is not None and type(part) not in known:
             raise ExplainedError(
-                f"encoder_ encodes with {type(part).__name__}, but a file holds {known[0].__name__} only. Fit with "
-                f"that, or pickle the model."
+                f"encoder_ uses {type(part).__name__}, but files store only {known[0].__name__}. Fit with that class, "
+                f"or pickle the model."
             )
     columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
     for i, (categories, typical) in enumerate(zip(encoder.categories_, encoder.typical_values_, strict=True)):
@@ -84,7 +91,11 @@ def restore_encoder(
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
-    """Fit an encoder to columns of which everything is known."""
+    """Set the fitted attributes of an unfitted encoder from columns as in :func:`encoder_columns`; return the encoder.
+
+    ``discretizer`` is unfitted, or None without continuous columns. ``value_ranges`` contains the training range of
+    each continuous column, or None if unknown. Invalid values raise ValueError.
+    """
     categories: list[AnyArray | None] = []
     typical_values: list[AnyArray | None] = []
     cut_points = []
@@ -103,19 +114,22 @@ def restore_encoder(
 
 
 def place_of(encoder: TableEncoder, i: int) -> str:
-    """Return what messages call a column."""
+    """Return the name of a column in messages, such as "X column 'town'"."""
     names = getattr(encoder, "feature_names_in_", None)
     return f"X column {i}" if names is None else f"X column {names[i]!r}"
 
 
 def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
-    """Return in what two encoders differ that make codes, the first column first."""
+    """Return the first difference between two encoders that affects codes as text, or None.
+
+    Typical values of intervals do not affect codes and are not compared.
+    """
     if one.n_features_in_ != two.n_features_in_:
         return f"there are {one.n_features_in_} columns here and {two.n_features_in_} there"
     are_named = [hasattr(encoder, "feature_names_in_") for encoder in (one, two)]
     if are_named[0] != are_named[1]:
         return "columns have names " + ("here, and none there" if are_named[0] else "there, and none here")
-    if one.categories_ is two.categories_:  # of one and the same fit
+    if one.categories_ is two.categories_:  # both from the same fit
         return None
     for i, pair in enumerate(zip(encoder_columns(one), encoder_columns(two), strict=True)):
         here, there = place_of(one, i), place_of(two, i)
@@ -128,7 +142,7 @@ def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
 
 
 def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None:
-    """Return in what a column differs, or None; typical values do not count."""
+    """Return the difference between two fitted columns as text, or None."""
     (what, here), (other, there) = (next(iter(column.items())) for column in (one, two))
     if what != other:
         return f"has {_CALLED[what]} here and {_CALLED[other]} there"
@@ -137,63 +151,63 @@ def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None
         return None
     if what == "cut_points":
         if len(here) != len(there):
-            return f"has {len(here)} cut(s) here and {len(there)} there"
+            return f"has {len(here)} cut point(s) here and {len(there)} there"
         low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
-        return f"is cut at {low!r} here and at {high!r} there"
+        return f"has the cut point {low!r} here and {high!r} there"
     for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
         known = set(others)
         alone = [value for value in values if value not in known]
         if alone:
-            return f"has the category {alone[0]!r} {place}, which is not known {elsewhere}"
+            return f"has the category {alone[0]!r} {place}, which is unknown {elsewhere}"
     return "has its categories in another order there"
 
 
 def _check_categories(column: int, categories: Any) -> AnyArray:
-    """Return the categories of a column if they are strings or numbers, and differ."""
+    """Return the categories of a column; raise ValueError unless they are distinct strings or numbers."""
     if not isinstance(categories, np.ndarray) or categories.ndim != 1 or categories.dtype.kind not in "biufO":
         raise ValueError(f"the categories of column {column} must be an array of numbers, or of objects.")
     values = categories.tolist()
     strange = [v for v in values if type(v) not in (bool, int, float, str, bytes) and not isinstance(v, np.generic)]
     if strange:
         raise ExplainedError(
-            f"column {column} of the table has the category {strange[0]!r}, but a file holds strings and numbers only. "
-            f"Cast the categories to str, and fit again."
+            f"column {column} has the category {strange[0]!r}, but files store only strings and numbers. Cast the "
+            f"categories to str, and fit again."
         )
     if len(set(values)) < len(values) or any(v != v for v in values) or len(values) > LARGEST_N_STATES:
-        raise ValueError(f"the categories of column {column} must differ, and be {LARGEST_N_STATES} at most.")
+        raise ValueError(f"the categories of column {column} must be distinct, and at most {LARGEST_N_STATES}.")
     return categories
 
 
 def _check_cuts(column: int, cuts: Any) -> AnyArray:
-    """Return the cut points of a column if they are finite and increase."""
+    """Return the cut points of a column; raise ValueError unless they are finite and increasing."""
     if not isinstance(cuts, np.ndarray) or cuts.dtype != np.float64 or cuts.ndim != 1 or len(cuts) >= LARGEST_N_STATES:
-        raise ValueError(f"the cuts of column {column} must be float64, and {LARGEST_N_STATES - 1} at most.")
+        raise ValueError(f"the cut points of column {column} must be float64, and at most {LARGEST_N_STATES - 1}.")
     if not np.isfinite(cuts).all() or not (cuts[:-1] < cuts[1:]).all():
-        raise ValueError(f"the cuts of column {column} must be finite, and increase.")
+        raise ValueError(f"the cut points of column {column} must be finite and increasing.")
     return cuts
 
 
 def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
-    """Return what stands for the intervals of a column if it is finite or nan."""
+    """Return the typical values of the intervals of a column; raise ValueError unless they are finite or nan."""
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (n_states,):
-        raise ValueError(f"the typical values of column {column} must be {n_states} numbers of float64.")
+        raise ValueError(f"the typical values of column {column} must be {n_states} float64 numbers.")
     if np.isinf(values).any():
         raise ValueError(f"the typical values of column {column} must be finite or nan.")
     return values
 
 
 def _check_classes(classes: Any) -> AnyArray:
-    """Return the classes if they are sorted, and differ."""
+    """Return the classes; raise ValueError unless they are sorted and distinct."""
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ValueError("classes must be an array of at least two.")
+        raise ValueError("classes must be an array of two or more classes.")
     if not all(low < high for low, high in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True)):
-        raise ValueError("classes must be sorted, and differ.")
+        raise ValueError("classes must be sorted and distinct.")
     return classes
 
 
 def _ranges_told(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
-    """Return the training ranges of continuous columns for a file, or nothing if none is known."""
-    ranges = getattr(encoder, "value_ranges_", [])  # a pickle of an earlier version has none
+    """Return the training ranges of continuous columns as JSON, or an empty dictionary if all are unknown."""
+    ranges = getattr(encoder, "value_ranges_", [])  # pickles of earlier versions lack this attribute
     if all(own is None for own in ranges):
         return {}
     return {
@@ -202,7 +216,10 @@ def _ranges_told(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
 
 
 def _check_ranges(ranges: Any, columns: list[dict[str, Any]]) -> list[tuple[float, float] | None]:
-    """Return the training ranges of columns, each two numbers of a continuous column, or None."""
+    """Return the training ranges as pairs or None.
+
+    Raises ValueError unless each range is a (low, high) pair of a continuous column.
+    """
     if type(ranges) is not list or len(ranges) != len(columns):
         raise ValueError(f"value_ranges must be a list of {len(columns)} ranges or nulls.")
     for i, (own, column) in enumerate(zip(ranges, columns, strict=True)):
@@ -215,7 +232,7 @@ def _check_ranges(ranges: Any, columns: list[dict[str, Any]]) -> list[tuple[floa
 
 
 def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
-    """Return the fitted encoder."""
+    """Restore the fitted encoder from its JSON description."""
     kind, ranges = None, None
     if type(description) is dict:
         kind = description.pop("discretizer_class", "MDLPDiscretizer")
@@ -223,13 +240,13 @@ def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     parameters, discretizer, columns = fields(description, "parameters", "discretizer", "columns")
     encoder: TableEncoder = reader.restore("TableEncoder", parameters)
     if kind not in ("MDLPDiscretizer", _QUANTILES):
-        raise ValueError(f"discretizer_class is {kind!r}, but may be {_QUANTILES!r} only.")
+        raise ValueError(f"discretizer_class must be {_QUANTILES!r} or absent, got {kind!r}.")
     unfitted = None if discretizer is None else reader.restore(kind, discretizer)
     if type(columns) is not list or not columns:
-        raise ValueError("columns must be a list of at least one.")
+        raise ValueError("columns must be a nonempty list.")
     known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
     if (unfitted is None) is not all(column.keys() == {"categories"} for column in known):
-        raise ValueError("there must be a discretizer where columns have cuts, and nowhere else.")
+        raise ValueError("discretizer must be set if columns have cut points, and null otherwise.")
     return restore_encoder(
         encoder, unfitted, known, None if ranges is None else _check_ranges(reader.decode(ranges), known)
     )

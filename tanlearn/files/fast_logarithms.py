@@ -1,7 +1,7 @@
-"""Correctly rounded logarithms of short decimal fractions, in integers, ten times as fast as those of ``decimal``.
+"""Correctly rounded logarithms of short decimal fractions in integer arithmetic, ten times as fast as ``decimal``.
 
-With m in [1, 2) and 2^b m = n, log(n 10^k) = log m + b log 2 + k log 10. A table has log c for c = 1 + i / 256, and
-log(m / c) = log(1 + r) is a series in r < 1 / 256. All are integers in units of 2^-96.
+With m in [1, 2) and 2^b m = n, log(n 10^k) = log m + b log 2 + k log 10. A lookup table contains log c for c = 1 + i /
+256, and log(m / c) = log(1 + r) is a series in r < 1 / 256. All numbers are integers in units of 2^-96.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ __all__ = ["fast_log"]
 
 _BITS = 96
 _UNIT = 1 << _BITS
-#: 1/12, 1/11, ..., 1/2: the next term is less than 2^-107.
+#: Coefficients 1/12, 1/11, ..., 1/2: the next term is less than 2^-107.
 _SERIES = [_UNIT // n for n in range(12, 1, -1)]
-#: Of the sum, in units of 2^-96: a few for the series and the table, b <= 96 for log 2, and the power of ten besides.
+#: Error bound of the sum without the power of ten, in units of 2^-96: a few for series and table, b <= 96 for log 2.
 _ERROR = 128
 
 
 class _Constants(NamedTuple):
     """Logarithms in units of 2^-96."""
 
-    table: list[int]
-    of_2: int
-    of_10: int
+    table: list[int]  # log(1 + i / 256), i = 0 ... 255
+    of_2: int  # log 2
+    of_10: int  # log 10
 
 
 def fast_log(n: int, power: int) -> float | None:
-    """Return the logarithm of n 10^power, correctly rounded, if 96 bits suffice to round it."""
+    """Return the correctly rounded logarithm of n 10^power, 1 <= n <= 2^96, or None if 96 bits do not suffice.
+
+    None is returned if the sum is so near to the midpoint of two doubles that its error decides.
+    """
     table, of_2, of_10 = _constants()
     b = n.bit_length() - 1
     m = n << (_BITS - b)
@@ -46,7 +49,7 @@ def fast_log(n: int, power: int) -> float | None:
 
 @functools.cache
 def _constants() -> _Constants:
-    """Return the constants, computed when they are first needed."""
+    """Compute the constants on first use."""
     context = decimal.Context(prec=40)
 
     def logarithm(x: decimal.Decimal) -> int:

@@ -1,4 +1,4 @@
-"""Digests that tell values apart by their content, for files that must not be mistaken for one another."""
+"""Digests of values by content, used to check that a checkpoint belongs to the current data and settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ __all__ = ["digest"]
 
 
 def digest(subject: str, values: list[Any]) -> str:
-    """Return a digest of values and of the library's version.
+    """Return a SHA-256 digest of values and of the library's version, in hexadecimal digits.
 
-    What tanlearn defines counts by its name alone, so a digest outlives a move of it to another module.
+    Classes and functions of tanlearn are identified by name without module, so a digest survives a move to another
+    module. ``subject`` names the values in messages. A value without storable content, such as a lambda, raises
+    ValueError.
     """
     found = hashlib.sha256(version("tanlearn").encode())
     _feed(found, subject, values)
@@ -25,7 +27,7 @@ def digest(subject: str, values: list[Any]) -> str:
 
 
 def _feed(digest: Any, subject: str, value: Any) -> None:
-    """Add a value to a digest by its content: representations abbreviate, and name addresses."""
+    """Update a digest with the content of a value (representations are abbreviated or contain addresses)."""
     digest.update(f"<{_public_name(type(value))}".encode())
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         digest.update(repr(value).encode())
@@ -48,14 +50,14 @@ def _feed(digest: Any, subject: str, value: Any) -> None:
             digest.update(_written(value))
         except Exception as error:
             raise ValueError(
-                f"a checkpoint cannot tell this {subject} from another, because {value!r} cannot be written down "
-                f"({error}). Leave the checkpoint out, or define it at the top of a module."
+                f"a checkpoint cannot distinguish this {subject} from another, because {value!r} cannot be serialized "
+                f"({error}). Omit the checkpoint, or define it at the top level of a module."
             ) from error
     digest.update(b">")
 
 
 def _is_own(value: Any) -> bool:
-    """Return whether a value is a class or function of tanlearn, and no other can have its name there."""
+    """Return whether a value is a class or function of tanlearn that its name identifies."""
     return (
         isinstance(value, (type, FunctionType))
         and str(value.__module__).partition(".")[0] == "tanlearn"
@@ -64,19 +66,19 @@ def _is_own(value: Any) -> bool:
 
 
 def _public_name(value: Any) -> str:
-    """Return the name of a class or function, without the module if that is tanlearn's affair."""
+    """Return the qualified name of a class or function, with "tanlearn" in place of a module of tanlearn."""
     return f"{'tanlearn' if _is_own(value) else value.__module__}.{value.__qualname__}"
 
 
 class _Pickler(pickle.Pickler):
-    """Writes the names of tanlearn's own classes and functions in place of where to import them from."""
+    """Pickler that identifies classes and functions of tanlearn by name without their module."""
 
     def persistent_id(self, value: Any) -> str | None:
         return _public_name(value) if _is_own(value) else None
 
 
 def _written(value: Any) -> bytes:
-    """Return a value as bytes, or raise whatever pickle does."""
+    """Return a value as bytes; errors of pickle are not caught."""
     buffer = io.BytesIO()
     _Pickler(buffer).dump(value)
     return buffer.getvalue()

@@ -1,21 +1,19 @@
-"""Fitted classifiers in files: without pickle, whole or not at all, and read by whoever knows the format.
+"""Fitted classifiers in files: a documented format without pickle, written atomically.
 
-What a file keeps, and so what a loaded classifier has: the class of the classifier, its parameters (those of nested
-learners, losses and encoders too), ``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and what
-predicts: ``structure_``, ``tables_`` and ``calibration_``, ``structure_probabilities_`` and ``loss_`` of
-:class:`~tanlearn.TANClassifier`, ``forest_`` of :class:`~tanlearn.BayesForestClassifier`, or ``ensemble_`` of AODE.
-Predictions are the same to the last bit.
+A file stores the class of the classifier, its parameters (including nested learners, losses and encoders),
+``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and the fitted attributes needed for prediction:
+``structure_``, ``tables_`` and ``calibration_``; ``structure_probabilities_`` and ``loss_`` of
+:class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``ensemble_`` of AODE.
+Predictions of a loaded classifier are bit-identical.
 
-What it does not keep: what learners found on the way (``parameters_``, ``structure_learner_``, ``candidates_``,
-``history_``, ``n_iter_``); the path of a checkpoint; random generators, callbacks, and objects of classes that are not
-tanlearn's own, which :func:`save` refuses. Counts (``counts_`` after ``partial_fit``, ``fit_batches`` and
-``from_counts``) are kept with ``counts=True``. Then a loaded classifier goes on with ``partial_fit`` to the model that
-it would have become. They can take many times as much space as the model.
+A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
+``history_``, ``n_iter_``) or the path of a checkpoint. :func:`save` rejects random generators, callbacks, and objects
+of classes outside tanlearn. Counts (``counts_`` after ``partial_fit``, ``fit_batches`` and ``from_counts``) are stored
+with ``counts=True``. A loaded classifier can then be continued with ``partial_fit``, with the same result as without
+saving. Counts can take many times as much space as the model.
 
-Notes
------
-*Format 1.* A file is a zip archive without compression, encryption or folders. Its comment is 64 hexadecimal digits:
-the SHA-256 of all bytes of the file before the comment. Its first member is ``tanlearn.json``; the others are
+*Format 1.* A file is a zip archive without compression, encryption or folders. Its comment consists of 64 hexadecimal
+digits, the SHA-256 of all bytes of the file before the comment. The first entry is ``tanlearn.json``; the others are
 ``0.npy``, ``1.npy`` and so on, in this order. Later formats keep this paragraph.
 
 ``tanlearn.json`` is ASCII, one JSON object with the keys
@@ -23,88 +21,89 @@ the SHA-256 of all bytes of the file before the comment. Its first member is ``t
 - ``format``: ``"tanlearn model"``;
 - ``version``: 1, an integer;
 - ``tanlearn``: the version of the library that wrote the file;
-- ``members``: for every other member, in their order, an object with ``name`` and ``sha256``, the digest of its bytes;
+- ``members``: for each other entry, in their order, an object with ``name`` and ``sha256``, the digest of its bytes;
 - ``model``: an object with the keys
 
-  - ``class``: the class of the classifier by its name in ``tanlearn`` or ``tanlearn.baselines``;
-  - ``parameters``: its constructor's parameters, an object of values. Those left out have their defaults;
-  - ``classes``: the classes, an array or objects (see below), at least two, sorted;
-  - ``feature_names``: a list of strings, one a column, or null;
-  - ``encoder``: an object with ``parameters`` (of ``TableEncoder``), ``discretizer`` (the parameters of the fitted
-    ``MDLPDiscretizer``, or null if no column has cuts), ``discretizer_class``, ``"QuantileDiscretizer"`` if it is one
-    and left out otherwise, and ``columns``: for every column an object. Either it has ``categories``, an array of
-    numbers or objects: a value equal to the k-th, counted from 0, has the code k, any other is missing, or an error if
-    ``handle_unknown`` among the parameters says so. Or it has ``cut_points``, an array of
-    increasing float64, the code of a number being how many cuts are below it, and ``typical_values``, a float64 for
-    every code that stands for it where rows are drawn or completed, or nan. So a column has
-    ``max(1, number of categories)`` or ``1 + number of cuts`` states, at most 65,535. ``value_ranges``, left out if
-    unknown, is a list with an item per column: the smallest and the largest training value of a continuous column, or
-    null;
-  - ``state``: an object of values: of classes with tables ``structure`` and ``cells``, a float64 array of
-    log-probabilities. First come those of the classes; then, feature by feature, those of its state given the states
-    of its parents and the class, a table [state][state of 1st parent][state of 2nd parent][class] whose last index runs
-    fastest; a feature with fewer parents lacks these indices. Tables that back off to fewer parents are kept as
-    counts: ``cells`` are then those of the classes alone, and ``back_off`` is a dict of arrays. ``n_entries``, int64,
-    says for every feature how many combinations of parents, state and class rows have shown; ``values``, uint16, are
-    these, feature by feature and sorted, the number of states standing for a missing parent and all behind it, and
-    ``counts`` how often (int64 or float64); ``class_counts`` are those of the classes, ``concentrations`` the m of the
-    levels, from no parent on. ``level_counts`` is None, or float64, of the entries of all levels, feature by
-    feature: numbers in place of the sums of ``counts`` over longer contexts. ``calibration``, a dict of
-    ``temperature``, ``power`` and ``pivot``: sums of them become probabilities of the classes as
-    :class:`~tanlearn.Calibration` says. ``TANClassifier`` has ``structure_probabilities`` too: for every feature a
-    dict from parents, -1 for none, to probabilities; and ``loss``, an object: what it was trained with.
-    ``AODEClassifier`` has other keys. With the states of all features numbered through, and that of a constant feature
-    at the end (V in all): ``is_parent``, bool of shape (V,); ``log_parent``, float32 of shape (V * n_classes,), the log
-    joint of state and class; ``log_child``, float32 of shape (V * V * n_classes,), indexed [parent][child][class], the
-    log-probability of the child given both.
-    ``BayesForestClassifier`` has arrays of E members, d features and L levels, one more than the most parents:
-    ``n_states``, int64 (E, d), how many values a member tells apart; ``merged``, uint16 (E, the sum of the encoder's
-    states + 1), feature by feature a member's code of every code and, last, of a missing one, where the number of its
-    values or more means missing; ``parents``, int64 (E, d, L - 1), -1 for none; ``weights``, float64 (E, d, L);
-    ``log_prior``, ``log_frequency`` and ``shift``, float64 (n_classes,); the numbers ``doubt`` and ``is_average``, a
-    bool. The other arrays stand one behind the other, member by member, each as long as the rows of ``sizes``, int64
-    (E, 10), say, in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
-    ``values``, ``cell_start``, ``gain``, ``unseen``; ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
-    ``unseen`` float32, the others int64. ``root[f]`` is the context of family f without parents. What context g is
-    split into, ``children[g]`` to ``children[g + 1]``, has the parents' values ``branch``; it has seen ``classes`` from
-    ``class_start[g]`` and ``values`` from ``value_start[g]`` on, both ascending, and adds to the score of a class
-    ``gain``, from ``cell_start[g]`` on indexed [value][class], or, of other values, ``unseen``, at the class's place;
-    both times the weight of member, feature and level. A row goes from the root along its parents' values as far as
-    there are contexts; below one that has not seen the child's value, ``unseen`` counts. To these sums comes
-    ``log_prior``, and p is their softmax, or, if ``is_average``, the mean of the members' own, each with the prior;
-    log((1 - doubt) p + doubt / n_classes) + ``shift`` is the score. ``log_frequency`` is what a later prior is compared
-    with.
+  - ``class``: the name of the class of the classifier in ``tanlearn`` or ``tanlearn.baselines``;
+  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults;
+  - ``classes``: the classes, an array or objects (see below), two or more, sorted;
+  - ``feature_names``: a list of strings, one per column, or null;
+  - ``encoder``: an object with the following keys. ``parameters``: the parameters of ``TableEncoder``. ``discretizer``:
+    the parameters of the fitted ``MDLPDiscretizer``, or null if no column has cut points. ``discretizer_class``:
+    ``"QuantileDiscretizer"`` if the discretizer is of this class, omitted otherwise. ``columns``: an object per column.
+    A categorical column has ``categories``, an array of numbers or objects: a value equal to the k-th category, counted
+    from 0, has the code k; any other value is missing, or an error if the parameter ``handle_unknown`` is set so. A
+    continuous column has ``cut_points``, an array of increasing float64, where the code of a number is the number of
+    cut points below it, and ``typical_values``, per code a float64 that represents the interval where rows are sampled
+    or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states, at
+    most 65,535. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest and the largest
+    training value of a continuous column, or null;
+  - ``state``: an object of values. Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
+    probabilities: first those of the classes, then for each feature those of its state given the states of its parents
+    and the class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
+    Indices of absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains
+    only the log probabilities of the classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, is the number
+    of combinations of parents, state and class that occur in the rows, per feature. ``values``, uint16, are these
+    combinations, feature by feature and sorted, where the number of states represents a missing parent and all parents
+    after it; ``counts`` are their counts (int64 or float64). ``class_counts`` are the counts of the classes, and
+    ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
+    all levels, feature by feature, to be used in place of the sums of ``counts`` over longer contexts. ``calibration``
+    is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of :class:`~tanlearn.Calibration` that map log
+    joints to class probabilities. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from
+    parents, -1 for none, to probabilities, and ``loss``, an object, the training loss.
+    ``AODEClassifier`` has other keys. The states of all features are numbered consecutively, and the state of a
+    constant feature comes last (V in all). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of shape (V *
+    n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,), indexed
+    [parent][child][class], is the log probability of the child given both.
+    ``BayesForestClassifier`` has arrays for E networks, d features and L levels, one more than the largest number of
+    parents. ``n_states``, int64 (E, d), is the number of values that a network distinguishes. ``merged``, uint16 (E,
+    the sum of the encoder's states + 1), contains feature by feature the network's code of each code and, last, of a
+    missing value; the network's number of values or more means missing. ``parents``, int64 (E, d, L - 1), is -1 for
+    none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and ``shift`` are float64 (n_classes,);
+    ``doubt`` is a number and ``is_average`` a bool. The other arrays are concatenated over networks. Their lengths per
+    network are the rows of ``sizes``, int64 (E, 10), in this order: ``root``, ``children``, ``branch``,
+    ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``,
+    ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others int64. ``root[f]`` is the context
+    of family f without parents. The contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's
+    values ``branch``. Context g contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from
+    ``value_start[g]`` on, both increasing. It adds to the score of a class ``gain``, from ``cell_start[g]`` on, indexed
+    [value][class], or, for other values, ``unseen`` at the position of the class; both are multiplied by the weight of
+    network, feature and level. A row follows its parents' values from the root as far as there are contexts; below a
+    context without the child's value, ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the
+    sums, or, if ``is_average``, the mean of the softmax of each network, each with the prior. The score is log((1 -
+    doubt) p + doubt / n_classes) + ``shift``. ``log_frequency`` is the reference with which a later prior is compared.
 
-  - ``notation``, left out if it is unknown or the usual one: how the text table of ``tanlearn fit`` was written. An
-    object with ``decimal``, ``thousands`` and ``dates``, strings, and ``symbols`` and ``missing``, lists of strings:
-    the options of the command line by these names;
-  - ``counts``, left out if the file keeps none: an object with ``kind`` and ``counts``, as in a file of
+  - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
+    object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
+    ``missing``: the options of the command line by these names;
+  - ``counts``, omitted if the file stores none: an object with ``kind`` and ``counts``, as in a file of
     :class:`~tanlearn.TableCounts`.
 
-A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and as
-many digits as tell it from all others), a list of values, or an object, whose ``kind`` says what it is and which other
-keys it has:
+A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and
+with as many digits as needed to distinguish it from all others), a list of values, or an object, whose ``kind``
+determines its meaning and its other keys:
 
 =============== ================================================ ====================================================
 kind            other keys                                       meaning
 =============== ================================================ ====================================================
-``float``       ``value``: ``"inf"``, ``"-inf"`` or ``"nan"``    what JSON has no number for
+``float``       ``value``: ``"inf"``, ``"-inf"`` or ``"nan"``    a float that JSON cannot represent
 ``bytes``       ``hex``                                          bytes in hexadecimal digits
 ``tuple``       ``items``: values                                a tuple
-``dict``        ``items``: lists of two values                   a dictionary; the keys differ
+``dict``        ``items``: lists of two values                   a dictionary with distinct keys
 ``scalar``      ``type``, ``value``                              a NumPy scalar: bool, int8 ... uint64, float16 ...
                                                                  float64, str or bytes
-``objects``     ``items``: values                                a one-dimensional array of these
+``objects``     ``items``: values                                a one-dimensional array of objects
 ``array``       ``member``                                       an array of numbers or strings
-``structure``   ``parents``: a member, ``cyclic``: bool          int64 of shape (n_features, k), -1 for none, which
-                                                                 stands last; whether a cycle was allowed, and is there
-``candidates``  ``parents`` and ``group``: members,              see :class:`~tanlearn.CandidateSets`; int64
+``structure``   ``parents``: an entry, ``cyclic``: bool         int64 of shape (n_features, k), -1 for none, last;
+                                                                 whether a cycle is allowed and present
+``candidates``  ``parents`` and ``group``: entries,              see :class:`~tanlearn.CandidateSets`; int64
                 ``arborescence``, ``allow_cycles``
-``object``      ``class``, ``parameters``                        a learner, loss or encoder, not fitted
+``object``      ``class``, ``parameters``                        an unfitted learner, loss or encoder
 =============== ================================================ ====================================================
 
-Every member is referred to once. Members are of NumPy's .npy format, version 1.0, in C order and little-endian, of
-bool, integers, float16 to float64, ``U`` or ``S``; the header's keys stand in alphabetical order, as NumPy writes them.
+Each entry is referenced once. Array entries have NumPy's .npy format, version 1.0, in C order and little-endian, of
+type bool, integer, float16 to float64, ``U`` or ``S``. The keys of the header are in alphabetical order, as NumPy
+writes them.
 """
 
 from __future__ import annotations
@@ -125,28 +124,28 @@ __all__ = ["load", "save"]
 
 
 def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> None:
-    """Write a fitted classifier to a file: whole, or not at all.
+    """Write a fitted classifier to a file, atomically.
 
     Parameters
     ----------
     model : Classifier
         A fitted classifier of tanlearn or of ``tanlearn.baselines``.
     path : str or path
-        A regular file with any extension. If it is there, it is replaced and keeps its permissions.
+        Path of a regular file with any extension. An existing file is replaced, and its permissions are kept.
     counts : bool, default=False
-        Whether to keep ``counts_``, from which a loaded classifier goes on with ``partial_fit``.
+        Whether to store ``counts_``, so that training can be continued with ``partial_fit`` after loading.
 
     Raises
     ------
     NotFittedError
-        If the classifier is not fitted, or to codes only and not to a table.
+        If the classifier is not fitted, or was fitted to codes instead of a table.
     TypeError
-        If it is no classifier of this library, or a file cannot hold counts of its kind.
+        If the object is not a classifier of this library, or its kind of counts cannot be stored.
     ValueError
-        If ``counts`` is true and the classifier has none; if a parameter cannot be written (a random generator, a
-        callback, an object of the user's own), or a category is neither string nor number. Nothing is written then.
+        If ``counts`` is true and the classifier has none; if a parameter cannot be stored (a random generator, a
+        callback, an object of a user's class); or if a category is neither a string nor a number. No file is written.
     OSError
-        If the file cannot be written. What stood there before is unchanged.
+        If the file cannot be written. An existing file is unchanged.
 
     Examples
     --------
@@ -162,13 +161,13 @@ def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> N
     model = model.to_local() if hasattr(model, "to_local") else model
     if not is_registered(model) or not hasattr(model, "_get_state"):
         raise TypeError(
-            f"model must be a fitted classifier of tanlearn, got {type(model).__name__}. Of a search save "
-            f"best_estimator_, of a pipeline its last step; what is of a class of your own, pickle."
+            f"model must be a fitted classifier of tanlearn, got {type(model).__name__}. Save best_estimator_ of a "
+            f"search, or the last step of a pipeline; pickle objects of your own classes."
         )
     check_is_fitted(model)
     try:
         content = pack(*_describe(model, counts))
-        _restore(*unpack(content))  # by the rules of load, so that what is written can be read
+        _restore(*unpack(content))  # validated by the rules of load, so that each written file can be read
     except RecursionError as error:
         raise ValueError("the model cannot be saved: a parameter contains itself, or is nested too deeply.") from error
     except ExplainedError:
@@ -179,15 +178,15 @@ def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> N
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a classifier that :func:`save` wrote.
+    """Read a classifier from a file written by :func:`save`.
 
-    Nothing in the file is executed, and classes are found by name among those of this library only. Import
-    ``tanlearn.baselines`` before loading what uses it.
+    Nothing in the file is executed, and only classes of this library are looked up by name. Import
+    ``tanlearn.baselines`` before you load a model that uses it.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        Path of the file.
 
     Returns
     -------
@@ -197,9 +196,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is none of this library, damaged, altered or of a newer version.
+        If the file is not a tanlearn model, is damaged or altered, or was written by a newer version.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -238,7 +237,7 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
 
 
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
-    """Return the classifier that :func:`_describe` described."""
+    """Return the classifier described by :func:`_describe`."""
     reader = Reader(arrays)
     counts, notation = (
         description.pop(key, None) if type(description) is dict else None for key in ("counts", "notation")
@@ -248,7 +247,7 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     )
     model = reader.restore(name, parameters)
     if not hasattr(model, "_set_state") or type(state) is not dict:
-        raise ValueError(f"{name} is no classifier, or its state no object.")
+        raise ValueError(f"{name} must be a classifier, and its state an object.")
     model.encoder_, model.classes_ = restore_table(reader, classes, names, encoder)
     model.n_features_in_ = model.encoder_.n_features_in_
     if names is not None:

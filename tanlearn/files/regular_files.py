@@ -1,9 +1,9 @@
-"""Regular files in and out: read with errors that name a remedy, and replaced whole or not at all.
+"""Reading and atomic writing of regular files, with errors that name a remedy.
 
-Every file that tanlearn writes is written here. Named pipes, sockets, devices and the streams of a shell are refused,
-because replacing one of them by a file would cut off the program at its other end. A replaced file keeps its owner,
-group, permissions and access control list where the system permits it; otherwise permissions become narrower, never
-wider. A symbolic link stays a link, and the file it leads to is replaced.
+All files of tanlearn are written by this module. Named pipes, sockets, devices and standard streams are rejected,
+because replacing one of them by a file would disconnect the program at its other end. A replaced file keeps its owner,
+group, permissions and access control list if the system permits it; otherwise permissions become narrower, never wider.
+A symbolic link is kept, and its target is replaced.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _SPECIAL = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-#: Names of streams that are open already. Behind one may be a regular file, whose replacement the stream would not see.
+#: Names of open streams. A stream may belong to a regular file, and would not follow the replacement of that file.
 _STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 class Kind(NamedTuple):
-    """What a file is, and what messages propose."""
+    """Kind of a file, with the remedies for messages."""
 
-    name: str  # What messages and manifests call it
-    other: str  # What to do about a file of another kind
-    damaged: str  # What to do about a damaged one
+    name: str  # name in messages and manifests
+    other: str  # remedy for a file of another kind
+    damaged: str  # remedy for a damaged file
 
     @property
     def format(self) -> str:
-        """What a manifest says that the file is."""
+        """Value of ``format`` in the manifest."""
         return f"tanlearn {self.name}"
 
 
@@ -69,7 +69,10 @@ CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or rem
 
 
 def special_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of a path that is not a regular file."""
+    """Return the kind of a path that is not a regular file, such as "a named pipe"; None for a regular or absent file.
+
+    Symbolic links are followed. OSError is raised if the system cannot determine the kind.
+    """
     if Path(path).absolute().as_posix().startswith(_STREAMS):
         return "a stream that is open already"
     try:
@@ -80,10 +83,10 @@ def special_kind(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
-    """Return the content of a regular file."""
+    """Return the content of a regular file; OSError has the number of the system and a remedy."""
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):  # a pipe may never end
+        if not stat.S_ISREG(mode):  # reading from a pipe may never end
             number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
             raise OSError(number, f"it is {_SPECIAL.get(stat.S_IFMT(mode), 'no regular file')}, not a regular file")
         return Path(path).read_bytes()
@@ -94,20 +97,21 @@ def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
 
 @contextlib.contextmanager
 def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
-    """Add the remedy to errors of writing a file."""
+    """Add the remedy to each OSError of writing a file, which must leave the file unchanged."""
     try:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
         reason = error.strerror or error
-        message = f"the {kind.name} cannot be written, what was there is unchanged ({reason}). {remedy}"
+        message = f"the {kind.name} cannot be written, an existing file is unchanged ({reason}). {remedy}"
         raise OSError(error.errno, message, os.fspath(path)) from error
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Write a regular file: whole, or not at all.
+    """Write a regular file atomically: to a new file in the same folder, which is synced and then renamed.
 
-    The content is written to a new file beside it, which is brought to the disk and renamed.
+    An existing file is replaced, and its permissions are kept; the target of a symbolic link is replaced. OSError is
+    raised, and an existing file is unchanged, if the path is not a regular file, is read-only or cannot be written.
     """
     with explain_failure(path, kind):
         _refuse_special(path)
@@ -116,7 +120,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
         replaced = os.stat(target) if target.exists() else None
         if replaced is not None and not os.access(target, os.W_OK):
             raise OSError(errno.EACCES, "the file is read-only")
-        # Others must not read what a private file will hold, not even while it is written.
+        # The content of a private file must not be readable by others, not even while it is written.
         mode = 0o666 if replaced is None else 0o600
         try:
             with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -134,7 +138,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
 
 
 def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Append to a regular file, which is made if it is not there, and bring it to the disk."""
+    """Append to a regular file, created if absent, and sync it; after an OSError the file has its earlier length."""
     with explain_failure(path, kind):
         _refuse_special(path)
         with open(path, "ab", buffering=0) as file:
@@ -150,20 +154,20 @@ def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MO
                 raise
 
 
-#: What a path that names a folder ends in.
+#: Trailing characters of a path that names a folder.
 _SEPARATORS = tuple(separator for separator in (os.sep, os.altsep) if separator)
 
 
 def _refuse_special(path: str | os.PathLike[str]) -> None:
-    """Refuse what is there already and is not a regular file."""
+    """Raise OSError if the path exists and is not a regular file."""
     found = "a folder" if os.fspath(path).endswith(_SEPARATORS) else special_kind(path)
     if found is not None:
         number = errno.EISDIR if found == "a folder" else errno.EINVAL
-        raise OSError(number, f"it is {found}, and only regular files are written")
+        raise OSError(number, f"it is {found}, but only regular files can be written")
 
 
 def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> None:
-    """Give the new file owner, group, permissions and access control list of the one that it replaces."""
+    """Copy owner, group, permissions and access control list of the replaced file to the new one."""
     made, mode = os.stat(beside), replaced.st_mode & 0o777
     if made.st_uid != replaced.st_uid:
         with contextlib.suppress(OSError):  # only a privileged user may give files away
@@ -171,24 +175,24 @@ def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> N
     if made.st_gid != replaced.st_gid:
         try:
             os.chown(beside, -1, replaced.st_gid)
-        except OSError:  # another group gets no more than everybody
+        except OSError:  # the group of the new file gets at most the permissions of all users
             mode &= ~0o070 | (mode & 0o007) << 3
     if made.st_mode & 0o777 != mode:
         try:
             os.chmod(beside, mode)
-        except OSError:  # some file systems have no permissions
+        except OSError:  # some file systems do not support permissions
             if made.st_mode & 0o777 & ~mode:
                 raise
     if hasattr(os, "listxattr"):
-        with contextlib.suppress(OSError):  # not every file system has access control lists
+        with contextlib.suppress(OSError):  # not all file systems have access control lists
             name = "system.posix_acl_access"
             if name in os.listxattr(target):
                 os.setxattr(beside, name, os.getxattr(target, name))
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring a new name to the disk, where folders can be opened (Windows) and synchronised (some network drives)."""
-    with contextlib.suppress(OSError):  # the file is in its place already
+    """Sync a folder after a rename, on systems that support it (not Windows or some network drives)."""
+    with contextlib.suppress(OSError):  # the file itself has been renamed already
         number = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(number)

@@ -1,4 +1,4 @@
-"""Summaries of tables in files, with the names of their columns."""
+"""Table summaries in files, with the names of the columns."""
 
 from __future__ import annotations
 
@@ -16,22 +16,29 @@ __all__ = ["load_summary", "save_summary"]
 
 
 def save_summary(summary: TableSummary, names: list[str], path: str | os.PathLike[str]) -> None:
-    """Write a summary to a file: whole, or not at all, and without pickle."""
+    """Write a summary of one or more batches to a file, atomically and without pickle; an existing file is replaced.
+
+    Raises TypeError if a column declares categories other than strings, bytes and numbers. After an OSError, an
+    existing file is unchanged.
+    """
     content = np.frombuffer(summary.to_bytes(), np.uint8)
     write_file(path, pack({"names": names, "summary": "0.npy"}, {"0.npy": content}, SUMMARY), SUMMARY)
 
 
 def load_summary(path: str | os.PathLike[str]) -> tuple[TableSummary, list[str]]:
-    """Read a summary that :func:`save_summary` wrote; nothing in the file is executed."""
+    """Read a summary and its column names from a file written by :func:`save_summary`; nothing is executed.
+
+    Raises ValueError if the file is not a summary, is damaged or altered, or was written by a newer version.
+    """
     return read_archive(path, _restore, SUMMARY)
 
 
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> tuple[TableSummary, list[str]]:
-    """Return what a file holds."""
+    """Return the summary and the column names from the content of a file."""
     names, member = fields(description, "names", "summary")
     if list(arrays) != [member] or arrays[member].dtype != np.uint8 or arrays[member].ndim != 1:
-        raise ValueError("there must be one member, of bytes.")
+        raise ValueError("the file must contain a single array of bytes.")
     summary = TableSummary.from_bytes(arrays[member].tobytes())
     if type(names) is not list or not set(map(type, names)) <= {str} or len(names) != len(summary.places):
-        raise ValueError(f"names must be those of {len(summary.places)} columns.")
+        raise ValueError(f"names must be a list of {len(summary.places)} column names.")
     return summary, names

@@ -1,6 +1,6 @@
-"""Values as JSON and arrays, and back: what :mod:`tanlearn.files.models` writes, without pickle.
+"""Conversion of values to JSON and arrays, and back, without pickle, as used by :mod:`tanlearn.files.models`.
 
-Reading runs no code but the constructors of registered classes, which only store, and checks all that it makes.
+Reading runs only the constructors of registered classes, which only store their arguments, and validates all results.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ _SCALARS: dict[str, Any] = {
     "bytes": np.bytes_,
     **{name: np.dtype(name).type for name in _NUMBERS},
 }
-#: Parameters that are of a machine and no part of a model.
+#: Parameters that depend on the machine and are not part of a model.
 _UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
-#: The classes that a file may name.
+#: Registered classes by name; files can refer only to these.
 _CLASSES: dict[str, Any] = {}
-#: Modules that register classes when they are imported. They are imported when a class is not registered yet.
+#: Modules that register classes when imported; they are imported when a class is not registered.
 _REGISTERING = ("tanlearn._public", "tanlearn.baselines")
 
 
 def register(values: Iterable[object]) -> None:
-    """Make classes known by their names to files of models."""
+    """Register classes, so that model files can refer to them by name; values without ``get_params`` are ignored."""
     for value in values:
         if isinstance(value, type) and hasattr(value, "get_params"):
             _CLASSES[value.__name__] = value
 
 
 def is_registered(value: object) -> bool:
-    """Return whether a file may name the very class of an object."""
+    """Return whether the class of an object is registered."""
     return _registered(type(value).__name__) is type(value)
 
 
 def _registered(name: str) -> Any:
-    """Return the class of a name that files may contain, or None."""
+    """Return the registered class of a name, or None. Files cannot choose which modules are imported."""
     if name not in _CLASSES:
         for module in _REGISTERING:
             importlib.import_module(module)
@@ -68,19 +68,24 @@ def _registered(name: str) -> Any:
 
 
 def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return an array after checking that it is what belongs in its place."""
+    """Return the array unchanged; raise ValueError if type or shape differ, or if a float is nan or +inf.
+
+    ``name`` is the name of the array in messages.
+    """
     found = (array.dtype, array.shape) if isinstance(array, np.ndarray) else type(array).__name__
     if found != (np.dtype(dtype), shape):
         raise ValueError(f"{name} must have type {np.dtype(dtype)} and shape {shape}, got {found}.")
     if array.dtype.kind == "f" and not (array < np.inf).all():
-        raise ValueError(f"{name} holds nan or inf, but log-probabilities are numbers or -inf.")
+        raise ValueError(f"{name} contains nan or inf, but log probabilities must be finite or -inf.")
     return array
 
 
 def n_table_cells(parents: IntArray, n_states: IntArray, n_classes: int) -> int:
-    """Return the number of entries of all tables of a structure.
+    """Return the number of entries of all CPTs of a structure, including the class probabilities.
 
-    Shapes: parents: (n_features, n_parents); n_states: (n_features,).
+    The result is a Python integer, so forged structures cannot make it overflow.
+
+    Shapes: parents: (n_features, n_parents), -1 for none; n_states: (n_features,).
     """
     states = n_states.tolist()
     families = enumerate(parents.tolist())
@@ -97,12 +102,13 @@ def restore_tables(
     *,
     is_normalized: bool = True,
 ) -> Tables:
-    """Return the tables of a structure, after checking that everything fits together.
+    """Build the CPTs of a structure from values of a file; inconsistent values raise ValueError.
 
-    Shapes: n_states: (n_features,).
+    ``cells`` are float64 log probabilities of shape (n_cells,), or packed uint8 magnitudes if ``fixed_point`` is given.
+    ``is_normalized`` is whether the probabilities of float64 cells sum to one.
     """
     if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-        raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
+        raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
     n_cells = n_table_cells(structure.parents, n_states, n_classes)
     if fixed_point is not None:
         check_array("cells", cells, np.uint8, (-(-n_cells * fixed_point.n_bits // 8),))
@@ -113,15 +119,19 @@ def restore_tables(
 
 
 class Writer:
-    """Turns values into JSON, and keeps the arrays that JSON cannot hold."""
+    """Encoder of values as JSON, with the arrays that JSON cannot contain in ``arrays``."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, AnyArray] = {}  # C-contiguous and little-endian, by the names of their members
+        self.arrays: dict[str, AnyArray] = {}  # C-contiguous, little-endian arrays by entry name
 
     def encode(
         self, value: Any, owner: str, path: str, remedy: str = "Convert it to one of these, and fit again."
     ) -> Any:
-        """Return a value as JSON."""
+        """Return a value as JSON; raise ValueError with ``remedy`` if a file cannot store it.
+
+        ``owner`` is the name of the containing object in messages, and ``path`` the name of the value in it, as in
+        ``set_params``.
+        """
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
@@ -154,36 +164,39 @@ class Writer:
                 "parameters": self.parameters(value, owner, f"{path}__"),
             }
         raise ExplainedError(
-            f"{owner} cannot be saved with {path}={reprlib.repr(value)}: a file holds numbers, strings, None, lists, "
-            f"tuples, dictionaries, arrays, structures, and learners and losses of tanlearn, but no {kind.__name__}. "
+            f"{owner} cannot be saved with {path}={reprlib.repr(value)}: files store numbers, strings, None, lists, "
+            f"tuples, dictionaries, arrays, structures, and learners and losses of tanlearn, but not {kind.__name__}. "
             f"{remedy}"
         )
 
     def parameters(self, estimator: Any, owner: str, prefix: str = "") -> dict[str, Any]:
-        """Return the constructor's parameters of an estimator, learner or loss as JSON."""
+        """Return the constructor parameters of an estimator, learner or loss as JSON.
+
+        ``owner`` is the name of the outermost object in messages, and ``prefix`` is prepended to parameter names there.
+        """
         defaults, encoded = inspect.signature(type(estimator)).parameters, {}
         for name, value in sorted(estimator.get_params(deep=False).items()):
             if name not in _UNSAVED:
                 change = f"set_params({prefix}{name}={defaults[name].default!r})"
-                remedy = f"Replace it first, as with {owner}.{change}, which leaves predictions as they are."
+                remedy = f"Replace it first, for example with {owner}.{change}, which does not change predictions."
                 encoded[name] = self.encode(value, owner, f"{prefix}{name}", remedy)
         return encoded
 
     def _keep(self, array: AnyArray) -> str:
-        """Keep an array, and return the name of its member."""
+        """Store an array, and return the name of its archive entry."""
         name = f"{len(self.arrays)}.npy"
         self.arrays[name] = np.array(array, dtype=array.dtype.newbyteorder("<"), order="C")
         return name
 
 
 class Reader:
-    """Turns what a :class:`Writer` made back into values, each checked."""
+    """Decoder of the JSON made by a :class:`Writer`; each value is validated."""
 
     def __init__(self, arrays: dict[str, AnyArray]) -> None:
-        self.arrays = dict(arrays)  # The arrays by the names of their members
+        self.arrays = dict(arrays)  # arrays by entry name; each is removed when it is used
 
     def decode(self, value: Any) -> Any:
-        """Return the value that JSON stands for."""
+        """Return the value encoded by :meth:`Writer.encode`; invalid JSON raises ValueError."""
         if type(value) is list:
             return [self.decode(item) for item in value]
         if type(value) is not dict:
@@ -193,51 +206,55 @@ class Reader:
         make = self._MAKERS.get(kind) if type(kind) is str else None
         if make is None:
             raise ExplainedError(
-                f"it holds something of the kind {kind!r}, which this version does not know: upgrade tanlearn."
+                f"it contains a value of kind {kind!r}, which this version does not support: upgrade tanlearn."
             )
         return make(self, content)
 
     def restore(self, name: Any, parameters: Any) -> Any:
-        """Return an estimator, learner or loss with its parameters, as its constructor leaves it."""
+        """Return an unfitted estimator, learner or loss from its class name and its parameters as JSON.
+
+        Omitted parameters have their defaults. Unknown classes or parameters, and values out of range, raise
+        ValueError.
+        """
         known = _registered(name) if type(name) is str else None
         if known is None:
             raise ExplainedError(
-                f"it names the class {name!r}, which is not known: this version has no such class, upgrade tanlearn."
+                f"it refers to the class {name!r}, which this version does not have: upgrade tanlearn."
             )
         if type(parameters) is not dict:
-            raise ValueError(f"{reprlib.repr(parameters)} stands where the parameters of {name} belong.")
+            raise ValueError(f"expected the parameters of {name}, found {reprlib.repr(parameters)}.")
         unknown = sorted(set(parameters) - set(known._get_param_names()))
         if unknown:
             raise ExplainedError(
-                f"it gives {name} a parameter {unknown[0]!r}, which this version does not know: upgrade tanlearn."
+                f"it sets the parameter {unknown[0]!r} of {name}, which this version does not have: upgrade tanlearn."
             )
         made = known(**{k: self.decode(v) for k, v in parameters.items()})
         made._validate_params()
         return made
 
     def finish(self) -> None:
-        """Check that every array was asked for."""
+        """Raise ValueError unless all arrays have been used."""
         if self.arrays:
-            raise ValueError(f"nothing refers to the members {', '.join(self.arrays)}.")
+            raise ValueError(f"the entries {', '.join(self.arrays)} are not referenced.")
 
     def _take(self, name: Any) -> AnyArray:
-        """Return an array, once."""
+        """Remove and return an array; each array can be used once."""
         if type(name) is not str or name not in self.arrays:
-            raise ValueError(f"the member {name!r} is not there, or is referred to twice.")
+            raise ValueError(f"the entry {name!r} is absent, or is referenced twice.")
         return self.arrays.pop(name)
 
     def _indices(self, name: Any, ndim: int) -> IntArray:
-        """Return an array of feature or table numbers."""
+        """Return an int64 array of feature or CPT numbers as intp."""
         array = self._take(name)
         if array.dtype != np.int64 or array.ndim != ndim:
-            raise ValueError(f"{name} must hold int64 in {ndim} dimension(s), got {array.dtype} of {array.shape}.")
+            raise ValueError(f"{name} must be int64 with {ndim} dimension(s), got {array.dtype} of {array.shape}.")
         return array.astype(np.intp)
 
     def _float(self, content: Any) -> float:
         """Return inf, -inf or nan."""
         (text,) = fields(content, "value")
         if text not in ("inf", "-inf", "nan"):
-            raise ValueError(f"the value of a float that JSON cannot write must be inf, -inf or nan, got {text!r}.")
+            raise ValueError(f"the value of an object of kind float must be inf, -inf or nan, got {text!r}.")
         return float(text)
 
     def _bytes(self, content: Any) -> bytes:
@@ -245,10 +262,10 @@ class Reader:
         return bytes.fromhex(*fields(content, "hex"))
 
     def _items(self, content: Any) -> list[Any]:
-        """Return the items of a container."""
+        """Return the decoded items of a container."""
         (items,) = fields(content, "items")
         if type(items) is not list:
-            raise ValueError(f"{reprlib.repr(items)} stands where a list belongs.")
+            raise ValueError(f"expected a list, found {reprlib.repr(items)}.")
         return [self.decode(item) for item in items]
 
     def _tuple(self, content: Any) -> tuple[Any, ...]:
@@ -259,14 +276,14 @@ class Reader:
         """Return a dictionary."""
         pairs = self._items(content)
         if any(type(pair) is not list or len(pair) != 2 for pair in pairs) or len(dict(pairs)) < len(pairs):
-            raise ValueError("the items of a dictionary must be lists of two, the first of which differ.")
+            raise ValueError("the items of a dictionary must be lists of two values, a distinct key and its value.")
         return dict(pairs)
 
     def _objects(self, content: Any) -> AnyArray:
         """Return an array of Python objects."""
         items = self._items(content)
         array = np.empty(len(items), dtype=object)
-        for i, item in enumerate(items):  # one by one: NumPy would take tuples for rows
+        for i, item in enumerate(items):  # one by one, because NumPy would interpret tuples as rows
             array[i] = item
         return array
 
@@ -275,12 +292,12 @@ class Reader:
         return self._take(*fields(content, "member"))
 
     def _scalar(self, content: Any) -> Any:
-        """Return one of NumPy's scalars."""
+        """Return a NumPy scalar."""
         name, value = fields(content, "type", "value")
         value = self.decode(value)
         scalar = _SCALARS[name](value)
-        if repr(scalar.item()) != repr(value):  # repr tells 1, 1.0 and True apart, and nan equals itself
-            raise ValueError(f"{value!r} is no {name}.")
+        if repr(scalar.item()) != repr(value):  # repr distinguishes 1, 1.0 and True, and nan equals itself
+            raise ValueError(f"{value!r} is not of type {name}.")
         return scalar
 
     def _structure(self, content: Any) -> Structure:
@@ -288,7 +305,7 @@ class Reader:
         name, cyclic = fields(content, "parents", "cyclic")
         structure = Structure(self._indices(name, 2), allow_cycles=cyclic is True)
         if cyclic is not (not structure.is_acyclic):
-            raise ValueError(f"cyclic must say whether the parents form a cycle, got {cyclic!r}.")
+            raise ValueError(f"cyclic must be true if the parents form a cycle and false otherwise, got {cyclic!r}.")
         return structure
 
     def _candidates(self, content: Any) -> CandidateSets:
@@ -298,7 +315,7 @@ class Reader:
         sets = CandidateSets(parents, group, *flags)
         proper = len(group) > 1 and group[0] == 0 and (np.diff(group) > 0).all() and group[-1] == len(parents)
         if not proper or parents.shape[1] < 2 or not set(map(type, flags)) <= {bool}:
-            raise ValueError("candidate sets must have one table and more for every feature, and two flags.")
+            raise ValueError("candidate sets must have one or more families per feature, and two flags.")
         if ((parents < -1) | (parents >= sets.n_features) | (parents == sets.child[:, np.newaxis])).any():
             raise ValueError(f"candidate parents must be other features (0..{sets.n_features - 1}), or -1 for none.")
         return sets
@@ -322,6 +339,6 @@ class Reader:
 
 
 def _name_of(dtype: np.dtype[Any]) -> str:
-    """Return what files call the type of an array or scalar, or something that is not in ``_SCALARS``."""
+    """Return the name of a dtype in files, or a string that is not in ``_SCALARS`` if it is not supported."""
     name = _KINDS.get(dtype.kind, "")
     return f"{name}{8 * dtype.itemsize}" if dtype.kind in "iuf" else name

@@ -1,4 +1,4 @@
-"""The Interchange Format for Bayesian networks in XML, XMLBIF 0.3: text to networks, and back."""
+"""Parser and writer of the XML interchange format for Bayesian networks, XMLBIF 0.3."""
 
 from __future__ import annotations
 
@@ -24,45 +24,46 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_xmlbif", "parse_xmlbif"]
 
-#: What some programs and editors put before the declaration, where XML allows nothing, and the declaration.
+#: White space and comments that some programs write before the XML declaration, which XML forbids, and the declaration.
 _START = re.compile(rb"(?:\xef\xbb\xbf)?+((?:\s++|\xef\xbb\xbf|<!--.*?-->)++)(<\?xml\s[^>]*+>)", re.DOTALL)
 
 
 @dataclass
 class _Element:
-    """An element, its text and line."""
+    """XML element with its line."""
 
     tag: str
     line: int
     children: list[_Element] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)  # character data
 
     @property
     def text(self) -> str:
-        """The text, without white space around."""
+        """Text of the element, without surrounding white space."""
         return "".join(self.pieces).strip()
 
     def texts(self, tag: str) -> list[str]:
-        """Return the texts of the children of this tag."""
+        """Return the text of each child with this tag."""
         return [child.text for child in self.children if child.tag == tag]
 
     def one(self, tag: str) -> str:
-        """Return the text of the one child of this tag."""
+        """Return the text of the only child with this tag; raise ValueError if there are none or several."""
         texts = self.texts(tag)
         if len(texts) != 1:
-            raise ValueError(f"line {self.line}: {self.tag} must hold one {tag}, but has {len(texts)}.")
+            raise ValueError(f"line {self.line}: {self.tag} must contain one {tag}, but has {len(texts)}.")
         return texts[0]
 
 
 def parse_xmlbif(content: bytes) -> Network:
-    """Read a network.
+    """Parse an XMLBIF file; invalid content raises ValueError with the line and the variable.
 
-    Declarations of entities are refused: a few lines of them can stand for gigabytes of text, or for other files.
+    Entity declarations are rejected, because a few lines of them can expand to gigabytes of text or include other
+    files.
     """
     root = _parse(content)
     networks = [child for child in root.children if child.tag == "NETWORK"]
     if root.tag != "BIF" or len(networks) != 1:
-        raise ValueError(f"line {root.line}: the file must be one BIF with one NETWORK, but begins {root.tag!r}.")
+        raise ValueError(f"line {root.line}: the file must be a BIF with one NETWORK, but begins with {root.tag!r}.")
     variables: dict[str, Variable] = {}
     definitions: dict[str, Definition] = {}
     logarithms = Logarithms()
@@ -85,7 +86,7 @@ def parse_xmlbif(content: bytes) -> Network:
             try:
                 shape = look_up(variables, name, parents)
                 if len(words) != np.prod(shape):
-                    raise ValueError(f"its table must have {np.prod(shape)} numbers, but has {len(words)}.")
+                    raise ValueError(f"its TABLE must have {np.prod(shape)} numbers, but has {len(words)}.")
                 log_table = normalize(logarithms.of(words).reshape(shape))
             except ValueError as error:
                 raise ValueError(f"line {element.line}: definition of {name!r}: {error}") from error
@@ -94,7 +95,10 @@ def parse_xmlbif(content: bytes) -> Network:
 
 
 def format_xmlbif(network: Network) -> str:
-    """Return a network as text."""
+    """Format a network with ASCII names as XMLBIF.
+
+    The document type is omitted, because some programs cannot read files that declare one.
+    """
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", "<NAME>tanlearn</NAME>"]
     texts = Texts()
     for name, states, note, _ in network.variables.values():
@@ -112,7 +116,7 @@ def format_xmlbif(network: Network) -> str:
 
 
 def _parse(content: bytes) -> _Element:
-    """Return the tree of elements, with the lines that the tree of xml.etree does not know."""
+    """Return the tree of elements with their lines, which xml.etree does not provide."""
     parser = expat.ParserCreate()
     top = _Element("", 0)
     path = [top]
@@ -121,14 +125,14 @@ def _parse(content: bytes) -> _Element:
         element = _Element(tag, parser.CurrentLineNumber)
         if tag == "VARIABLE" and attributes.get("TYPE", "nature") != "nature":
             raise ValueError(
-                f"line {element.line}: a variable is of type {attributes['TYPE']!r}, but must be of nature."
+                f"line {element.line}: a variable has type {attributes['TYPE']!r}, but the type must be 'nature'."
             )
         path[-1].children.append(element)
         path.append(element)
 
     def refuse(name: str, *_: object) -> NoReturn:
         raise ValueError(
-            f"line {parser.CurrentLineNumber}: the entity {name!r} is declared, but none may be: remove it."
+            f"line {parser.CurrentLineNumber}: entity declarations are not allowed: remove that of {name!r}."
         )
 
     parser.StartElementHandler = start
@@ -137,19 +141,19 @@ def _parse(content: bytes) -> _Element:
     parser.EntityDeclHandler = refuse
     try:
         found = _START.match(content)
-        if found is not None:  # the declaration goes first; the lines of all else stay
+        if found is not None:  # move the declaration to the start; line numbers do not change
             before = found[1].replace(codecs.BOM_UTF8, b"")
             content = found[2] + before + content[found.end() :]
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        raise ValueError(f"line {error.lineno}: this is no XML ({expat.errors.messages[error.code]}).") from error
+        raise ValueError(f"line {error.lineno}: invalid XML ({expat.errors.messages[error.code]}).") from error
     except LookupError as error:
         raise ValueError(f"line 1: {error}. Save the file as UTF-8.") from error
     return top.children[0]
 
 
 def _note(element: _Element) -> str | None:
-    """Return what tanlearn noted about a variable."""
+    """Return the value of tanlearn's own property of a variable, or None."""
     for text in element.texts("PROPERTY"):
         name, equals, note = text.partition("=")
         if equals and name.strip() == "tanlearn":

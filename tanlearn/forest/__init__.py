@@ -1,5 +1,5 @@
-"""Forests of random k-dependence networks: members, what they say of rows that they have not seen, and weights.
+"""Forests of random k-dependence networks, weighted by their out-of-fold predictions.
 
-In: encoded rows, which codes have an order, settings, random numbers. Out: a forest that scores rows and can be
-read, and its arrays for a file.
+The input is encoded rows, a mask of the ordered features, settings and random numbers. The output is a forest that
+scores rows and can be interpreted, and its arrays for a file.
 """

@@ -1,10 +1,11 @@
-"""Groups of classes: the likeliest classes of each row alone, and its other classes together as a remainder.
+"""Groups of classes: the likeliest classes of each row, and all its other classes together as a remainder.
 
 The likeliest classes are those of out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains. They
 must not depend on the class of the row. If the row's own class were always among them, being the least likely of them
-would become evidence for a class wherever the own class is often not likely.
+would become evidence for a class wherever the own class is often unlikely.
 
-The score of a remainder R is log sum_{c in R} exp(s_c). Its gains enter by the tangent at the scores s, a lower bound:
+The score of a remainder R is log sum_{c in R} exp(s_c). It is replaced by its tangent at the scores s, which is linear
+in the gains and a lower bound:
 
     log sum_{c in R} exp(s'_c) >= sum_{c in R} q_c (b_c - log q_c) + sum_{c in R} q_c z'_c,    q = softmax of s over R.
 """
@@ -19,9 +20,11 @@ __all__ = ["grouped", "likeliest_classes", "own_group", "remainder_shares"]
 
 
 def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
-    """Return the classes of each row that are groups of their own, the likeliest first.
+    """Return the classes of each row that form a group of their own, the likeliest first.
 
-    Shapes: log_p: (n_rows, n_classes); result: (n_rows, n_likeliest).
+    These are all classes if there are at most ``n_groups``, and ``n_groups - 1`` of them otherwise.
+
+    Shapes: log_p: (n_rows, n_classes), log probabilities or scores; result: (n_rows, n_likeliest).
     """
     n_classes = log_p.shape[1]
     n_likeliest = n_classes if n_classes <= n_groups else n_groups - 1
@@ -29,7 +32,7 @@ def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
 
 
 def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
-    """Return the group of the class of each row.
+    """Return the group of the class of each row: its position in ``likeliest``, or ``n_likeliest`` for the remainder.
 
     Shapes: y: (n_rows,); likeliest: (n_rows, n_likeliest); result: (n_rows,).
     """
@@ -38,7 +41,7 @@ def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
 
 
 def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
-    """Return the probabilities of the classes of the remainder, given that the class is one of them.
+    """Compute the probabilities q of the classes given that the class is in the remainder, 0 for the likeliest classes.
 
     Shapes: scores: (n_rows, n_classes); likeliest: (n_rows, n_likeliest); result: (n_rows, n_classes).
     """
@@ -51,10 +54,12 @@ def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
 
 
 def grouped(values: AnyArray, likeliest: IntArray, shares: FloatArray | None) -> AnyArray:
-    """Return values of groups in place of values of classes.
+    """Replace values of classes by values of groups, the remainder last.
+
+    The value of the remainder is the sum over classes, weighted by ``shares``, which is None if there is no remainder.
 
     Shapes: values: (..., n_rows, n_classes); likeliest: (n_rows, n_likeliest); shares: (n_rows, n_classes); result:
-        (..., n_rows, n_groups).
+    (..., n_rows, n_groups).
     """
     classes = likeliest.reshape((1,) * (values.ndim - 2) + likeliest.shape)
     own = np.take_along_axis(values, classes, axis=-1)

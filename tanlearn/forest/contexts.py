@@ -1,4 +1,19 @@
-"""The contexts of the families of one network: counted, smoothed, and ready to score rows."""
+"""Context tries of one network of a forest: counted, smoothed, and evaluated on rows.
+
+A context of level j of a family is the set of rows that agree in the first j parents. The contexts of a family form a
+trie: the root is the context without parents, and the children of a context split it by the values of the next parent.
+Contexts of fewer than ``min_samples`` rows are not created. The probabilities of a context are those of the context
+above it, corrected by its own counts (hierarchical smoothing), P_j = (n + m P_j-1) / (N + m). So log P_j(x | class) is
+a sum of *gains* log P_i - log P_i-1 over levels i <= j, and a forest can weight the gains of each level.
+
+Shapes: all tries of a network are concatenated, family after family, each level by level, so the children of context g
+are ``children[g]:children[g + 1]``. Context g has gains of shape (n_values, n_classes) from ``cell_start[g]`` on, for
+the values and classes that it has seen; other values share one gain per class, ``unseen``, and other classes gain 0.
+
+Invariant: a row descends until its value of the next parent is missing or has no context. The kernels are in
+``kernels/context_tries.py``. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian
+network classifiers using hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +36,20 @@ from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["ContextTables"]
 
-#: Samples of all levels of all families that are split side by side: 64 MiB of numbers.
+#: Row numbers of all levels of the families that are built together, at most: 64 MiB.
 _ROOM = 2**24
 
 
 @dataclass(frozen=True, eq=False)
 class ContextTables:
-    """Gains of all contexts of all families, as :mod:`tanlearn.kernels.context_tries` describes them."""
+    """Gains of all contexts of a network, with the layout of :mod:`tanlearn.kernels.context_tries`."""
 
-    n_states: IntArray  # (n_features,): Values of every feature; codes from there on are missing
-    parents: IntArray  # (n_features, k): The parents of every feature, the most important first, -1 for none
-    root: IntArray  # (n_features,): The context without parents of every family, ascending
-    # What every context is split into, the classes and values that it has seen, and where its cells are
-    contexts: Contexts
-    gain: AnyArray  # (n_cells,): log P_j - log P_j-1 of the values that a context has seen
-    unseen: AnyArray  # (n_context_classes,): The same of every other value
+    n_states: IntArray  # (n_features,) number of values; codes of at least this are missing
+    parents: IntArray  # (n_features, k) parents of each feature, the most important first, -1 for none
+    root: IntArray  # (n_features,) root context of each family, ascending
+    contexts: Contexts  # children of each context, the classes and values that it has seen, and its offsets
+    gain: AnyArray  # (n_cells,) float32, log P_j - log P_j-1 of the values that a context has seen
+    unseen: AnyArray  # (n_context_classes,) float32, the same for all other values
 
     @classmethod
     def grow(
@@ -50,15 +64,18 @@ class ContextTables:
         smoothing: float,
         min_samples: int,
     ) -> ContextTables:
-        """Count the contexts of a network.
+        """Build and smooth the tries of a network, given the parents of each feature, the most important first.
 
-        Shapes: codes: (n_features, n_samples); n_states: (n_features,); y: (n_samples,); weights: (n_samples,).
+        Codes of at least ``n_states`` are missing. A row counts in a family if its child is present, down to the first
+        missing parent. ``weights`` must be positive. ``smoothing`` is m of all levels, positive.
+
+        Shapes: codes: (n_features, n_samples); n_states: (n_features,); y, weights: (n_samples,).
         """
         table = np.full((len(parents), max(map(len, parents))), -1)
         for child, own in enumerate(parents):
             table[child, : len(own)] = own
-        rows = codes, n_states, y, weights.astype(np.float64)  # one type to compile; sums of integers are exact
-        # Families side by side, as many as there is room for: each by itself took 60 µs more than what it counts.
+        rows = codes, n_states, y, weights.astype(np.float64)  # a single type to compile; sums of integers are exact
+        # Build many families together: one by one, each took 60 µs more than its counting.
         edges = np.arange(0, len(table), max(1, _ROOM // (codes.shape[1] * (table.shape[1] + 1))))
         grown = [_grow(*rows, n_classes, own, table[own], smoothing, min_samples) for own in _spans(edges, len(table))]
         n_contexts = np.cumsum([0, *(len(own.contexts.branch) for own in grown[:-1])])
@@ -78,14 +95,11 @@ class ContextTables:
 
     @property
     def n_levels(self) -> int:
-        """Levels of a family: one more than the most parents."""
+        """Number of levels: one more than the largest number of parents."""
         return self.parents.shape[1] + 1
 
     def with_counts(self, cells: FloatArray, smoothing: float) -> ContextTables:
-        """Return tables of other counts in the same contexts.
-
-        Shapes: cells: (n_cells,).
-        """
+        """Return tries with other counts in the same contexts; ``cells`` (n_cells,) is overwritten."""
         own, n_classes = self.contexts, int(self.contexts.class_start[1])
         ratio, unseen = np.empty(len(cells)), np.empty(len(own.classes))
         scratch = np.empty(n_classes, np.intp), np.empty(n_classes)
@@ -94,14 +108,14 @@ class ContextTables:
 
     @property
     def origin(self) -> IntArray:
-        """The context that each is part of, shape (n_contexts,); of one without parents itself."""
+        """Context above each context, (n_contexts,); a root is its own."""
         n_contexts = len(self.contexts.branch)
         origin = np.append(0, np.repeat(np.arange(n_contexts), np.diff(self.contexts.children)))
         origin[self.root] = self.root
         return origin
 
     def first_levels(self, n_levels: int) -> ContextTables:
-        """Return tables of families of fewer parents."""
+        """Return the tries truncated to the first levels, of at most ``n_levels - 1`` parents."""
         if n_levels >= self.n_levels:
             return self
         own, origin, level = self.contexts, self.origin, np.zeros(len(self.contexts.branch), np.intp)
@@ -122,10 +136,12 @@ class ContextTables:
         return ContextTables(self.n_states, parents, root, contexts, self.gain[of_cells], self.unseen[of_classes])
 
     def add_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
-        """Add the weighted gains of rows to their scores.
+        """Add the weighted gains of rows to ``scores`` in place.
 
-        Shapes: codes: (n_features, n_rows); weight: (n_features, n_levels); slot: (n_features, n_levels); scores:
-            (n_slots, n_rows, n_classes).
+        The gains of a level of a family are multiplied by its ``weight`` and added to the scores of its ``slot``. Codes
+        of at least ``n_states`` are missing.
+
+        Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
         """
         child = np.arange(len(self.root))
         tries = self.root, child, self.parents, self.contexts, self.gain, self.unseen
@@ -134,7 +150,7 @@ class ContextTables:
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """The contexts of some families, and ratios of probabilities of one level and the one before."""
+    """Tries of some families, with ratios P_j / P_j-1 in place of gains."""
 
     root: IntArray
     contexts: Contexts
@@ -153,7 +169,7 @@ def _grow(
     smoothing: float,
     min_samples: int,
 ) -> _Grown:
-    """Return some families."""
+    """Build the tries of some families."""
     n_rows, n_parents = codes.shape[1], (parents >= 0).sum(axis=1)
     n_families, depth, most_values = len(child), int(n_parents.max(initial=0)), int(n_states.max())
     most = n_families + int(n_parents.sum()) * (n_rows // min_samples)
@@ -172,7 +188,7 @@ def _grow(
     count, root = np.empty(most_values, np.intp), np.empty(n_families, np.intp)
     rows = codes, n_states, y, child, np.ascontiguousarray(parents)
     n = grow_contexts(*rows, min_samples, parts, *seen, count, own, root)
-    own = Contexts(  # copies, as what there was room for is much more
+    own = Contexts(  # copies, since the allocated arrays are much larger
         own.children[: n + 1].copy(),
         own.branch[:n].copy(),
         own.class_start[: n + 1].copy(),
@@ -189,19 +205,19 @@ def _grow(
 
 
 def _spans(edges: IntArray, end: int) -> list[IntArray]:
-    """Return the numbers from each edge to the next."""
+    """Return the integers from each edge to the next."""
     return [np.arange(a, b) for a, b in itertools.pairwise([*edges.tolist(), end])]
 
 
 def _joined(starts: Sequence[IntArray]) -> IntArray:
-    """Return where pieces of lists begin after the lists are put one behind the other, and the end of all."""
+    """Concatenate arrays of starts, each with its end, into starts in the concatenated lists, with their end."""
     ends = np.cumsum([own[-1] for own in starts])
     pieces = [own[:-1] + end - own[-1] for own, end in zip(starts, ends, strict=True)]
     return np.append(np.concatenate(pieces), ends[-1])
 
 
 def _logs(ratios: Sequence[FloatArray]) -> AnyArray:
-    """Return the logarithms of all levels, one behind the other."""
+    """Concatenate ratios and take logarithms, as float32."""
     ratio = np.concatenate(ratios)
     log_all(ratio, ratio)
     return ratio.astype(np.float32)

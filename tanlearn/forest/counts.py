@@ -1,4 +1,16 @@
-"""Counts of a forest: its contexts are fixed by some first rows, and rows add up in them, wherever they are counted."""
+"""Counts of a forest over rows in batches, in contexts fixed by the first rows.
+
+The discretization, the parents, the contexts and the weights of each network are fixed by the first rows. Counts of
+later rows in these contexts can be added, merged and subtracted, so each batch is read once, and several processes can
+count different batches. `ForestCounts.smooth` turns the counts into a `Forest`.
+
+Shapes: the counts of a network are sparse, in coordinate format: ``keys`` (n_cells,) encodes (context, value, class) in
+mixed radix, ascending, and ``counts`` (n_cells,) contains their weights.
+
+Invariant: counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or on
+the order of merging. The tries are those of ``forest/contexts.py`` (reference there). Which values and classes a
+context has seen is not fixed, but recomputed from the keys.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +36,17 @@ __all__ = ["ContextCells", "ForestCounts"]
 
 @dataclass(frozen=True, eq=False)
 class ContextCells:
-    """What rows weigh by context of a network, value of its feature, and class; of those that have shown up."""
+    """Sparse counts of one network by context, value of the child and class."""
 
-    tables: ContextTables  # Contexts; what they have seen and gain does not matter
-    n_classes: int  # Number of classes
-    keys: IntArray  # (n_cells,): (context * most values + value) * n_classes + class, ascending
-    counts: AnyArray  # (n_cells,): Weights
+    tables: ContextTables  # contexts; their seen values, seen classes and gains are not used
+    n_classes: int
+    keys: IntArray  # (n_cells,) int64, (context * most values + value) * n_classes + class, ascending
+    counts: AnyArray  # (n_cells,) weights, int64 or float64
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray) -> ContextCells:
-        """Return counts of rows in the same contexts.
+        """Return the counts of rows in the same contexts; the weights must be positive.
 
-        Shapes: codes: (n_features, n_samples); y: (n_samples,); weights: (n_samples,).
+        Shapes: codes: (n_features, n_samples), discretized by the network; y, weights: (n_samples,).
         """
         tables, own = self.tables, self.tables.contexts
         most = len(y) * tables.n_levels
@@ -50,14 +62,14 @@ class ContextCells:
         return replace(self, keys=all_keys, counts=counts)
 
     def merge(self, other: ContextCells, sign: int = 1) -> ContextCells:
-        """Return the sum of two, or the difference."""
+        """Return the sum of two counts in the same contexts, or the difference if ``sign`` is -1."""
         counts = np.concatenate([self.counts, sign * other.counts])
         keys, counts = sum_equal(np.concatenate([self.keys, other.keys]), counts)
         kept = counts != 0
         return replace(self, keys=keys[kept], counts=counts[kept])
 
     def smooth(self, smoothing: float) -> ContextTables:
-        """Return tables of what is counted."""
+        """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""
         n_contexts, n_classes = len(self.tables.contexts.branch), self.n_classes
         n_states, root, most = self.tables.n_states, self.tables.root, int(self.tables.n_states.max())
         pairs, of_class = np.divmod(self.keys, n_classes)
@@ -89,27 +101,26 @@ class ContextCells:
 
 @dataclass(eq=False)
 class ForestCounts:
-    """Counts of all members of a forest whose probabilities are averaged.
+    """Counts of all networks of a forest whose probabilities are averaged.
 
-    Cuts, parents, contexts and what left-out rows have chosen are those of some first rows, and stay; counts of any
-    rows add up. Of unweighted or integer-weighted rows they are 64-bit integers, the same to the last bit whatever the
-    partition of the rows, and the order in which they are added.
+    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
+    rows and any order of merging.
     """
 
-    forest: Forest  # What the first rows have decided
-    class_counts: AnyArray  # (n_classes,): Weights of the classes
-    members: list[ContextCells]  # Counts of the members
+    forest: Forest  # forest of the first rows
+    class_counts: AnyArray  # (n_classes,) weight of each class
+    members: list[ContextCells]  # counts of each network
 
     @classmethod
     def of_forest(cls, forest: Forest) -> ForestCounts:
-        """Return the counts of no rows, in the contexts of a forest."""
+        """Create empty counts in the contexts of an averaged forest."""
         nothing, n_classes = np.empty(0, np.int64), len(forest.log_prior)
         members = [ContextCells(member.tables, n_classes, nothing, nothing) for member in forest.members]
         return cls(forest, np.zeros(n_classes, np.int64), members)
 
     @property
     def n_states(self) -> IntArray:
-        """Number of values of every feature of the table, shape (n_features,)."""
+        """Number of values of each feature of the data, shape (n_features,)."""
         return np.diff(self.forest.members[0].cuts.start) - 1
 
     @property
@@ -119,19 +130,24 @@ class ForestCounts:
 
     @property
     def most_values(self) -> int:
-        """Most values of a feature in any member."""
+        """Largest number of values of a feature in any network."""
         return max(int(member.cuts.n_states.max()) for member in self.forest.members)
 
     def empty(self) -> ForestCounts:
-        """Return the counts of no rows in the same contexts, for others to count."""
+        """Return empty counts in the same contexts, for counting elsewhere."""
         return self.of_forest(self.forest)
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ForestCounts:
-        """Add the counts of rows."""
+        """Add the counts of rows in place and return self; rows of weight 0 do not count.
+
+        If the features or classes differ, or the sum of integer weights would overflow, it raises ValueError and
+        changes nothing. The result does not depend on ``n_jobs``.
+        """
         if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
             raise ValueError(
-                f"counts add up only over one and the same table: these have {self.n_classes} classes and n_states "
-                f"{self.n_states.tolist()}, the batch {data.n_classes} and {data.n_states.tolist()}."
+                f"counts add up only over the same features and classes: these have {self.n_classes} classes and "
+                f"n_states {self.n_states.tolist()}, the batch has {data.n_classes} classes and n_states "
+                f"{data.n_states.tolist()}."
             )
         data = data.take(data.weights > 0)
         weights = data.weights.astype(type_with_room(self.class_counts, data.weights))
@@ -146,7 +162,10 @@ class ForestCounts:
         return self.merge(replace(empty, class_counts=class_counts, members=in_threads(count, pairs, n_jobs)))
 
     def merge(self, other: ForestCounts) -> ForestCounts:
-        """Add counts of other rows."""
+        """Add the counts of other rows in place and return self.
+
+        If the contexts differ, or the sum of integer weights would overflow, it raises ValueError and changes nothing.
+        """
         self._check_same(other)
         type_with_room(self.class_counts, other.class_counts)
         self.members = [one.merge(two) for one, two in zip(self.members, other.members, strict=True)]
@@ -154,13 +173,17 @@ class ForestCounts:
         return self
 
     def subtract(self, other: ForestCounts) -> ForestCounts:
-        """Take away counts of rows that are part of these."""
+        """Subtract the counts of a subset of the rows in place and return self.
+
+        With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the contexts
+        differ, or a count would be negative, it raises ValueError and changes nothing.
+        """
         self._check_same(other)
         class_counts = self.class_counts - other.class_counts
         members = [one.merge(two, -1) for one, two in zip(self.members, other.members, strict=True)]
         rounding = 1e-9 * float(self.class_counts.sum()) if class_counts.dtype.kind == "f" else 0.0
         if min(float(own.min(initial=0)) for own in (class_counts, *(cells.counts for cells in members))) < -rounding:
-            raise ValueError("subtract would leave negative counts: the others hold rows that these do not.")
+            raise ValueError("subtract would leave negative counts: the others contain rows that these do not.")
         kept = [cells.counts > rounding for cells in members]
         self.members = [
             replace(cells, keys=cells.keys[own], counts=cells.counts[own])
@@ -170,24 +193,24 @@ class ForestCounts:
         return self
 
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
-        """Return the forest of these counts."""
+        """Return the forest of these counts; ``smoothing`` is m of all levels, positive."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
         members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 
     def _check_same(self, other: ForestCounts) -> None:
-        """Refuse counts in other contexts."""
+        """Raise ValueError if the contexts differ."""
         one, two = self.forest.members, other.forest.members
         is_same = len(one) == len(two) and len(self.class_counts) == len(other.class_counts)
         if not is_same or not all(_is_same(*pair) for pair in zip(one, two, strict=True)):
             raise ValueError(
-                "counts add up only in the same contexts: let one classifier see the first rows, and hand empty() of "
-                "its counts_ to all who count."
+                "counts add up only in the same contexts: fit one classifier to the first rows, and pass empty() of "
+                "its counts_ to every process that counts."
             )
 
     def __deepcopy__(self, memo: dict[int, object]) -> ForestCounts:
-        return replace(self)  # arrays are replaced, and never written into
+        return replace(self)  # arrays are replaced, never modified in place
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ForestCounts) or not np.array_equal(self.class_counts, other.class_counts):
@@ -209,7 +232,7 @@ class ForestCounts:
 
 
 def _is_same(one: Member, two: Member) -> bool:
-    """Return whether members have the same cuts and contexts."""
+    """Return whether two networks have the same discretization and contexts."""
     if one is two:
         return True
     pairs = (

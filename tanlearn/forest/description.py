@@ -1,20 +1,19 @@
-"""What a fitted forest is, in short, in numbers and strings that need no library to be read.
+"""Description of a fitted forest in numbers and strings, readable without any library.
 
-Notes
------
-*Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` takes, with the keys
+*Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` accepts, with the keys
 
 - ``format``: ``"tanlearn forest description"``; ``version``: 1; ``tanlearn``: the version of the library;
-- ``learner``: an object with ``class`` and ``parameters``, those that are no defaults, as Python writes them;
-- ``classes``: the classes, sorted, and ``class_probabilities``, those in training or of a class prior, in their order;
-- ``n_parameters``: how many numbers predictions are sums of; ``n_members``, ``n_contexts`` of all of them, and
-  ``n_levels``, one more than the most parents of a feature;
-- ``combined``: ``"averaged"`` where members' probabilities are averaged, ``"added"`` where weighted scores are added;
-- ``level_weights``: how much gains of every level count, of no parent, of the first, and so on; the mean over features
-  where 1 is to count as much as in a single network;
-- ``doubt``: the share of rows whose class is anybody's guess;
-- ``features``: a list of objects, that of the largest weight first, with ``name``, ``kind`` (``"categorical"`` or
-  ``"continuous"``), ``weight``, the mean over levels, and ``importance``, what leaving it out costs in nats, or null.
+- ``learner``: an object with ``class`` and ``parameters``, those that differ from the defaults, as Python writes them;
+- ``classes``: the classes, sorted, and ``class_probabilities``, in training or by a class prior, in the same order;
+- ``n_parameters``: the number of stored numbers that predictions are sums of; ``n_members``, the number of networks;
+  ``n_contexts`` of all of them; and ``n_levels``, one more than the largest number of parents of a feature;
+- ``combined``: ``"averaged"`` if probabilities of networks are averaged, ``"added"`` if weighted scores are added;
+- ``level_weights``: the weight of the gains of each level, of no parent, of the first parent, and so on; the mean over
+  features, where 1 is the weight in a single network;
+- ``doubt``: the weight of the uniform distribution that is mixed into the probabilities;
+- ``features``: a list of objects, by decreasing weight, with ``name``, ``kind`` (``"categorical"`` or
+  ``"continuous"``), ``weight``, the mean over levels, and ``importance``, the increase of the log loss in nats if the
+  feature is left out, or null.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ __all__ = ["describe"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return the outlines of a fitted forest as a dictionary for JSON."""
+    """Describe a fitted forest as a dictionary for JSON; NotFittedError if it has no encoder."""
     check_is_fitted(model)
     forest: Forest = model.forest_
     n_members, d, n_levels = forest.weights.shape

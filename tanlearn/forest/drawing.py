@@ -1,4 +1,4 @@
-"""Random members of a forest: how they cut features, and who depends on whom."""
+"""Random draws of a network of a forest: the discretization of its features, and their parents."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ from tanlearn.network.pair_information import visited_information
 
 __all__ = ["Cuts", "Grain", "draw_cuts", "draw_parents"]
 
-#: Cells of a table of two features above which it is not made, if rows are not as many: 8 MiB.
+#: Pair counts are dense up to this number (8 MiB), or up to 8 per row.
 _LARGE = 2**20
-#: Pairs of features that a member looks at, but for eight candidates of each.
+#: Largest number of candidate pairs of a network, except that each feature has at least eight candidates.
 _MOST_PAIRS = 2**13
-#: Rows that parents are chosen by: of more, some are drawn. Of 200,000 rows of 50 columns, which parents a feature gets
-#: takes a third of the time otherwise.
+#: Largest number of rows for selecting parents; of more rows, a sample is drawn. Otherwise, the selection would take a
+#: third of the time with 200,000 rows of 50 columns.
 _MOST_ROWS = 2**16
-#: Numbers whose x log x is looked up.
+#: Counts for which x log x is tabulated.
 _TABULATED = 2**20
 
 
 @dataclass(frozen=True)
 class Grain:
-    """What is drawn of a member."""
+    """Settings of the random draws of a network."""
 
-    n_cuts: tuple[int, int] = (3, 15)  # Fewest and most cuts of an ordered feature
-    # Share of the ordered features that are cut where that tells classes apart; the others anywhere
-    supervised: float = 0.5
-    max_features: float = 0.5  # Share of the earlier features that may be parents of one
-    min_candidates: int = 4  # Fewest of them, if so many are earlier
-    max_candidates: int = 32  # Most of them; of over 256 features fewer, to 8
-    # Most parents. On 24 tables, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and errors of 14.95,
-    # 15.15, 15.15 and 15.05 %; 3 cannot tell the parity of five values.
+    n_cuts: tuple[int, int] = (3, 15)  # smallest and largest number of cut points of an ordered feature
+    supervised: float = 0.5  # fraction of ordered features with cut points that separate classes; others are random
+    max_features: float = 0.5  # fraction of the earlier features that are candidate parents of a feature
+    min_candidates: int = 4  # smallest number of candidates, if so many features are earlier
+    max_candidates: int = 32  # largest number of candidates; fewer with over 256 features, down to 8
+    # Largest number of parents. On 24 data sets, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and
+    # errors of 14.95, 15.15, 15.15 and 15.05 %; 3 cannot represent the parity of five values.
     max_parents: int = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """How a member sees codes: ordered ones merged into fewer, and missing ones as a value where training has gaps."""
+    """Discretization of the codes by one network.
 
-    # (n_codes,): The member's code of every code of a feature, and behind them of a missing one, feature after
-    # feature
+    Adjacent codes of ordered features are merged into intervals. A missing code becomes a value of its own where
+    training has missing values.
+    """
+
+    # (n_codes,) the network's code of each code of a feature, then of a missing value, feature after feature
     merged: AnyArray
-    start: IntArray  # (n_features + 1,): Where those of every feature begin
-    n_states: IntArray  # (n_features,): Number of the member's values. Its codes from there on are missing.
+    start: IntArray  # (n_features + 1,) start of each feature in merged
+    n_states: IntArray  # (n_features,) number of values in the network; codes of at least this are missing
 
     def encode(self, codes: Codes) -> Codes:
-        """Return the member's codes.
-
-        Shapes: codes: (n_features, n_rows); result: (n_features, n_rows).
-        """
+        """Convert codes to those of the network; shapes: (n_features, n_rows)."""
         out: AnyArray = np.empty(codes.shape, self.merged.dtype)
         merge_codes(codes, np.diff(self.start) - 1, self.start, self.merged, out)
         return out
 
 
 def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain: Grain, rng: Any) -> Cuts:
-    """Draw how a member cuts the features that have an order.
+    """Draw the discretization of the ordered features for one network.
 
-    Shapes: is_ordered: (n_features,); has_gaps: (n_features,).
+    Features without order keep their codes. ``has_gaps`` (n_features,) marks those for which a missing code is a value.
+    The random numbers of a feature do not depend on the rows, so that a seed gives similar networks for other rows.
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
     room = np.maximum(data.n_states - 1, 1)
@@ -97,16 +97,18 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
 
 
 def _bootstrap(weights: AnyArray, uniform: AnyArray) -> IntArray:
-    """Return how often every row is drawn, with replacement, in proportion to its weight."""
+    """Draw a weighted bootstrap sample and return how often each row is drawn."""
     reached = np.cumsum(weights)
     rows = np.searchsorted(reached, uniform * reached[-1], side="right").clip(0, len(weights) - 1)
     return np.bincount(rows, minlength=len(weights))
 
 
 def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Grain, rng: Any) -> list[IntArray]:
-    """Draw an order and candidates, and take those that say most, given the class.
+    """Draw an order and candidate parents, and select the parents with the largest I(X; parent | C) for each feature.
 
-    Shapes: codes: (n_features, n_samples); n_states: (n_features,).
+    The parents of a feature are sorted by decreasing information. Features of one value are never parents.
+
+    Shapes: codes: (n_features, n_samples), of the network; n_states: (n_features,).
     """
     d = len(codes)
     order = rng.permutation(d)
@@ -115,7 +117,7 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     for position in range(d):
         n = min(max(int(np.ceil(position * grain.max_features)), grain.min_candidates), most)
         candidates.append(rng.permutation(order[:position])[:n])
-    splits = codes.min(axis=1) < codes.max(axis=1)  # and not information: in whole truth tables, pairs may have none
+    splits = codes.min(axis=1) < codes.max(axis=1)  # in full truth tables, pairs may have no information
     if data.n_samples > _MOST_ROWS:
         rows = np.sort(rng.integers(data.n_samples, size=_MOST_ROWS))
         codes, data = np.ascontiguousarray(codes[:, rows]), data.take(rows)
@@ -130,7 +132,7 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
 def _information(
     codes: Codes, n_states: IntArray, data: EncodedData, features: IntArray, others: list[IntArray]
 ) -> list[FloatArray]:
-    """Return I(X; Z | C) of every feature and its candidates, from tables, or value by value where these are large."""
+    """Compute I(X; Z | C) of each feature and its candidates Z, from dense counts, or sparse where these are large."""
     n_classes, weights = data.n_classes, data.weights
     most = np.array([n_states[own].max(initial=0) for own in others])
     cells = n_states[features] * most * n_classes

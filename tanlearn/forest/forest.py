@@ -1,4 +1,4 @@
-"""A forest: its members, and how much each level of each family of each counts."""
+"""Forest of networks with a weight for each level of each family."""
 
 from __future__ import annotations
 
@@ -13,38 +13,35 @@ from tanlearn.kernels.mathematics import exp_all, log_all
 
 __all__ = ["Forest", "softmax"]
 
-#: Rows a block at least and at most: a family's contexts stay in the cache while rows go through them (4,000 rows of
-#: letter: 190 ms by 512, 118 by 4,096), but every thread should have some.
+#: Smallest and largest number of rows per block. The contexts of a family stay in the cache during a block (4,000 rows
+#: of letter: 190 ms in blocks of 512, 118 ms of 4,096), but there should be a block for each thread.
 _FEWEST, _MOST = 512, 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Members, weighted one by one, or averaged."""
+    """Forest of networks, whose weighted scores are added or whose probabilities are averaged."""
 
-    members: list[Member]  # Networks
-    log_prior: FloatArray  # (n_classes,): What is added to the scores of all rows, or of every member
-    log_frequency: FloatArray  # (n_classes,): Log-probabilities of the classes in training
-    # (n_classes,): What is added to logarithms of probabilities: where classes are more or less frequent than in
-    # training
-    shift: FloatArray
-    weights: FloatArray  # (n_members, n_features, n_levels): Of every level of every family
-    doubt: float  # Share of rows whose class is anybody's guess
-    is_average: bool  # Whether members make probabilities each, which are averaged; otherwise their scores are added
-    # (n_features,): What leaving a feature out costs rows that are left out of training, in nats; None where that is
-    # not known
+    members: list[Member]
+    log_prior: FloatArray  # (n_classes,) added to the scores of each group
+    log_frequency: FloatArray  # (n_classes,) log class frequencies in training
+    shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
+    weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
+    doubt: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
+    is_average: bool  # whether probabilities of networks are averaged; otherwise their scores are added
+    # (n_features,) increase of the out-of-fold log loss in nats if a feature is left out; None if it is unknown
     importances: FloatArray | None = None
 
     @property
     def groups(self) -> list[list[tuple[Member, FloatArray]]]:
-        """Members and their weights: those whose scores are added are together, of an average each is by itself."""
+        """Networks with their weights, in groups: all together if scores are added, one by one if averaged."""
         pairs = list(zip(self.members, self.weights, strict=True))
         return [[pair] for pair in pairs] if self.is_average else [pairs]
 
     def undoubted_proba(self, codes: Codes) -> FloatArray:
-        """Return the probabilities of the classes, the mean over groups, before doubt and shift.
+        """Compute the class probabilities, averaged over groups, before doubt and shift.
 
-        Shapes: codes: (n_features, n_rows); result: (n_rows, n_classes).
+        Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
         mean = np.zeros((codes.shape[1], len(self.log_prior)))
         slots = np.zeros(self.weights.shape[1:], np.intp)
@@ -57,9 +54,10 @@ class Forest:
         return mean / len(self.groups)
 
     def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the logarithms of what is proportional to the probabilities of the classes.
+        """Compute unnormalized log probabilities of the classes, with doubt and shift.
 
-        Shapes: codes: (n_features, n_rows); result: (n_rows, n_classes).
+        The result does not depend on ``n_jobs``. Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows,
+        n_classes).
         """
         n_rows, n_classes = codes.shape[1], len(self.log_prior)
         out = np.empty((n_rows, n_classes))
@@ -77,10 +75,7 @@ class Forest:
 
 
 def softmax(scores: AnyArray) -> AnyArray:
-    """Return probabilities in proportion to exponentials.
-
-    Shapes: scores: (n_rows, n_classes); result: (n_rows, n_classes).
-    """
+    """Compute the softmax over the last axis of scores (n_rows, n_classes) in place and return it."""
     scores -= scores.max(axis=1, keepdims=True)
     exp_all(scores.ravel(), scores.ravel())
     scores /= scores.sum(axis=1, keepdims=True)

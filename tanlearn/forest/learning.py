@@ -1,4 +1,4 @@
-"""Growing a forest, and weighing it by what it says of rows that it has not seen."""
+"""Training of a forest: growing its networks, and fitting their weights to out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from tanlearn.forest.weighing import doubt_of, first_rows, mean_log_loss, weigh
 
 __all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
 
-#: Rows at most that say what leaving features out costs.
+#: Largest number of rows for feature importances.
 _IMPORTANCE_ROWS = 1024
-#: Standard errors by which the average of the networks must be better than the weighted networks to be kept. Of 21 fits
-#: of 100 to 400 rows of real tables in which it was better by less than 2, it was worse on new rows by .014 nats.
+#: Standard errors by which the average of the networks must be better than the weighted networks to be selected. In 21
+#: fits of 100 to 400 rows of real data in which it was better by less than 2, it was worse by .014 nats on new rows.
 _STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a forest is grown and weighed."""
+    """Settings of growing and weighting a forest."""
 
     n_members: int = 32
-    grain: Grain = field(default_factory=Grain)  # What is drawn of every member
-    smoothing: float = 1.0  # m on every level
-    min_samples: int = 5  # Rows that a context has at least
-    # What is weighed: levels, features and families, all but families, or nothing, and members are averaged
+    grain: Grain = field(default_factory=Grain)  # random draws of each network
+    smoothing: float = 1.0  # m of all levels
+    min_samples: int = 5  # smallest number of rows of a context
+    # "auto" weights levels, features and families, "shared" the same without families; None averages the networks
     weights: str | None = "auto"
-    ridge: float | None = None  # How hard weights are pulled to where they start; None lets left-out rows choose
-    n_folds: int = 5  # Folds that are left out
+    ridge: float | None = None  # strength of the penalty; None selects it by out-of-fold log loss
+    n_folds: int = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """Members that have not been weighed yet."""
+    """Grown networks of a forest, not yet weighted."""
 
-    origin: tuple[Any, ...]  # What members are made of besides seeds: settings, and checksums of the rows
-    seeds: list[int]  # One a member
+    origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if members can be reused
+    seeds: list[int]  # one per network
     members: list[Member]
 
 
@@ -61,9 +61,10 @@ def learn_forest(
     n_jobs: int | None = None,
     say: Callable[[str], None] = lambda message: None,
 ) -> Forest:
-    """Grow a forest and its twins without every fold, and weigh it by these.
+    """Grow a forest, and weight it by out-of-fold predictions of networks grown again without each fold.
 
-    Shapes: is_ordered: (n_features,).
+    ``is_ordered`` (n_features,) marks ordered features. ``say`` is called with progress messages. The forest does not
+    depend on ``n_jobs``.
     """
     grown = grow_forest(data, is_ordered, settings, rng, n_jobs=n_jobs)
     return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=n_jobs, say=say)
@@ -78,9 +79,10 @@ def grow_forest(
     n_jobs: int | None = None,
     before: Grown | None = None,
 ) -> Grown:
-    """Grow the members of a forest.
+    """Grow the networks of a forest.
 
-    Shapes: is_ordered: (n_features,).
+    Networks of ``before`` are reused if they were grown from the same rows with the same settings. The seeds of the
+    first networks do not depend on the number of networks.
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
     arrays = data.codes, data.y, data.weights, is_ordered, data.n_states
@@ -106,9 +108,10 @@ def weigh_forest(
     n_jobs: int | None = None,
     say: Callable[[str], None] = lambda message: None,
 ) -> Forest:
-    """Weigh the members of a forest by what twins of them say of rows that they have not seen.
+    """Fit the weights of a grown forest to out-of-fold predictions.
 
-    Shapes: is_ordered: (n_features,).
+    ``is_ordered`` (n_features,) marks ordered features. ``say`` is called with progress messages. The forest does not
+    depend on ``n_jobs``.
     """
     members, n_members = grown.members, len(grown.members)
     n_levels = max(member.tables.n_levels for member in members)
@@ -139,10 +142,10 @@ def weigh_forest(
 
 
 def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str], None]) -> tuple[Forest, float]:
-    """Return the best of class frequencies, the weighted networks and their average, and its weight of the prior.
+    """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
-    The best has the least mean log loss of out-of-fold rows, to which the average adds standard errors of its distance
-    to the weighted networks.
+    Standard errors of the difference to the weighted networks are added to the loss of the average. Returns the forest
+    and its weight of the prior.
     """
     data = views.outer.data
     found = weigh(views, str(settings.weights), settings.ridge, say)
@@ -172,7 +175,7 @@ def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str
 
 
 def _average(forest: Forest, views: Views, rows: IntArray, say: Callable[[str], None]) -> tuple[Forest, FloatArray]:
-    """Return the average of the networks, and its out-of-fold probabilities of the classes of rows."""
+    """Average the networks with the best number of parents; return also out-of-fold probabilities of true classes."""
     data = views.outer.data
     own_p = views.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
     losses = [mean_log_loss(p, data.weights[rows]) for p in own_p]
@@ -185,7 +188,7 @@ def _average(forest: Forest, views: Views, rows: IntArray, say: Callable[[str], 
 
 
 def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow:
-    """Return what grows a member from some of the rows."""
+    """Return a function that grows a network from some of the rows and a seed."""
     has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
 
     def grow(part: EncodedData, seed: int) -> Member:

@@ -1,4 +1,4 @@
-"""What twins of a forest, grown by the same seeds without some rows, say of these."""
+"""Out-of-fold scores of a forest, by networks grown again from the same seeds without each fold."""
 
 from __future__ import annotations
 
@@ -16,36 +16,33 @@ from tanlearn.forest.member import Member
 
 __all__ = ["LeftOut"]
 
-#: Scores a block: fewer rows find a family's contexts in the cache less often, more do not find their scores there.
-#: 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were best; between them nothing was more than a sixth slower.
+#: Scores per block. With fewer rows, contexts are loaded into the cache more often; with more, scores do not fit in it.
+#: 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were fastest; sizes between them were at most a sixth slower.
 _ROOM = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Members that have not seen the rows of a fold, of every fold."""
+    """Networks grown without each fold, and the out-of-fold scores of its rows."""
 
-    data: EncodedData  # All rows
-    fold: IntArray  # (n_samples,): The fold of every row
-    members: list[list[Member]]  # Of every fold, members that have not seen its rows; folds behind these have none
-    log_prior: FloatArray  # (n_folds, n_classes): Log-probabilities of the classes in these rows
-    n_levels: int  # One more than the most parents
-    n_jobs: int | None  # Threads, as in joblib
+    data: EncodedData  # all rows
+    fold: IntArray  # (n_samples,) fold of each row
+    members: list[list[Member]]  # networks grown without each fold; later folds have none
+    log_prior: FloatArray  # (n_folds, n_classes) log class frequencies without each fold
+    n_levels: int  # 1 + the largest number of parents
+    n_jobs: int | None
 
     @property
     def n_members(self) -> int:
-        """Members of a fold."""
+        """Number of networks per fold."""
         return len(self.members[0])
 
     def base(self, rows: IntArray) -> FloatArray:
-        """Return the log-probabilities of the classes that rows are not counted in.
-
-        Shapes: rows: (n_rows,); result: (n_rows, n_classes).
-        """
+        """Return the log class frequencies without the fold of each row, (n_rows, n_classes)."""
         return self.log_prior[self.fold[rows]]
 
     def level_scores(self, rows: IntArray) -> FloatArray:
-        """Return the gains of every level, summed over features, the mean over members.
+        """Compute the gains of each level, summed over features and averaged over networks.
 
         Shapes: rows: (n_rows,); result: (n_levels, n_rows, n_classes).
         """
@@ -54,7 +51,7 @@ class LeftOut:
         return self._scores(rows, weight, slot, self.n_levels)
 
     def level_probabilities(self, rows: IntArray) -> FloatArray:
-        """Return the mean of members' probabilities, of families of no parent, of up to one, and so on.
+        """Compute the average class probabilities of the networks, by number of parents used: none, one, and so on.
 
         Shapes: rows: (n_rows,); result: (n_levels, n_rows, n_classes).
         """
@@ -76,7 +73,7 @@ class LeftOut:
         return out
 
     def feature_scores(self, rows: IntArray, level_weight: FloatArray) -> FloatArray:
-        """Return the weighted gains of every feature, the mean over members.
+        """Compute the gains of each feature, with a weight per level, averaged over networks.
 
         Shapes: rows: (n_rows,); level_weight: (n_levels,); result: (n_features, n_rows, n_classes).
         """
@@ -88,10 +85,10 @@ class LeftOut:
     def family_scores(
         self, rows: IntArray, level_weight: FloatArray, likeliest: IntArray, shares: FloatArray | None
     ) -> AnyArray:
-        """Return the weighted gains of every family of every network, for groups of classes of every row.
+        """Compute the gains of each family of each network, with a weight per level, for groups of classes of each row.
 
         Shapes: rows: (n_rows,); level_weight: (n_levels,); likeliest: (n_rows, n_likeliest); shares: (n_rows,
-            n_classes); result: (n_members * n_features, n_rows, n_groups).
+        n_classes) or None without remainder; result: (n_members * n_features, n_rows, n_groups), float32.
         """
         d = self.data.n_features
         weight = np.tile(level_weight, (d, 1))
@@ -111,14 +108,14 @@ class LeftOut:
         return out
 
     def total_scores(self, rows: IntArray, weights: FloatArray) -> FloatArray:
-        """Return the weighted gains of all families of all members.
+        """Compute the weighted sum of the gains of all families of all networks.
 
         Shapes: rows: (n_rows,); weights: (n_members, n_features, n_levels); result: (n_rows, n_classes).
         """
         return self._scores(rows, weights, np.zeros(weights.shape[1:], np.intp), 1)[0]
 
     def _scores(self, rows: IntArray, weights: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
-        """Return sums over members, whose weights are (n_features, n_levels) each, or of all."""
+        """Sum weighted gains over networks, with weights (n_features, n_levels), shared or per network."""
         weights = np.broadcast_to(weights, (self.n_members, *slot.shape))
         out = np.empty((n_slots, len(rows), self.data.n_classes))
 
@@ -133,7 +130,7 @@ class LeftOut:
         return out
 
     def _by_blocks(self, rows: IntArray, n_slots: int, function: Callable[[list[Member], IntArray], None]) -> None:
-        """Call a function with the members of a fold, and places in ``rows`` of some of its rows."""
+        """Call a function with the networks of each fold and positions in ``rows`` of rows of this fold, in blocks."""
         size = max(1, _ROOM // (n_slots * self.data.n_classes))
         for f, members in enumerate(self.members):
             own = np.flatnonzero(self.fold[rows] == f)
@@ -141,6 +138,6 @@ class LeftOut:
 
 
 def _add(member: Member, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
-    """Add scores of a member that may have fewer levels than others."""
+    """Add the scores of a network that may have fewer levels than others."""
     n = member.tables.n_levels
     member.add_scores(codes, np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n]), scores)

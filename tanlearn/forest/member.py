@@ -1,4 +1,4 @@
-"""One network of a forest: cuts, parents, and the contexts of its families."""
+"""One network of a forest: its discretization, and the context tries of its families."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ __all__ = ["Member", "grow_member"]
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A network whose families have as many parents as they like."""
+    """Network of a forest, with any number of parents per feature."""
 
-    cuts: Cuts  # How it sees codes
-    tables: ContextTables  # Its families
+    cuts: Cuts
+    tables: ContextTables
 
     def add_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
-        """Add the weighted gains of encoded rows to their scores.
+        """Add the weighted gains of encoded rows to ``scores`` in place, see `ContextTables.add_scores`.
 
-        Shapes: codes: (n_features, n_rows); weight: (n_features, n_levels); slot: (n_features, n_levels); scores:
-            (n_slots, n_rows, n_classes).
+        Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
         """
         self.tables.add_scores(self.cuts.encode(codes), weight, slot, scores)
 
@@ -40,9 +39,10 @@ def grow_member(
     smoothing: float,
     min_samples: int,
 ) -> Member:
-    """Draw a member, and count its contexts.
+    """Draw the discretization and the parents of a network, and build its context tries.
 
-    Shapes: is_ordered, has_gaps: (n_features,).
+    ``is_ordered`` and ``has_gaps`` (n_features,) mark features with ordered codes and those with a value for missing
+    codes. The same seed gives the same order, candidates and quantiles for other rows.
     """
     of_cuts, of_parents = (np.random.default_rng([seed, part]) for part in range(2))
     cuts = draw_cuts(data, is_ordered, has_gaps, grain, of_cuts)

@@ -1,14 +1,18 @@
-"""What a forest has learnt, to be read: what features say in a prediction, what they are worth, and who informs whom.
+"""Interpretation of a forest: contributions of features to predictions, importances, and dependences of features.
 
-A weighted forest adds the gains g_i of its features to log-probabilities of classes; but then these are made to sum to
-one, members may be averaged, and some rows are doubtful. Through all of that sums stay sums with the logarithmic mean
-L(p, q) = (p - q) / log(p / q), by which p - q = L(p, q) (log p - log q) (Ang, Liu 2001). Let q be the prior, p_c be
-q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). As p_c - q_c = L_c (sum_i g_ic - log Z) is 0 in sum over the classes,
+A weighted forest adds the gains g_i of its features to log probabilities of classes. Then probabilities are normalized,
+averaged over networks if the forest is an average, and mixed with doubt. The contributions stay additive through all of
+that by the logarithmic mean L(p, q) = (p - q) / log(p / q), with which p - q = L(p, q) (log p - log q) (Ang, Liu 2001).
+Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
+
+    p_c - q_c = L_c (sum_i g_ic - log Z)
+
+is 0 in sum over the classes. This determines log Z, and
 
     p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
 
-Differences of probabilities are averaged, and shrunk by doubt, term by term; divided by the logarithmic mean of what
-comes out and of what it was without features, they are differences of logarithms again.
+Differences of probabilities are averaged over networks and multiplied by 1 - doubt term by term. Divided by the
+logarithmic mean of the result with and without features, they are differences of log probabilities again.
 """
 
 from __future__ import annotations
@@ -28,21 +32,25 @@ from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
 
-#: Rows a block at most, and numbers that it takes: 8 MB of gains.
+#: Largest number of rows, and of gains, per block: 8 MB.
 _BLOCK = 512
 _MOST_NUMBERS = 2**20
 
-#: A member, and the weights of its features' levels.
+#: A network, and the weights (n_features, n_levels) of its gains.
 _Weighted = tuple[Member, FloatArray]
 
 
 def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-    """Split the log-probabilities of every row into what its features say for each class.
+    """Split the log probabilities of each row into contributions of its features, for each class.
 
-    Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation. Energy 26,
-    2001.
+    Entry ``[r, i]`` is the contribution of the families of feature i, entry ``[r, -1]`` the log probability without
+    features: class frequencies, doubt and shift. They sum to :meth:`Forest.log_scores`. In a weighted forest without
+    doubt, differences between two classes are those of the weighted gains. The result does not depend on ``n_jobs``.
 
-    Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
+    Reference: Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation.
+    Energy 26, 2001.
+
+    Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_features + 1, n_classes).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     prior, groups = log_softmax(forest.log_prior), forest.groups
@@ -70,13 +78,17 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
 
 
 def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-    """Split what rows tell a forest about their classes into what features say by themselves, and given which others.
+    """Split the mean information of predictions into contributions of features alone and given their parents.
 
-    What a row tells is the information of its prediction, sum_c p_c log(p_c / q_c) in nats, where q are the
-    probabilities that the forest gives to a row without features. It is a sum over all levels of all families
-    (see :func:`explain`); that of a level is put down to the parent that the level adds.
+    The information of a prediction p is sum_c p_c log(p_c / q_c) in nats, where q is the prediction for a row without
+    features. It is a sum over all levels of all families (see :func:`explain`). The contribution of a level is
+    attributed to the parent that the level adds.
 
-    Shapes: codes: (n_features, n_rows); result: (n_features, n_features).
+    Entry ``[i, i]`` of the result is the contribution of feature i alone, entry ``[j, i]`` the additional contribution
+    of i given j (and the parents before j). They sum to the mean information over rows. An entry is negative where
+    knowing the parent reduces the contribution. The shift is ignored. The result does not depend on ``n_jobs``.
+
+    Shapes: codes: (n_features, n_rows), of the encoder; result: (n_features, n_features).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     prior, groups = log_softmax(forest.log_prior), forest.groups
@@ -97,7 +109,7 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
             log_p[number, first:last] = log_softmax(scores[0], axis=1)
 
     in_blocks(score, n_rows, _BLOCK, n_jobs)
-    # The mean information is linear in gains, but for probabilities: so first these, then the sums.
+    # Given the probabilities, the mean information is linear in the gains: so compute the probabilities first.
     after, before = _mixed(log_p, forest.doubt), _mixed(prior[np.newaxis], forest.doubt)
     rate = np.exp(after) * ((1.0 - forest.doubt) / len(groups) / n_rows) / _log_mean(after, before)
     size = _rows_of(slot.size * n_classes)
@@ -123,12 +135,13 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
 
 
 def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | None = None) -> FloatArray:
-    """Return log losses of rows, with all features and with each left out in turn, as if it had not been asked.
+    """Compute the log loss of each row with all features and with each feature left out in turn.
 
-    Without a feature its own families say nothing, and where it is a parent, levels end before it. As all levels are
-    sums of gains, one pass over the rows does for all features.
+    Without a feature, its own families contribute nothing, and where it is a parent, levels end before it. Since scores
+    are sums of gains over levels, one pass over the rows suffices for all features. The result does not depend on
+    ``n_jobs``.
 
-    Shapes: codes: (n_features, n_rows); y: (n_rows,); result: (1 + n_features, n_rows).
+    Shapes: codes: (n_features, n_rows), of the encoder; y: (n_rows,); result: (1 + n_features, n_rows).
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     n_levels, groups = forest.weights.shape[2], forest.groups
@@ -145,7 +158,7 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
                 gains[:] = 0.0
                 member.add_scores(block, weight, slot, gains.reshape(-1, *gains.shape[2:]))
                 for level in reversed(range(n_levels - 1)):
-                    gains[:, level] += gains[:, level + 1]  # of this level and all after it
+                    gains[:, level] += gains[:, level + 1]  # of this level and all later ones
                 scores[0] += gains[:, 0].sum(axis=0)
                 scores[1:] -= gains[:, 0]
                 for child, place in zip(*np.nonzero(member.tables.parents >= 0), strict=True):
@@ -157,7 +170,7 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
         p += forest.doubt / n_classes
         p *= np.exp(forest.shift)
         own = p[:, np.arange(last - first), y[first:last]] / p.sum(axis=-1)
-        log_all(own.ravel(), own.ravel())  # the same on all processors, as files keep importances
+        log_all(own.ravel(), own.ravel())  # equal on every CPU, since importances are stored in files
         losses[:, first:last] = -own
 
     in_blocks(score, n_rows, _rows_of(slot.size * n_classes), n_jobs)
@@ -167,9 +180,10 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
 def left_out_importances(
     twins: Sequence[Forest], data: EncodedData, fold: IntArray, rows: IntArray, *, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return what leaving a feature out costs: the mean rise in log loss, of rows that a forest's twins have not seen.
+    """Compute the mean increase of the out-of-fold log loss, in nats, if a feature is left out.
 
-    Shapes: fold: (n_samples,); rows: (n_rows,); result: (n_features,).
+    ``twins`` contains, for each fold, the forest grown without it. Shapes: fold: (n_samples,); rows: (n_rows,), the
+    rows to evaluate; result: (n_features,).
     """
     losses = np.empty((1 + data.n_features, len(rows)))
     for f, twin in enumerate(twins):
@@ -181,19 +195,19 @@ def left_out_importances(
 
 
 def _mixed(log_p: FloatArray, doubt: float) -> FloatArray:
-    """Return the logarithms of the mean of probabilities (n_groups, ..., n_classes), mixed with doubt."""
-    with np.errstate(divide="ignore"):  # where there is none
+    """Return the log of the mean of probabilities over groups (n_groups, ..., n_classes), mixed with doubt."""
+    with np.errstate(divide="ignore"):  # without doubt
         log_doubt, log_share = np.log(np.array([doubt / log_p.shape[-1], (1.0 - doubt) / len(log_p)]))
     mixed: FloatArray = np.logaddexp(np.logaddexp.reduce(log_p, axis=0) + log_share, log_doubt)
     return mixed
 
 
 def _log_mean(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the logarithmic mean of exp(a) and exp(b): (exp(a) - exp(b)) / (a - b)."""
+    """Compute the logarithmic mean of exp(a) and exp(b): (exp(a) - exp(b)) / (a - b)."""
     mean: FloatArray = np.exp(np.maximum(a, b)) * exprel(-np.abs(a - b))
     return mean
 
 
 def _rows_of(width: int) -> int:
-    """Return the rows of a block that takes so many numbers a row."""
+    """Return the number of rows per block, at ``width`` numbers per row."""
     return max(1, min(_BLOCK, _MOST_NUMBERS // width))

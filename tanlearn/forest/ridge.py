@@ -1,4 +1,4 @@
-"""Weights by conditional likelihood: a ridge pulls them to where they start, and left-out rows choose how hard."""
+"""Weights of scores by conditional likelihood, with an L2 penalty around their start that is selected by validation."""
 
 from __future__ import annotations
 
@@ -12,34 +12,28 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["Fitted", "Problem", "fit_weights"]
 
-#: Weaker ridges are not tried once one is this much worse than the best.
+#: Factor on the best loss beyond which weaker ridges are not tried.
 _WORSE = 1.01
-#: Where L-BFGS ends: what an iteration gains of the loss.
+#: L-BFGS stops at this relative decrease of the loss per iteration.
 _TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows that weights are to tell the classes of: softmax(base + weights . scores)."""
+    """Rows of a multinomial logistic regression, P(class) = softmax(base + weights . scores)."""
 
-    scores: AnyArray  # (n_scores, n_rows, n_classes):
-    base: FloatArray  # (n_rows, n_classes):
-    y: IntArray  # (n_rows,): Classes
-    sample_weight: AnyArray  # (n_rows,): Weights of the rows
+    scores: AnyArray  # (n_scores, n_rows, n_classes) float32
+    base: FloatArray  # (n_rows, n_classes)
+    y: IntArray  # (n_rows,) class codes
+    sample_weight: AnyArray  # (n_rows,)
 
     def take(self, rows: AnyArray) -> Problem:
-        """Return the problem of some of the rows.
-
-        Shapes: rows: (n_rows,).
-        """
+        """Return the problem restricted to some rows, a mask (n_rows,)."""
         scores = np.ascontiguousarray(self.scores[:, rows])
         return Problem(scores, self.base[rows], self.y[rows], self.sample_weight[rows])
 
     def log_p(self, weights: FloatArray) -> FloatArray:
-        """Return log-probabilities of the classes.
-
-        Shapes: weights: (n_scores,); result: (n_rows, n_classes).
-        """
+        """Compute the log probabilities of the classes (n_rows, n_classes) for weights (n_scores,)."""
         flat = self.scores.reshape(len(self.scores), -1)
         total = (weights.astype(flat.dtype) @ flat).reshape(self.base.shape) + self.base
         total -= total.max(axis=1, keepdims=True)
@@ -47,9 +41,9 @@ class Problem:
         return total
 
     def minimize(self, first: FloatArray, start: FloatArray, ridge: float, max_iter: int) -> FloatArray:
-        """Minimise the mean log loss + ridge / 2 |weights - start|^2.
+        """Minimize the mean log loss + ridge / 2 |weights - start|^2 by L-BFGS, from the weights ``first``.
 
-        Shapes: first: (n_scores,); start: (n_scores,); result: (n_scores,).
+        Shapes: first, start, result: (n_scores,).
         """
         from scipy.optimize import minimize
 
@@ -72,14 +66,14 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Weights, and what left-out rows say of them."""
+    """Fitted weights, and predictions of the rows left out of each part."""
 
-    weights: FloatArray  # (n_scores,):
-    of_parts: list[FloatArray]  # (n_scores,): What the rows of every part have found
-    log_p: list[FloatArray]  # (n_rows, n_classes): Log-probabilities of the rows left out of every part
-    ridge: float  # The one that was chosen; infinite if weights stay where they start
-    log_loss: float  # The mean log loss of left-out rows
-    start_loss: float  # The same of where weights start
+    weights: FloatArray  # (n_scores,)
+    of_parts: list[FloatArray]  # (n_scores,) weights fitted to each part
+    log_p: list[FloatArray]  # (n_rows, n_classes) log probabilities of the rows left out of each part
+    ridge: float  # selected ridge; infinite if the weights stay at the start
+    log_loss: float  # mean log loss of left-out rows
+    start_loss: float  # the same at the start
 
 
 def fit_weights(
@@ -91,9 +85,12 @@ def fit_weights(
     *,
     max_iter: int = 60,
 ) -> Fitted:
-    """Fit weights with the ridge that left-out rows are best off with.
+    """Fit weights with the ridge that minimizes the mean log loss of left-out rows.
 
-    Shapes: start: (n_scores,); starts: (n_scores,).
+    Each of ``parts`` is a pair of problems: rows to fit, and rows left out. The penalty is centered at ``start``
+    (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` go from strong to
+    weak, each fit starting at the weights of the one before, with at most ``max_iter`` iterations of L-BFGS. If no
+    ridge lowers the log loss, the weights stay at the start.
     """
     with one_blas_thread():
         outside = [own for _, own in parts]
@@ -119,7 +116,7 @@ def fit_weights(
 
 
 def _mean_loss(problems: Sequence[Problem], log_p: Sequence[FloatArray]) -> float:
-    """Return the mean log loss of all rows."""
+    """Compute the mean log loss of the rows of all problems."""
     total = sum(
         -(own.sample_weight * p[np.arange(len(own.y)), own.y]).sum() for own, p in zip(problems, log_p, strict=True)
     )

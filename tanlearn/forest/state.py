@@ -1,4 +1,4 @@
-"""A forest as arrays for a file, and back, checked."""
+"""Serialization of a forest to arrays, and validation when they are loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tanlearn.kernels.context_tries import Contexts
 
 __all__ = ["from_state", "to_state"]
 
-#: Arrays of members' contexts, one behind the other, and the types they have.
+#: Arrays of the tries, concatenated over networks, with their data types.
 _LISTS = {
     "root": np.intp,
     "children": np.intp,
@@ -33,7 +33,7 @@ _LISTS = {
 
 
 def to_state(forest: Forest) -> dict[str, Any]:
-    """Return all of a forest."""
+    """Serialize a forest to a dictionary of arrays; those of single networks are concatenated, with their sizes."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
     parents = [_padded(member.tables.parents, n_levels - 1) for member in forest.members]
@@ -54,9 +54,10 @@ def to_state(forest: Forest) -> dict[str, Any]:
 
 
 def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
-    """Return the forest that :func:`to_state` took apart.
+    """Load a forest from the dictionary that :func:`to_state` returned.
 
-    Shapes: n_states: (n_features,).
+    ``n_states`` (n_features,) contains the numbers of values of the encoder. Missing fields and invalid indices raise
+    ValueError.
     """
     names = (
         "log_prior",
@@ -77,11 +78,11 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
     d = len(n_states)
     n_members, n_levels = (weights.shape[0], weights.shape[2]) if np.ndim(weights) == 3 else (0, 0)
     if n_members < 1 or n_levels < 1:
-        raise ValueError("weights must be of at least one member and level.")
+        raise ValueError("weights must have at least one network and one level.")
     for name, array in (("log_prior", log_prior), ("log_frequency", log_frequency)):
         _check_finite(check_array(name, array, np.float64, (n_classes,)), name)
-    if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # of a prior of 0 it is -inf
-        raise ValueError("shift must leave a class that is possible.")
+    if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
+        raise ValueError("shift must leave at least one possible class.")
     _check_finite(check_array("weights", weights, np.float64, (n_members, d, n_levels)), "weights")
     if importances is not None:
         _check_finite(check_array("importances", importances, np.float64, (d,)), "importances")
@@ -89,10 +90,10 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
     check_array("n_states", own_states, np.intp, (n_members, d))
     check_array("parents", parents, np.intp, (n_members, d, n_levels - 1))
     if ((parents < -1) | (parents >= d)).any():
-        raise ValueError("parents must be features, or -1.")
+        raise ValueError("parents must be feature numbers, or -1.")
     check_array("sizes", sizes, np.intp, (n_members, len(_LISTS)))
     if (sizes < 0).any() or type(is_average) is not bool or type(doubt) is not float or not 0 <= doubt < 1:
-        raise ValueError("sizes must be numbers from 0, doubt a share, and is_average true or false.")
+        raise ValueError("sizes must be nonnegative, doubt in [0, 1), and is_average a boolean.")
     pieces = []
     for (name, dtype), array, own in zip(_LISTS.items(), lists, sizes.T, strict=True):
         check_array(name, array, dtype, (int(own.sum()),))
@@ -106,12 +107,12 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:
-    """Return the arrays of all contexts."""
+    """Return the arrays of all contexts by name."""
     return {"root": tables.root, **tables.contexts._asdict(), "gain": tables.gain, "unseen": tables.unseen}
 
 
 def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -> ContextTables:
-    """Return tables of arrays."""
+    """Create tries from arrays."""
     contexts = Contexts(**{name: lists[name] for name in Contexts._fields})
     most = int((parents >= 0).sum(axis=1).max(initial=0))
     parents = np.ascontiguousarray(parents[:, :most])
@@ -119,24 +120,24 @@ def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -
 
 
 def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Cuts:
-    """Return cuts, whose codes have the type that their number asks for."""
+    """Create a discretization, with the smallest data type for its codes."""
     dtype = codes_dtype(int(own_states.max()))
     return Cuts(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
 
 
 def _padded(parents: IntArray, width: int) -> IntArray:
-    """Return parents with -1 up to a width."""
+    """Pad parents with -1 to a width."""
     return np.pad(parents, ((0, 0), (0, width - parents.shape[1])), constant_values=-1)
 
 
 def _check_finite(array: AnyArray, name: str) -> None:
-    """Refuse what is no number."""
+    """Raise ValueError if a number is not finite."""
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite.")
 
 
 def _check_tables(tables: ContextTables, n_classes: int) -> None:
-    """Refuse tables in which something points to where nothing is."""
+    """Raise ValueError if the tries are inconsistent or an index is out of range."""
     own, d, n_contexts = tables.contexts, len(tables.n_states), len(tables.contexts.branch)
     starts = {
         "children": (own.children, n_contexts),
@@ -147,18 +148,18 @@ def _check_tables(tables: ContextTables, n_classes: int) -> None:
     for name, (start, end) in starts.items():
         is_whole = len(start) == n_contexts + 1 and start[-1] == end and (start[1:] >= start[:-1]).all()
         if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
-            raise ValueError(f"{name} must increase to {end}, the end of what it divides.")
+            raise ValueError(f"{name} must increase to {end}, the length of the array that it divides.")
     if (own.children[:-1] <= np.arange(n_contexts)).any():
-        raise ValueError("what a context is split into must come after it.")
+        raise ValueError("the children of a context must come after it.")
     cells = np.diff(own.class_start) * np.diff(own.value_start)
     if (np.diff(own.cell_start) != cells).any() or len(tables.unseen) != len(own.classes):
-        raise ValueError("every context must have a cell for each of its classes and values.")
+        raise ValueError("each context must have a gain for each of its classes and values.")
     if (own.classes >= n_classes).any() or (tables.n_states < 1).any():
-        raise ValueError("classes must be known, and features have states.")
+        raise ValueError("class codes must be below the number of classes, and features must have values.")
     root = tables.root
     if len(root) != d or root[0] != 0 or (np.diff(root) <= 0).any() or root[-1] >= n_contexts:
-        raise ValueError("every family must have a root among the contexts, one after the other.")
+        raise ValueError("each family must have a root among the contexts, in ascending order.")
     if (np.diff(own.class_start)[root] != n_classes).any() or (np.diff(own.value_start)[root] != tables.n_states).any():
-        raise ValueError("every root must have all classes and all values.")
+        raise ValueError("each root must have all classes and all values.")
     for name, values in (("gain", tables.gain), ("unseen", tables.unseen)):
         _check_finite(values, name)

@@ -1,4 +1,9 @@
-"""Twins of a forest that have not seen some rows, and those that have seen even less and so can judge weights."""
+"""Forests grown again without some folds, for out-of-fold predictions and for validating weights.
+
+Networks grown without the fold of a row give its out-of-fold predictions. Weights fitted to these are validated by
+cross-validation. With few rows, it is nested: the weights of a fold are fitted to predictions of networks grown without
+this fold and the fold of the row.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +24,13 @@ from tanlearn.forest.ridge import Problem
 
 __all__ = ["Grow", "Views", "grow_views"]
 
-#: Rows up to which weights are judged by rows that no twin has seen that they are learnt from. On 100 rows of 500
-#: columns of noise, the others found a log loss of .54 where new rows have .78 (and .70 with these).
+#: Largest number of rows for nested cross-validation. On 100 rows of 500 columns of noise, the log loss without nesting
+#: was .54 out of fold and .78 on new rows; with nesting it was .70 on new rows.
 NESTED_ROWS = 2048
-#: Folds up to which twins miss pairs of them: there are n (n + 1) / 2 of these.
+#: Largest number of folds for nested cross-validation, which has n (n + 1) / 2 pairs of folds.
 MOST_NESTED = 10
-#: Rows at most that weights are learnt from: folds that none of them is in need no twins. On letter, 8,192 in place of
-#: 16,000 take two thirds of the time (log loss .1032 against .1019).
+#: Largest number of rows that weights are fitted to; folds without such rows are not left out. On letter, 8,192 rows
+#: take two thirds of the time of 16,000 (log loss .1032 against .1019).
 MOST_ROWS = 8192
 
 Grow = Callable[[EncodedData, int], Member]
@@ -34,22 +39,24 @@ Scores = Callable[[LeftOut, int, IntArray], Problem]
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """What is known of rows by twins that have not seen them, and by those that have seen even less.
+    """Out-of-fold predictions of all rows, for fitting and validating weights.
 
-    Weights that rows outside of a fold find are judged by the rows of the fold. Where there are ``inner`` twins, they
-    are found from what these say, which have seen neither. Otherwise they are found from what ``outer`` twins say, of
-    which all but those without the fold have seen it: weights seem better than they are, the more so the fewer rows.
+    Weights fitted outside of a fold are validated by the rows of this fold. If there are ``inner`` networks, the
+    weights are fitted to predictions of networks that were trained with neither fold. Otherwise they are fitted to
+    predictions of ``outer`` networks, most of which were trained with the fold. Then weights seem better than they are,
+    all the more with fewer rows.
     """
 
-    outer: LeftOut  # Twins without the fold of a row
-    inner: list[LeftOut]  # Of every fold, twins without it and the fold of a row; or none
-    fold: IntArray  # (n_samples,): The fold of every row
-    rows: IntArray  # (n_rows,): Those that twins have not seen, in random order
+    outer: LeftOut  # networks without the fold of a row
+    inner: list[LeftOut]  # for each fold, networks without it and the fold of a row; or empty
+    fold: IntArray  # (n_samples,) fold of each row in validating weights
+    rows: IntArray  # (n_rows,) rows with out-of-fold predictions, in random order
 
     def problems(self, make: Scores, rows: IntArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
-        """Return the problem of all rows, and of every fold those of the rows outside and inside of it.
+        """Return the problem of all rows, and for each fold the problems of the rows outside and inside of it.
 
-        Shapes: rows: (n_rows,).
+        ``make(left_out, part, rows)`` returns a problem. ``part`` is the fold whose earlier weights are used, -1 for
+        those of all rows.
         """
         whole, fold = make(self.outer, -1, rows), self.fold[rows]
         if not self.inner:
@@ -70,7 +77,11 @@ def grow_views(
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> Views:
-    """Grow the members of a forest again without folds."""
+    """Grow the networks of a forest again without folds.
+
+    ``grow(data, seed)`` returns a network. ``n_folds`` is at least 2. With many rows, only the first folds are left
+    out. With ``is_nested`` and few rows, networks are also grown without each pair of folds.
+    """
     fold = deal_folds(data.y, n_folds, rng)
     order = rng.permutation(data.n_samples)
     n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / data.n_samples)))
@@ -90,7 +101,7 @@ def grow_views(
         inner = [view([(f, g) for g in range(n_folds)]) for f in range(n_folds)]
         return Views(outer, inner, fold, order)
     rows = order[fold[order] < n_used][:MOST_ROWS]
-    if n_used < n_folds:  # so many rows that any of them can judge what others find
+    if n_used < n_folds:  # with so many rows, any of them can validate the weights of others
         fold = np.zeros_like(fold)
         fold[rows] = deal_folds(data.y[rows], n_folds, rng)
     return Views(outer, [], fold, rows)

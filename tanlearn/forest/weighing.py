@@ -16,8 +16,8 @@ from tanlearn.forest.views import Views
 
 __all__ = ["Weighed", "doubt_of", "first_rows", "mean_log_loss", "weigh"]
 
-#: Ridges of weights of levels and features, pulled to where they start, and of families, pulled to the weight of their
-#: feature; from strong to weak.
+#: Candidate ridges of levels and features, whose penalty is centered at their start, and of families, whose penalty is
+#: centered at the weight of their feature; from strong to weak.
 LEVEL_RIDGES = (1.0, 0.03, 1e-3)
 FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
 FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
@@ -25,7 +25,7 @@ FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
 LEVEL_ROWS = 2048
 #: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
 N_GROUPS = 4
-#: Maximum number of gains that one set of weights is fitted to: with more rows, a random part of them is used.
+#: Maximum number of gains that one set of weights is fitted to; with more rows, a random subset is used.
 MOST_NUMBERS = 2**23
 #: Candidates for the share of rows whose class is independent of the features.
 DOUBTS = 2.0 ** np.arange(-30, -1, 0.5)
@@ -33,18 +33,19 @@ DOUBTS = 2.0 ** np.arange(-30, -1, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Weights, and the predictions of rows that they were not fitted to."""
+    """Fitted weights of a forest, and the predictions of rows that they were not fitted to."""
 
-    weights: FloatArray  # (n_members, n_features, n_levels): Weights of the levels of all families
-    of_prior: float  # Weight of the log class frequencies
-    rows: IntArray  # (n_rows,): Row numbers that the model can be judged by
-    own_p: FloatArray  # (n_rows,): Out-of-fold probabilities of the classes of these rows
+    weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
+    of_prior: float  # weight of the log class frequencies
+    rows: IntArray  # (n_rows,) rows to compare candidate models on
+    own_p: FloatArray  # (n_rows,) out-of-fold probabilities of the true classes of these rows
 
 
 def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], None]) -> Weighed:
-    """Fit weights of levels, then of features, then of families, each set pulled to the values of the one before.
+    """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
 
-    A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
+    Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
+    loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
     """
     left_out, data = views.outer, views.outer.data
     n_members, d, n_classes = left_out.n_members, data.n_features, data.n_classes
@@ -124,26 +125,24 @@ def weigh(views: Views, kind: str, ridge: float | None, say: Callable[[str], Non
 
 
 def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
-    """Return the mean log loss of rows.
-
-    Shapes: own_p: (n_rows,); weights: (n_rows,).
-    """
+    """Compute the weighted mean log loss from probabilities of the true classes; infinite if one is 0."""
     with np.errstate(divide="ignore"):
         return float(np.average(-np.log(own_p), weights=weights))
 
 
 def _told(what: str, found: Fitted) -> str:
-    """Return what was found in words."""
+    """Format a progress message."""
     return f"weights of {what}, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}"
 
 
 def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
-    """Return the share of rows of which nothing is known: p becomes (1 - doubt) p + doubt / n_classes.
+    """Estimate doubt, the fraction of rows with a uniformly random class: p becomes (1 - doubt) p + doubt / n_classes.
 
-    The likeliest share, given a row of either kind besides: without these, a few hundred rows of which none is doubtful
-    would make a forest certain that none ever is, and one that is would cost as much as all others gain.
+    It is the mode of the posterior with one additional row of either kind. Without these pseudo-counts, a few hundred
+    rows without a doubtful one would give a doubt near 0, and a single doubtful row later could cost as much as all
+    others gain.
 
-    Shapes: p: (n_rows,); weights: (n_rows,).
+    Shapes: p, weights: (n_rows,), out-of-fold probabilities of the true classes, and weights of the rows.
     """
     doubts = DOUBTS[:, np.newaxis]
     own = np.average(np.log((1.0 - doubts) * p + doubts / n_classes), axis=1, weights=weights) * len(p)
@@ -151,8 +150,5 @@ def doubt_of(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
 
 
 def first_rows(rows: IntArray, width: int) -> IntArray:
-    """Return as many of the rows as there is room for numbers of each.
-
-    Shapes: rows: (n_rows,); result: (n_first,).
-    """
+    """Return the first rows, at most ``MOST_NUMBERS`` numbers at ``width`` numbers per row, but at least one."""
     return rows[: max(1, MOST_NUMBERS // width)]

@@ -1,5 +1,5 @@
-"""Bayesian-network classifiers as objects: structures, tables, counts, and what a network answers.
+"""Bayesian-network classifiers: structures, CPTs, counts and inference.
 
-In: codes, a structure and the cells of its tables. Out: scores of rows and classes, missing features summed out;
-counts; drawn, completed and explained rows. Nothing is learnt here.
+The input is codes, a structure and the log probabilities of its CPTs. The output is scores of rows and classes, with
+missing values marginalized, counts, and sampled, completed and explained rows. Learning is in other packages.
 """

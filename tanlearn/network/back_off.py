@@ -1,4 +1,10 @@
-"""Tables of families with many parents, kept as counts of seen contexts, that back off to fewer parents."""
+"""CPTs of families with many parents, kept as sparse counts, that back off to fewer parents.
+
+The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
+probability with one parent fewer. The fewer rows a context has, the smaller is the weight of its own frequency
+(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``contexts.py``). A lookup descends
+as far as the parent values of a row occur.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +24,12 @@ from tanlearn.network.tables import TableLayout, Tables
 
 __all__ = ["BackOffTables", "Family"]
 
-#: Rows of a dense table that are made at a time.
+#: Rows per block when a CPT is made dense.
 _ROWS = 2**16
 
 
 class Family:
-    """The smoothed probabilities of one feature in all contexts that rows have shown.
-
-    Shapes: concentrations: (n_levels,).
-    """
+    """Smoothed log probabilities of one feature in all contexts that occur in the rows."""
 
     def __init__(
         self,
@@ -37,9 +40,8 @@ class Family:
         n_states: int,
         n_classes: int,
     ) -> None:
-        # levels: Contexts, as :func:`~tanlearn.network.contexts.build_levels` returns them. bounds: (n_levels + 1,
-        # 3): Where each level begins. counts: (n_entries,): Counts of all levels; those of the levels, or of tables
-        # of a Dirichlet process.
+        # levels and bounds (n_levels + 1, 3): by :func:`~tanlearn.network.contexts.build_levels`. counts: (n_entries,)
+        # of all levels, either of rows or of the tables of a Chinese restaurant process. concentrations: (n_levels,)
         self.levels, self.bounds, self.counts = levels, bounds, counts
         totals = np.bincount(levels.run, counts, len(levels.class_id))
         self.log_p, self.log_rest = np.empty(len(counts)), np.empty(len(totals))
@@ -49,9 +51,10 @@ class Family:
         kernels.smooth(levels, counts, totals, bounds, m, n_states, scratch, self.log_p, self.log_rest, self.root)
 
     def least_log_probability(self) -> FloatArray:
-        """Return a lower bound of the log-probabilities of all values in all contexts, given each class.
+        """Return a lower bound of the log probabilities of all values in all contexts, (n_classes,).
 
-        Shapes: result: (n_classes,).
+        It is the log probability that smoothing leaves for an unseen value if the context of each level is the one with
+        the most rows.
         """
         least: FloatArray = self.root.min(axis=0)
         for level in range(1, len(self.bounds) - 1):
@@ -62,13 +65,13 @@ class Family:
         return least
 
     def entries(self, level: int) -> tuple[IntArray, AnyArray]:
-        """Return what is counted at a level.
+        """Return the entries of a level: the values of the parents, the feature and the class, and their counts.
 
         Shapes: result values: (n_entries, level + 2); result counts: (n_entries,).
         """
         first, last = self.bounds[level : level + 2, 2]
         levels, found = self.levels, [self.levels.entry_value[first:last], self.levels.entry_class[first:last]]
-        above = np.repeat(np.arange(len(levels.digit)), np.diff(levels.child_start))  # of contexts but the first
+        above = np.repeat(np.arange(len(levels.digit)), np.diff(levels.child_start))  # of all contexts except the root
         context = np.repeat(np.arange(len(levels.digit)), np.diff(levels.entry_start))[first:last]
         for _ in range(level):
             found.insert(0, levels.digit[context])
@@ -77,16 +80,15 @@ class Family:
 
 
 class BackOffTables(Tables):
-    """Log-probabilities that follow from the counts of seen contexts, with fewer parents where there are few rows.
+    """CPTs computed from sparse counts that back off to fewer parents where a context has few rows.
 
-    With n and N the counts of value and class, and of the class, in the context of a feature's first j parents::
+    With n the count of value and class, and N the count of the class, in the context of a feature's first j parents::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
-    They take memory by rows, and not by the product of the numbers of values, and a prediction costs the classes that
-    rows of its contexts have. What needs dense tables (:attr:`cells`) makes them, where they fit the memory.
-
-    Shapes: log_prior: (n_classes,).
+    Memory grows with the number of rows, instead of the product of the numbers of values. The cost of a prediction
+    grows with the number of classes that occur in the contexts of a row. Dense CPTs (:attr:`cells`) are computed on
+    demand, if they fit in memory.
     """
 
     def __init__(
@@ -114,23 +116,19 @@ class BackOffTables(Tables):
         threads = worth_threads(n_entries * 64, n_jobs)
         object.__setattr__(self, "families", in_threads(make, range(len(contexts.families)), threads))
 
-    contexts: ContextCounts  # Counts of the families, of one row and more
-    # (n_levels,): m of every level, from no parent to as many as a feature has at most; not negative
-    concentrations: FloatArray
-    families: list[Family]  # What scores are made of
+    contexts: ContextCounts  # counts of the families, of at least one row
+    concentrations: FloatArray  # (n_levels,) m_j of each number of parents j, nonnegative
+    families: list[Family]
     _log_prior: FloatArray
     _has_counts: bool
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log-probability of every class, shape (n_classes,)."""
+        """Log probability of each class, shape (n_classes,)."""
         return self._log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> BackOffTables:
-        """Return tables with other class probabilities.
-
-        Shapes: log_prior: (n_classes,).
-        """
+        """Return a shallow copy with other class probabilities (n_classes,)."""
         twin: BackOffTables = object.__new__(type(self))
         vars(twin).update(vars(self))
         vars(twin).pop("cells", None)
@@ -139,16 +137,19 @@ class BackOffTables(Tables):
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The log-probabilities of all contexts, seen or not, as dense tables hold them; made when first asked for."""
+        """Dense log probabilities of all contexts, seen or not, (layout.n_cells,), computed on first access.
+
+        Raises TableMemoryError if they exceed the memory limit of CPTs.
+        """
         self.layout.check_memory(int(max(1, self.contexts.class_counts.sum())))
         return np.concatenate([self.log_prior, *(self[i].ravel() for i in range(len(self)))])
 
     def to_dense(self) -> Tables:
-        """Return the same tables with all their cells."""
+        """Convert to dense CPTs."""
         return Tables(self.layout, self.cells)
 
     def __getitem__(self, feature: int) -> FloatArray:
-        """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
+        """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
         if not 0 <= feature < len(self):
             raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
         parents = self.layout.parents[feature]
@@ -167,7 +168,9 @@ class BackOffTables(Tables):
         return table.reshape(shape)
 
     def of_rows(self, feature: int, codes: Codes) -> FloatArray:
-        """Return what a feature adds to the log joint of rows.
+        """Return the contribution of a feature to the log joint of rows.
+
+        A missing feature contributes 0. If a parent is missing, only the parents before it are used.
 
         Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
         """
@@ -176,16 +179,19 @@ class BackOffTables(Tables):
         return scores
 
     def of_values(self, feature: int, values: Codes) -> FloatArray:
-        """Return what a feature adds to the log joint, given values of its family alone.
+        """Return the contribution of a feature to the log joint, from the codes of its family only.
 
-        Shapes: values: (1 + n_parents, n_samples); result: (n_samples, n_classes).
+        Shapes: values: (1 + n_parents, n_samples), the feature first; result: (n_samples, n_classes).
         """
         scores = np.zeros((values.shape[1], self.layout.n_classes))
         self._add(feature, values, 0, 0, np.arange(1, len(values)), missing_code(values.dtype), scores)
         return scores
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
-        """Return what adds up the log joint of a block of rows, of the longest contexts that miss no parent."""
+        """Return a function that writes the log joint of a block of rows; contexts end at the first missing parent.
+
+        ``score(codes, first, scores)`` processes ``len(scores)`` rows, starting with row ``first``.
+        """
 
         def score(codes: Codes, first: int, scores: AnyArray) -> None:
             scores[:] = self.log_prior
@@ -197,21 +203,21 @@ class BackOffTables(Tables):
     def _add(
         self, i: int, codes: Codes, first: int, child: int, parents: IntArray, missing: int, scores: AnyArray
     ) -> None:
-        """Add what a feature says of rows whose codes of it and its parents stand in some rows of the codes."""
+        """Add the contribution of a feature; ``child`` and ``parents`` are the rows of codes with its family."""
         family = self.families[i]
         arrays = family.levels, family.log_p, family.log_rest, family.root
         kernels.add_log_back_off(codes, first, child, parents, *arrays, missing, np.empty(scores.shape[1]), scores)
 
     @cached_property
     def _parents(self) -> list[IntArray]:
-        """The parents of every feature."""
+        """Parents of each feature."""
         return [self.contexts.family(i)[0] for i in range(len(self))]
 
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return the distributions of a feature, and which of them each row has.
+        """Return the conditional distribution of a feature in each row, and the column of each row.
 
-        Shapes: codes: (n_features, n_samples); y: (n_samples,); result table: (n_values, n_distributions); result
-            column: (n_samples,).
+        Shapes: codes: (n_features, n_samples); y: (n_samples,); result table: (n_values, n_samples); result column:
+        (n_samples,).
         """
         seen, rows = codes.copy(), np.arange(codes.shape[1])
         table = np.empty((int(self.layout.n_states[feature]), len(rows)))
@@ -221,15 +227,19 @@ class BackOffTables(Tables):
         return table, rows
 
     def check_device(self, device: str) -> None:
-        """Refuse devices, which have no kernels for these tables."""
+        """Raise ValueError on devices other than the CPU, which have no kernels for these CPTs."""
         if device != "cpu":
             raise ValueError(
-                f"device={device!r} has no kernels for tables that back off to fewer parents. Use device='cpu', or "
+                f"device={device!r} has no kernels for CPTs that back off to fewer parents. Use device='cpu', or "
                 f"HierarchicalSmoothing(sparse=False)."
             )
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a file keeps of the tables beside their structure."""
+        """Return the fields that a file stores, apart from the structure.
+
+        ``cells`` is the class prior. ``back_off`` contains ``concentrations``, ``class_counts``, ``n_entries``, the
+        ``values`` and ``counts`` of all families concatenated, and ``level_counts``, the counts of all levels or None.
+        """
         families = self.contexts.families
         found = [family.counts for family in self.families]
         back_off = {
@@ -244,19 +254,19 @@ class BackOffTables(Tables):
 
     @property
     def n_cells(self) -> int:
-        """How many numbers the tables hold: the class prior, and the counts of all levels."""
+        """Number of stored numbers: the class prior, and the counts of all levels."""
         return len(self.log_prior) + sum(len(family.counts) for family in self.families)
 
     @property
     def n_parameters(self) -> int:
-        """As many as there are counts of all levels, and classes but one."""
+        """Number of parameters: the counts of all levels, and one fewer than the classes."""
         return self.n_cells - 1
 
     def __len__(self) -> int:
         return len(self.families)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
+        """Leave out the dense CPTs."""
         return {name: value for name, value in vars(self).items() if name != "cells"}
 
     def __repr__(self) -> str:

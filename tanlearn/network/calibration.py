@@ -32,7 +32,7 @@ class Calibration:
     power : float, default=1.0
         Exponent of the distances, positive.
     pivot : float, default=1.0
-        Distance in nats that a power leaves unchanged, positive.
+        Distance in nats at which the power has no effect, positive.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Candidate sets: for every feature, the parents that structure learning may choose from.
+"""Candidate parents of each feature in structure learning.
 
 "No parent" is always the first candidate (differentiable TAN, section 4.2: the additional phi for the empty set).
 """
@@ -19,7 +19,7 @@ from tanlearn.network.tables import TableLayout
 
 __all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
 
-#: The kinds by name, and the arguments that each makes use of.
+#: Kinds of candidate sets, and the arguments that each uses.
 _ARGUMENTS = {
     "all": ("ordering",),
     "subset": ("n_candidates", "ordering"),
@@ -29,22 +29,22 @@ _ARGUMENTS = {
     "order-free": ("n_candidates",),
 }
 CANDIDATE_KINDS = tuple(_ARGUMENTS)
-#: Parents a feature may choose from where the user names no number ([DT] finds 8 enough on every data set).
+#: Default number of candidate parents per feature (in [DT], 8 are enough on every data set).
 DEFAULT_SUBSET = 8
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateSets:
-    """The candidate parents of every feature, one table each.
+    """Candidate sets of parents of each feature, one CPT per set.
 
     Parameters
     ----------
     parents : ndarray of shape (n_tables, width)
-        The parents of every candidate table, -1 for none; tables of the same child stand together.
+        Parents in each candidate CPT, -1 for none. CPTs of the same child are adjacent.
     group : ndarray of shape (n_features + 1,)
-        The tables of feature ``i`` are ``group[i]:group[i + 1]``.
+        The CPTs of feature ``i`` are ``group[i]:group[i + 1]``.
     arborescence : bool
-        Draw a whole tree (no cycle can arise) instead of each feature by itself.
+        Whether a whole tree is drawn, which cannot have a cycle, instead of independent parents for each feature.
     allow_cycles : bool
         Whether independent draws may form a cycle.
 
@@ -64,18 +64,18 @@ class CandidateSets:
     def from_lists(
         cls, lists: Sequence[Sequence[int]], *, allow_cycles: bool = False, n_parents: int = 1
     ) -> CandidateSets:
-        """Make candidate sets from lists of parents.
+        """Create candidate sets from lists of parents.
 
-        Single parents that could form a cycle are drawn as whole trees (arborescences), unless cycles are allowed.
+        If single parents could form a cycle, whole trees (arborescences) are drawn, unless cycles are allowed.
 
         Parameters
         ----------
         lists : sequence of length n_features of sequences of int
-            The parents that each feature may choose from.
+            Candidate parents of each feature.
         allow_cycles : bool, default=False
-            Draw every feature by itself even if a cycle may arise.
+            Draw the parents of each feature independently even if they may form a cycle.
         n_parents : {1, 2}, default=1
-            How many of them a feature may choose. With 2, there is a table for every pair too, behind those of single
+            Largest number of parents of a feature. With 2, there is also a CPT for each pair, after those of single
             parents.
 
         Returns
@@ -95,7 +95,7 @@ class CandidateSets:
             if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
                 raise ValueError(
                     f"candidates[{i}] must be different other features (0..{n_features - 1}), got {list(given)}; "
-                    f"'no parent' is added by itself."
+                    f"'no parent' is added automatically."
                 )
             rows += [(-1, -1), *((j, -1) for j in parents)]
             rows += combinations(parents, 2) if n_parents == 2 else []
@@ -106,12 +106,12 @@ class CandidateSets:
 
     @classmethod
     def of_structure(cls, structure: Structure) -> CandidateSets:
-        """Return the sets that leave no choice: the tables of one structure.
+        """Create the candidate sets of a fixed structure, one CPT per feature.
 
         Parameters
         ----------
         structure : Structure
-            The parents of every feature.
+            Parents of each feature.
 
         Returns
         -------
@@ -130,31 +130,32 @@ class CandidateSets:
 
     @property
     def n_tables(self) -> int:
-        """Number of candidate tables of all features."""
+        """Number of candidate CPTs of all features."""
         return self.parents.shape[0]
 
     @property
     def has_choice(self) -> bool:
-        """Whether any feature has more than one candidate."""
+        """True if any feature has more than one candidate."""
         return self.n_tables > self.n_features
 
     @property
     def has_one_parent(self) -> bool:
-        """Whether no table has two augmenting parents or more, so that what is drawn are forests, or cycles."""
+        """True if no candidate has two or more augmenting parents, so that draws are forests or cycles."""
         return not (self.parents[:, 1] >= 0).any()
 
     @property
     def is_acyclic(self) -> bool:
-        """Whether no draw can form a cycle."""
+        """True if no draw can form a cycle."""
         sets = (self.parents[first:last] for first, last in pairwise(self.group.tolist()))
         return self.arborescence or _union_is_acyclic([parents[parents >= 0].tolist() for parents in sets])
 
     @property
     def draws(self) -> str:
-        """How a structure is drawn.
+        """Method of drawing a structure.
 
-        "arborescence": as a whole tree. "independent": each feature by itself, where no cycle can arise or any may.
-        "acyclic": feature after feature, each of what closes no cycle.
+        "arborescence" draws a whole tree. "independent" draws the parents of each feature independently; either no
+        cycle can arise, or cycles are allowed. "acyclic" draws one feature after another, among the candidates that
+        close no cycle.
         """
         if self.arborescence:
             return "arborescence"
@@ -162,13 +163,13 @@ class CandidateSets:
 
     @property
     def members(self) -> IntArray:
-        """Of every table with two parents, the tables of these alone, shape (n_tables, 2); -1 for none.
+        """Indices of the CPTs of both single parents for each CPT with two parents, shape (n_tables, 2); -1 for none.
 
         Raises
         ------
         ValueError
-            If a feature has no table without parents in the first place, a pair of parents has not both of them alone
-            before it, or there are more than two.
+            If the first candidate of a feature is not "no parent", a pair does not come after both of its single
+            parents, or a candidate has more than two parents.
         """
         members = np.full((self.n_tables, 2), -1, dtype=np.intp)
         for i, (first, last) in enumerate(pairwise(self.group.tolist())):
@@ -183,23 +184,23 @@ class CandidateSets:
                 if (not parents) != (t == first) or (len(parents) > 1 and not proper):
                     raise ValueError(
                         f"the candidates of feature {i} must be none, single parents, and pairs of these, in this "
-                        f"order; got {parents} as number {t - first}. CandidateSets.from_lists(..., n_parents=2) "
-                        f"makes such sets."
+                        f"order; got {parents} at index {t - first}. CandidateSets.from_lists(..., n_parents=2) "
+                        f"creates such sets."
                     )
         return members
 
     @property
     def child(self) -> IntArray:
-        """The feature of every table, shape (n_tables,)."""
+        """Feature of each CPT, shape (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))
 
     def layout(self, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Return the layout of all candidate tables.
+        """Return the layout of all candidate CPTs.
 
         Parameters
         ----------
         n_states : ndarray of shape (n_features,)
-            Number of values of every feature.
+            Number of values of each feature.
         n_classes : int
             Number of classes.
 
@@ -210,12 +211,12 @@ class CandidateSets:
         return TableLayout(self.child, self.parents, n_states, n_classes)
 
     def structure(self, selected: IntArray) -> Structure:
-        """Return the structure of the chosen tables.
+        """Return the structure of the selected CPTs.
 
         Parameters
         ----------
         selected : ndarray of shape (n_features,)
-            One table a feature.
+            Index of one CPT per feature.
 
         Returns
         -------
@@ -239,13 +240,21 @@ def make_candidates(
     n_states: IntArray | None = None,
     n_parents: int = 1,
 ) -> CandidateSets:
-    """Make the candidate sets that a user asks for by name.
+    """Create the candidate sets that a user selects by name, or validate those given as lists.
 
-    The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, "unconstrained" of
-    4.5 (a pseudo-TAN). "order-free" and "information", the parents that tell most about a feature where the class is
-    known, are in no paper.
+    The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and
+    "unconstrained" of 4.5 (a pseudo-TAN). Two kinds are in no paper: "order-free", and "information", the parents with
+    the most information about a feature given the class.
 
-    Shapes: ordering: (n_features,); n_states: (n_features,).
+    ``n_candidates`` excludes "no parent"; None means 8 for "subset", "heuristic" and "information", and all other
+    features for "unconstrained" and "order-free". With the same ``rng``, the sets for a smaller number are subsets of
+    those for a larger one. ``ordering`` is a permutation (n_features,), or a pixel order "A", "B" or "C" for
+    "heuristic" (None means C there). None is a random order for "all" and "subset", and no order for "information",
+    where any other feature may be a parent. "heuristic" needs ``image_shape`` (height, width); "information" needs
+    ``information``, which returns I(X_i; X_j | C), (n_features, n_features).
+
+    If ``n_states`` (n_features,) is given, "order-free" and "information" leave out features of one value, as children
+    and as parents. Unknown kinds and arguments that the kind does not use raise ValueError.
     """
     given = {"n_candidates": n_candidates, "ordering": ordering, "image_shape": image_shape}
     known = isinstance(candidates, str) and candidates in _ARGUMENTS
@@ -254,13 +263,13 @@ def make_candidates(
     if isinstance(candidates, str) and not known:
         raise ValueError(f"candidates must be one of {', '.join(CANDIDATE_KINDS)} or lists, got {candidates!r}.")
     if unused:
-        kind = f"candidates={candidates!r}" if known else "explicit candidates"
-        raise ValueError(f"{kind} has no use for {unused[0]}={given[unused[0]]!r}: leave it out.")
+        kind = f"candidates={candidates!r}" if known else "an explicit list of candidates"
+        raise ValueError(f"{kind} does not use {unused[0]}={given[unused[0]]!r}: leave it out.")
     if not isinstance(candidates, str):
         if not isinstance(candidates, CandidateSets):
             candidates = CandidateSets.from_lists(candidates, n_parents=n_parents)
         if candidates.n_features != n_features:
-            raise ValueError(f"candidates must be of {n_features} features, got {candidates.n_features}.")
+            raise ValueError(f"candidates must have {n_features} features, got {candidates.n_features}.")
         return candidates
     lists: Sequence[Sequence[int]]
     if candidates == "heuristic":
@@ -271,7 +280,9 @@ def make_candidates(
         lists = _subsets(_varied(_others(n_features), n_states), n_candidates, rng)
     elif candidates == "information":
         if information is None:
-            raise ValueError("candidates='information' needs rows to count: pass what returns I(X_i; X_j | C).")
+            raise ValueError(
+                "candidates='information' needs rows to count: pass a function that returns I(X_i; X_j | C)."
+            )
         among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
         lists = _most_informed(information(), _varied(among, n_states), n_candidates or DEFAULT_SUBSET)
     else:
@@ -281,24 +292,24 @@ def make_candidates(
 
 
 def _others(n_features: int) -> list[IntArray]:
-    """Return for every feature all others."""
+    """Return all other features for each feature."""
     return [np.delete(np.arange(n_features), i) for i in range(n_features)]
 
 
 def _before(order: IntArray) -> list[IntArray]:
-    """Return for every feature those before it in an order."""
+    """Return the features before each feature in an order."""
     return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
 
 
 def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[IntArray]:
-    """Return the lists without features of one value, and nothing for these."""
+    """Remove features of one value from the lists, and empty the lists of these."""
     if n_states is None:
         return lists
     return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]
 
 
 def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
-    """Return for every feature those that share most with it; of equals, the first."""
+    """Return the parents with the most information about each feature; ties go to the first."""
     return [
         sorted(parents[np.lexsort((parents, -information[i, parents]))[:limit]].tolist())
         for i, parents in enumerate(among)
@@ -306,12 +317,12 @@ def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: in
 
 
 def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:
-    """Return at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
+    """Draw at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
     return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
 
 
 def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
-    """Return for every pixel the nearest pixels before it in the ordering; ties go to the earlier pixel."""
+    """Return the nearest pixels before each pixel in the ordering; ties go to the earlier pixel."""
     sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
     if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
         raise ValueError(

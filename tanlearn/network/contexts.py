@@ -11,8 +11,8 @@ counts (n_entries,), all positive. A row without the child has no entry. A missi
 has the value n_states, so that the row still counts in the contexts of the parents before it.
 
 Invariant: the counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or
-on the order of merging. Reference: back-off and hierarchical smoothing, Chen and Goodman, Computer Speech & Language
-13, 1999.
+on the order of merging. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network
+classifiers using hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
 
 @dataclass(frozen=True, eq=False)
 class FamilyColumns:
-    """Values of one family in each row that has the child, in the order of the rows."""
+    """Values of one family, with one column for each row in which the child is present."""
 
     # (n_parents + 2, n_columns) uint16, values of the parents, the child and the class. A missing parent, and every
     # parent after it, has the value ``n_states``. Rows without the child have no column.
@@ -213,10 +213,10 @@ class ContextCounts:
 def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:
     """Build the levels of the trie of a family from its sorted entries.
 
-    The rows of ``bounds`` are the start of the contexts, classes and entries of each level, and the end of the last
-    level. See `tanlearn.kernels.contexts` for the arrays of the levels.
+    Row j of ``bounds`` contains the index of the first context, class and entry of level j; the last row contains the
+    ends. See `tanlearn.kernels.contexts` for the arrays of the levels.
 
-    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values, result bounds: (n_parents + 2,) and
+    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values: (n_parents + 2,); result bounds:
     (n_parents + 2, 3).
     """
     k, n_entries = len(values) - 2, values.shape[1]

@@ -1,4 +1,4 @@
-"""Sufficient statistics that add up: class, feature and pair counts of any number of batches."""
+"""Sufficient statistics for learning trees: counts of classes, features and pairs, which can be added over batches."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ __all__ = ["CountState", "class_information", "type_with_room"]
 
 _FORMAT = 1
 
-# Rows whose sets are in memory at once: 8 kB a value.
+# Rows per block of packed samples: 8 kB per value.
 _BLOCK = 2**16
 
 
 class CountState:
-    """Class, class-conditional feature and class-conditional pair counts of a table.
+    """Class counts, and feature and pair counts in each class.
 
-    Counts of unweighted or integer-weighted rows are 64-bit integers: whatever the partition of the rows and the
-    order of merging, the state is the same to the last bit. A batch with real weights turns them into
-    float64. A sample counts for a feature or pair only where it is not missing there.
+    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
+    rows and any order of merging. A batch with real weights converts them to float64. A row counts for a feature or a
+    pair only if its values are present.
 
     Parameters
     ----------
     n_states : array-like of shape (n_features,), int
-        Number of values of every feature, at least 1.
+        Number of values of each feature, at least 1.
     n_classes : int
         Number of classes, at least 1.
 
     Raises
     ------
     ValueError
-        If there is no feature, a number is no integer or below 1, or the counts would be too many to number.
+        If there is no feature, a number is not an integer of at least 1, or the counts are too many to number.
     TableMemoryError
-        If the counts would need more memory than they may take.
+        If the counts exceed the memory limit.
 
     Examples
     --------
@@ -66,19 +66,19 @@ class CountState:
         check_memory(
             n_cells,
             8 * n_cells,
-            0.0,  # who counts in batches does not know of how many rows
+            0.0,  # the number of rows is unknown with batches
             f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
             "Merge, discretize or leave out columns with so many values",
         )
         self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
         self.n_classes = int(n_classes)
         self._layout = TableLayout.of_features(self.n_states, self.n_classes)
-        child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) is number i (i - 1) / 2 + j
+        child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) has index i (i - 1) / 2 + j
         sizes = self.n_states[child] * self.n_states[parent] * self.n_classes
         self._pair_offset: IntArray = np.append(0, np.cumsum(sizes)).astype(np.intp)
         self._cells: AnyArray = np.zeros(self._layout.n_cells, np.int64)
         self._pairs: AnyArray = np.zeros(self._pair_offset[-1], np.int64)
-        #: Names of the features, by which structure learners break ties; not part of the counts and not written.
+        #: Feature names, used by structure learners to break ties; not part of the counts and not serialized.
         self.names: Sequence[str] | None = None
 
     @property
@@ -88,31 +88,31 @@ class CountState:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the counts: int64, or float64 once a batch had real weights."""
+        """Data type of the counts: int64, or float64 after a batch with real weights."""
         return self._cells.dtype
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of every class, shape (n_classes,)."""
+        """Weight of each class, shape (n_classes,)."""
         return self._cells[: self.n_classes]
 
     @property
     def cells(self) -> AnyArray:
-        """Counts of the classes, then of the values of every feature in each class, shape (n_cells,)."""
+        """Counts of the classes, then of the values of each feature in each class, shape (n_cells,)."""
         return self._cells
 
     @property
     def pairs(self) -> AnyArray:
-        """Counts of all pairs, table by table: (1, 0), (2, 0), (2, 1), (3, 0), ..., shape (n_pair_cells,)."""
+        """Counts of all pairs, in the order (1, 0), (2, 0), (2, 1), (3, 0), ..., shape (n_pair_cells,)."""
         return self._pairs
 
     def feature(self, i: int) -> AnyArray:
-        """Return the counts of one feature's values within each class.
+        """Return the counts of the values of a feature in each class.
 
         Parameters
         ----------
         i : int
-            The feature.
+            Index of the feature.
 
         Returns
         -------
@@ -122,19 +122,19 @@ class CountState:
         Raises
         ------
         IndexError
-            If there is no such feature.
+            If the index is out of range.
         """
         self._check_feature(i)
         cells = self._cells[self._layout.offset[i] : self._layout.offset[i + 1]]
         return cells.reshape(-1, self.n_classes)
 
     def pair(self, i: int, j: int) -> AnyArray:
-        """Return the counts of two features' values within each class.
+        """Return the counts of the values of two features in each class.
 
         Parameters
         ----------
         i, j : int
-            Two different features.
+            Indices of two different features.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class CountState:
         Raises
         ------
         IndexError
-            If there is no such feature.
+            If an index is out of range.
         ValueError
             If the features are the same.
         """
@@ -159,7 +159,7 @@ class CountState:
         return table if i == high else table.swapaxes(0, 1)
 
     def empty(self) -> CountState:
-        """Return counts of no rows of the same table.
+        """Return empty counts of the same features and classes.
 
         Returns
         -------
@@ -170,25 +170,25 @@ class CountState:
         return state
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> CountState:
-        """Add the counts of a batch.
+        """Add the counts of a batch in place.
 
         Parameters
         ----------
         data : EncodedData
-            A batch with the same features and classes, counted where its ``device`` says.
+            Batch with the same features and classes. It is counted on its ``device``.
         n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
+            Number of threads, as in joblib. The result does not depend on it.
 
         Returns
         -------
         CountState
-            Itself.
+            The state itself.
 
         Raises
         ------
         ValueError
-            If the batch has other features or classes, or the sum of all integer weights would overflow; nothing is
-            changed then.
+            If the batch has other features or classes, or the sum of all integer weights would overflow. The state is
+            unchanged then.
         """
         self._check_same(data.n_states, data.n_classes)
         weights = data.weights
@@ -201,23 +201,23 @@ class CountState:
         return self
 
     def merge(self, other: CountState) -> CountState:
-        """Add the counts of another state of the same table.
+        """Add the counts of another state in place.
 
         Parameters
         ----------
         other : CountState
-            Left as it is.
+            Counts of other rows, with the same features and classes. It is not modified.
 
         Returns
         -------
         CountState
-            Itself.
+            The state itself.
 
         Raises
         ------
         ValueError
-            If the other state is of other features or classes, or the sum of all integer weights would overflow;
-            nothing is changed then.
+            If the other state has other features or classes, or the sum of all integer weights would overflow. The
+            state is unchanged then.
         """
         self._check_same(other.n_states, other.n_classes)
         self._make_room(other.class_counts)
@@ -226,46 +226,48 @@ class CountState:
         return self
 
     def subtract(self, other: CountState) -> CountState:
-        """Take away the counts of rows that are part of this state: total minus fold.
+        """Subtract the counts of a subset of the rows in place, for example the total minus a fold.
 
         Parameters
         ----------
         other : CountState
-            Counts of a part of the rows; left as it is.
+            Counts of a subset of the rows. It is not modified.
 
         Returns
         -------
         CountState
-            Itself.
+            The state itself.
 
         Raises
         ------
         ValueError
-            If the other state is of other features or classes, or holds rows that this one does not; nothing is
-            changed then.
+            If the other state has other features or classes, or contains rows that this one does not. The state is
+            unchanged then.
         """
         self._check_same(other.n_states, other.n_classes)
         self._cast(np.result_type(self.dtype, other.dtype))
         if self.dtype.kind == "i" and ((self._cells < other._cells).any() or (self._pairs < other._pairs).any()):
-            raise ValueError("subtract would leave negative counts: the other state holds rows that this one does not.")
+            raise ValueError(
+                "subtract would leave negative counts: the other state contains rows that this one does not."
+            )
         self._cells -= other._cells
         self._pairs -= other._pairs
         return self
 
     def conditional_mutual_information(self, *, n_jobs: int | None = None) -> FloatArray:
-        """Return I(X_i; X_j | C) of the empirical distribution, in nats.
+        """Compute I(X_i; X_j | C) of the empirical distribution, in nats.
 
         Parameters
         ----------
         n_jobs : int, optional
-            Threads, as in joblib.
+            Number of threads, as in joblib.
 
         Returns
         -------
         ndarray of shape (n_features, n_features)
-            Symmetric, with the conditional entropies H(X_i | C) on the diagonal, unsmoothed; exactly 0 for a constant
-            feature, and of integer counts the same on every CPU. (The published ``*_mi.npz`` matrices are the lower
-            triangle of it.)
+            Symmetric and unsmoothed, with the conditional entropies H(X_i | C) on the diagonal. It is exactly 0 for a
+            constant feature and, from integer counts, equal on every CPU. (The published ``*_mi.npz`` matrices are its
+            lower triangle.)
         """
         information = np.zeros((self.n_features, self.n_features))
         n_margins = (2 * int(self.n_states.max()) + 1) * self.n_classes
@@ -279,7 +281,7 @@ class CountState:
         _each_child(inform, self.n_features, self._pairs.size, n_jobs)
         information += information.T
         for i in range(self.n_features):
-            # I(X; X | C) = H(X | C): the pair table of a feature with itself is diagonal.
+            # I(X; X | C) = H(X | C), because the pair counts of a feature with itself are diagonal.
             values = self.feature(i)
             of_class = values.sum(axis=0)
             total = float(of_class.sum())
@@ -289,17 +291,17 @@ class CountState:
         return information
 
     def mutual_information(self) -> FloatArray:
-        """Return I(X_i; C) of the empirical distribution, in nats.
+        """Compute I(X_i; C) of the empirical distribution, in nats.
 
         Returns
         -------
         ndarray of shape (n_features,)
-            Unsmoothed, of the rows that do not miss the feature.
+            Unsmoothed, over the rows in which the feature is present.
         """
         return class_information(self._layout, self._cells)
 
     def to_bytes(self) -> bytes:
-        """Return the state as bytes, to be stored or sent; no pickle is involved.
+        """Serialize the state, without pickle.
 
         Returns
         -------
@@ -312,12 +314,12 @@ class CountState:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CountState:
-        """Return the state that :meth:`to_bytes` wrote.
+        """Load a state that :meth:`to_bytes` serialized.
 
         Parameters
         ----------
         data : bytes
-            What :meth:`to_bytes` returned.
+            Bytes that :meth:`to_bytes` returned.
 
         Returns
         -------
@@ -326,7 +328,7 @@ class CountState:
         Raises
         ------
         ValueError
-            If the bytes are damaged, of something else, or of a newer format.
+            If the bytes are damaged, are not a state, or have a newer format.
         """
         try:
             arrays = read_arrays(data)
@@ -335,7 +337,7 @@ class CountState:
                 n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
                 _check_counts(n_states, n_classes, cells, pairs)
         except DAMAGE as error:
-            raise ValueError(f"these {len(data)} bytes are no (or a damaged) CountState: {error}") from error
+            raise ValueError(f"these {len(data)} bytes are not a valid CountState: {error}") from error
         if version > _FORMAT:
             raise ValueError(
                 f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
@@ -344,18 +346,18 @@ class CountState:
 
     @classmethod
     def restore(cls, n_states: Any, n_classes: int, cells: AnyArray, pairs: AnyArray) -> CountState:
-        """Return the state of counts that are known, as from a file.
+        """Create a state from existing counts, for example from a file.
 
         Parameters
         ----------
         n_states : array-like of shape (n_features,), int
-            Number of values of every feature.
+            Number of values of each feature.
         n_classes : int
             Number of classes.
         cells : ndarray of shape (n_cells,)
-            What :attr:`cells` was.
+            Counts as in :attr:`cells`.
         pairs : ndarray of shape (n_pair_cells,)
-            What :attr:`pairs` was.
+            Counts as in :attr:`pairs`.
 
         Returns
         -------
@@ -364,7 +366,7 @@ class CountState:
         Raises
         ------
         ValueError
-            If they are no counts of such a table.
+            If the counts do not fit the numbers of values, or are invalid.
         """
         _check_counts(np.asarray(n_states), np.asarray(n_classes), cells, pairs)
         state = cls(n_states, int(n_classes))
@@ -388,23 +390,23 @@ class CountState:
         )
 
     def _check_feature(self, i: int) -> None:
-        """Refuse a number that is no feature's: a negative one would pick no or another run of cells."""
+        """Raise IndexError if the index is out of range; a negative one would select other counts."""
         if not 0 <= i < self.n_features:
             raise IndexError(f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}.")
 
     def _make_room(self, weights: AnyArray) -> None:
-        """Take the type in which weights can be added, after checking that the sum of integers does not overflow."""
+        """Convert the counts to the type of the sum, after checking that integers do not overflow."""
         self._cast(type_with_room(self.class_counts, weights))
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
-        """Add the pair counts of a batch: in words where both features have few values, else sample by sample."""
+        """Add the pair counts of a batch, by words of 64 samples if both features have few values."""
         on_cpu, missing = data.device == "cpu", missing_code(data.codes.dtype)
         is_packed = are_packed(data)
         backend = backend_of(data.device)
         arrays = data.codes, data.y, weights, np.arange(self.n_features), self.n_states, self._pair_offset, self._pairs
         codes, y, weights, features, n_states, offset, pairs = backend.put(*arrays)
 
-        # Children share no cell, here and below, so threads do not meet.
+        # Children share no counts, here and below, so threads do not conflict.
         def count(i: int) -> None:
             others = np.flatnonzero(~is_packed[:i]) if is_packed[i] else features[:i]
             tables = others, n_states, self.n_classes, offset
@@ -418,7 +420,7 @@ class CountState:
         self._pairs = backend.get(pairs)
 
     def _count_packed(self, codes: Codes, first: int, y: IntArray, features: IntArray, n_jobs: int | None) -> None:
-        """Add the pair counts of some features in a block of rows."""
+        """Add the pair counts of the packed features in a block of rows."""
         class_word, bit = number_bits(y, self.n_classes)
         start = np.append(0, np.cumsum(self.n_states[features]))
         bits = np.zeros((class_word[-1], start[-1]), np.uint64)
@@ -433,26 +435,27 @@ class CountState:
         _each_child(count, len(features), bits.shape[0] * bits.shape[1] ** 2 // (2 * WORDS_A_SAMPLE), n_jobs)
 
     def _cast(self, dtype: Any) -> None:
-        """Change the type of the counts."""
+        """Convert the counts to a data type."""
         self._cells = self._cells.astype(dtype, copy=False)
         self._pairs = self._pairs.astype(dtype, copy=False)
 
     def _check_same(self, n_states: IntArray, n_classes: int) -> None:
-        """Refuse counts of another table."""
+        """Raise ValueError if the features or classes differ."""
         if not np.array_equal(self.n_states, n_states) or self.n_classes != n_classes:
             raise ValueError(
-                f"counts add up only over one and the same table: this state has {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the other {n_classes} and {np.asarray(n_states).tolist()}."
+                f"counts add up only over the same features and classes: this state has {self.n_classes} classes and "
+                f"n_states {self.n_states.tolist()}, the other has {n_classes} classes and n_states "
+                f"{np.asarray(n_states).tolist()}."
             )
 
 
 def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
-    """Return I(X_i; C) of the empirical distribution, in nats.
+    """Compute I(X_i; C) of the empirical distribution, in nats, over the rows in which the feature is present.
 
-    Shapes: counts: (n_cells,); result: (n_features,).
+    Shapes: counts: (n_cells,), of a layout without parents; result: (n_features,).
     """
     margins = np.empty(int(layout.n_states.max()) + layout.n_classes + 1, counts.dtype)
-    # The class in the place of the second feature, and a single class to condition on.
+    # I(X; C) is I(X; Y | Z) with the class as Y and a constant Z.
     return np.array(
         [
             kernels.conditional_mutual_information(counts[first:last], n_values, layout.n_classes, 1, margins)
@@ -462,13 +465,13 @@ def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
 
 
 def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
-    """Return the type in which weights can be added to counts.
+    """Return the data type of the sum of counts and weights: int64, or float64 if any of them are real.
 
-    Shapes: class_counts: (n_classes,); weights: (n_samples,).
+    It raises ValueError if a sum of integers could overflow.
     """
     dtype = np.result_type(class_counts.dtype, weights.dtype)
     if dtype.kind == "i":
-        # Every count is at most the total, and neither part of it overflows by itself.
+        # Each count is at most the total, and neither summand overflows by itself.
         total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
         if total > largest:
             raise ValueError(
@@ -479,30 +482,30 @@ def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
 
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
-    """Call ``work`` for every feature after the first, and for the last ones, which take longest, first."""
+    """Call ``work`` for each feature except the first, in threads, starting with the last, the most expensive."""
     in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
-    """Return the number of cells and of pair cells after checking what they follow from."""
+    """Validate the numbers of values and return the numbers of cells and of pair cells."""
     for name, values, n_axes in (("n_states", n_states, 1), ("n_classes", n_classes, 0)):
         if values.ndim != n_axes or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
             raise ValueError(
-                f"n_states must list at least one feature, and every feature and the class need an integer number "
-                f"of values from 1; got {name} {values.tolist()}."
+                f"n_states must list at least one feature, and each feature and the class must have an integer number "
+                f"of values of at least 1; got {name} {values.tolist()}."
             )
-    # Python's integers do not overflow.
+    # Python integers do not overflow.
     states, classes = n_states.tolist(), int(n_classes)
     n_cells = classes * (1 + sum(states))
     n_pairs = classes * (sum(states) ** 2 - sum(k * k for k in states)) // 2
     largest = np.iinfo(np.intp).max // np.dtype(np.int64).itemsize
     if n_cells + n_pairs > largest:
-        raise ValueError(f"n_states and n_classes call for {n_cells + n_pairs} counts, but {largest} is the limit.")
+        raise ValueError(f"n_states and n_classes require {n_cells + n_pairs} counts, but the limit is {largest}.")
     return n_cells, n_pairs
 
 
 def _check_counts(n_states: AnyArray, n_classes: AnyArray, cells: AnyArray, pairs: AnyArray) -> None:
-    """Refuse arrays that are no counts of one table, before memory is taken for the table."""
+    """Raise ValueError if arrays are not valid counts, before memory is allocated."""
     if (cells.shape, pairs.shape) != tuple((size,) for size in _sizes(n_states, n_classes)):
         raise ValueError("its counts do not fit its n_states and n_classes")
     if cells.dtype != pairs.dtype or cells.dtype not in (np.int64, np.float64):

@@ -1,4 +1,4 @@
-"""A structure as a small picture in SVG, for notebooks."""
+"""SVG drawing of a structure, for notebooks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from tanlearn.network.layered import layered_positions, margins
 
 __all__ = ["structure_svg"]
 
-#: Pixels between neighbours: names of so few features fit, of more they are shown where the pointer is.
+#: Largest number of features with visible names; with more, names are tooltips. Pixels between features with and
+#: without names.
 _MOST_NAMES = 40
 _NAMED, _DOTTED = (96, 52), (22, 26)
-#: Letters of a name that fit.
+#: Longest name that fits, in characters.
 _LETTERS = 13
 
 
 def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str] | None = None) -> str:
-    """Return a picture of the edges between features.
+    """Return an SVG element with the edges between features, in layers with parents above their children.
 
-    Shapes: parents: (n_features, width); order: (n_features,).
+    ``order`` (n_features,) is a topological order, or None if there is a cycle; the result then is a sentence. Names
+    are escaped and default to feature numbers. Lines have the color of the surrounding text.
     """
     if order is None:
         return "<p>The parents form a cycle, so there is no picture in layers.</p>"

@@ -5,10 +5,14 @@ that contain the feature are multiplied and summed over its values, which leaves
 (bucket elimination, Dechter, Artificial Intelligence 113, 1999). All factors are in logarithms. The kernels are in
 ``kernels/elimination.py`` and ``kernels/completions.py``.
 
-A row is eliminated in one of three ways, which depends only on the set of its missing features: (1) most rows in one
-order chosen for the structure; (2) rows for which that order is expensive, or needs too much memory, in an order of
-their own, split into slices if necessary (``elimination_plans.py``, ``slices.py``); (3) rows for which every plan
-exceeds the limit of operations (``limits.py``) raise an error or are approximated. Results of (1) and (2) are exact.
+A row is eliminated in one of three ways. The set of its missing features determines which.
+
+1. Most rows are eliminated in one order, chosen for the structure.
+2. If that order is expensive or needs too much memory, the row gets an order of its own and is split into slices if
+   necessary (``elimination_plans.py``, ``slices.py``).
+3. If every plan exceeds the limit of operations (``limits.py``), the row raises an error or is approximated.
+
+Invariant: results of the first two ways are exact and do not depend on other rows or on the number of threads.
 
 Shapes: codes (n_features, n_all), ``samples`` the columns to process, cells (n_cells,) log probabilities, scores
 (n_samples, n_classes). A factor with r combinations of values takes r * n_classes numbers.
@@ -110,12 +114,12 @@ class Eliminator:
     ) -> FloatArray:
         """Compute the log joint of the selected rows.
 
-        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they are approximated, as in
+        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they are approximated, similar to
         mini-bucket elimination: where the factors of a missing feature would be too large together, each factor gets a
-        copy of the feature of its own, with equally probable values. Their row numbers are appended to ``inexact``, or
-        reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of the values
-        missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4 % instead
-        of 35.1 %.)
+        copy of the feature of its own, with equally probable values. The numbers of these rows are appended to
+        ``inexact``, or reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of
+        the values missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4
+        % instead of 35.1 %.)
 
         Shapes: codes: (n_features, n_all); samples: (n_samples,); cells: (n_cells,); result: (n_samples, n_classes).
         """
@@ -316,9 +320,9 @@ class Eliminator:
         return _Rows(np.flatnonzero(is_direct), planned, np.array(refused, np.intp))
 
     def _count(self, codes: Codes, samples: IntArray, *, is_marginal: bool) -> IntArray:
-        """Count the values of all factors of each row in the order of the structure.
+        """Count the combinations of values in all eliminations of each row, in the order of the structure.
 
-        The count is -1 where the factors do not fit in memory.
+        The count is -1 if the factors do not fit in memory.
         """
         n_values, done = np.empty(len(samples), np.int64), 0
         room = self._layout.n_classes, is_marginal, missing_code(codes.dtype), self._max_width, self._capacity
@@ -420,7 +424,7 @@ class Eliminator:
         if n_missing == len(codes):  # as in score_samples of unnormalized CPTs
             raise ValueError(
                 f"all {n_missing} features have to be marginalized, because a row misses them all, or because the "
-                f"scores are not normalized and a probability of rows is asked for. They depend on each other through "
+                f"scores are not normalized and a probability of rows is requested. They depend on each other through "
                 f"two parents or more, so that this would take more than {self._limit:,.0f} operations. Rank rows by "
                 f"predict_joint_log_proba instead, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
             )

@@ -49,8 +49,8 @@ def plan_elimination(
 ) -> EliminationPlan | None:
     """Return the cheapest plan of several heuristics, with as few slices as the memory allows.
 
-    Returns None if every plan found takes more than ``most_operations``. ``capacity`` is the numbers that the factors
-    of a slice may take, at least one for each class.
+    The result is None if every plan found takes more than ``most_operations``. The factors of a slice may take
+    ``capacity`` numbers, at least one for each class.
     """
     single = [i for i in graph if n_states[i] == 1]  # a single value needs no elimination
     graph = _without(graph, set(single))
@@ -83,9 +83,9 @@ def greedy_order(
 ) -> list[int]:
     """Return the order in which the next feature is always the one of lowest cost; ties go to the first in the graph.
 
-    ``reach`` is 1 or 2, the distance in edges within which the elimination of a feature changes costs. The order is
-    empty if the factors exceed ``most_values`` values together, or the evaluations of the cost ``most_steps``
-    neighbors.
+    The elimination of a feature changes the costs of features at a distance of up to ``reach`` edges, 1 or 2. The
+    result is empty if the factors have more than ``most_values`` values together, or if the evaluations of the cost
+    visit more than ``most_steps`` neighbors.
     """
     graph = {i: set(near) for i, near in graph.items()}
     costs = {i: cost(graph, i) for i in graph}
@@ -165,7 +165,7 @@ def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> li
 
 
 def _count_numbers(steps: list[Step], n_classes: int) -> int:
-    """Count the numbers that the factors of one slice take at most at the same time.
+    """Count the numbers that the factors of one slice take at the same time, at most.
 
     Factors of at most one feature are not stored: they are added to the belief of that feature at once.
     """

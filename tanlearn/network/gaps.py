@@ -1,4 +1,4 @@
-"""Scores, and their gradient, of incomplete rows under a forest whose parameters change between calls.
+"""Log joint of incomplete rows under a forest, and its gradient, for parameters that change between calls.
 
 The missing features of a row fall into connected components of the forest. The contribution of a component to the log
 joint depends only on the observed values around it: the values of the children of its features, and of the parent of
@@ -7,7 +7,7 @@ found once, and each call marginalizes each event once (sum-product message pass
 without missing values are scored as in complete rows.
 
 Shapes: E events, P pairs of a row and one of its events. The log joint of a row is the sum of its observed families and
-of the contributions (E, n_classes) of its events.
+of the contributions of its events, which are an array (E, n_classes).
 
 Invariant: missing features without observed descendants belong to no event. They marginalize to one, because the CPTs
 are normalized. Networks with two augmenting parents per feature use the `Eliminator` row by row instead, which is also

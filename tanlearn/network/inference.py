@@ -118,7 +118,7 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
     probabilities = np.empty_like(tables.cells)
     for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
         exp_all(tables[i].ravel(), probabilities[layout.offset[i] : layout.offset[i + 1]])
-    # Over all CPTs, so that a row's score does not depend on missing values of other rows. Sums must not overflow.
+    # The minimum is over all CPTs, so that a score does not depend on other rows. (Sums over values must not overflow.)
     lowest = tables.cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=tables.cells > -np.inf)
     most = int(_LOWEST_LOG / lowest)
     start = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes

@@ -1,10 +1,15 @@
-"""Missing features of tables that back off, marginalized in the small network that remains of a row.
+"""Marginalization of missing values in networks that back off, by a local network per pattern of missing features.
 
-The observed values of a row select one value of every axis. Each family then is a small dense table over its missing
-features, and a feature without observed descendants drops out. These tables form a network of a few features, for the
-:class:`~tanlearn.network.elimination.Eliminator`. Where the tables would be too large, the row is split into slices:
-some features take all combinations of their values. Where that would take too many operations, the row backs off:
-missing features are left out, and the others are given the parents before the first missing one.
+The observed values of a row fix an index along their axes of each CPT. Each family is then a small dense CPT over its
+missing features, and missing features without observed descendants drop out. These CPTs form a network of a few
+features, which the :class:`~tanlearn.network.elimination.Eliminator` marginalizes exactly. Where its CPTs would be too
+large, the row is split into slices (``slices.py``): some features are conditioned on.
+
+Where a row would take more operations than the limit (``limits.py``), it backs off: missing features are ignored, and
+the other features keep only the parents before the first missing one.
+
+Rows are grouped by pattern, the set of their missing features, because rows of a pattern share the structure of the
+local network. Only its CPTs, (n_rows, n_cells), differ from row to row.
 """
 
 from __future__ import annotations
@@ -26,37 +31,42 @@ from tanlearn.network.tables import TableLayout
 
 __all__ = ["LocalNetworks"]
 
-#: Numbers that the tables of a slice may take; some milliseconds to fill.
+#: Numbers in the CPTs of a slice, at most: a few milliseconds to fill.
 _CAPACITY = 2**18
-#: Rows of one pattern whose tables are made at a time, and at most so many numbers.
+#: Rows of a pattern, and numbers in their CPTs, per block.
 _ROWS, _NUMBERS = 256, 2**22
 
 
 class _Pattern(NamedTuple):
-    """Network that remains where the same features are missing."""
+    """Local network of the rows in which the same features are missing."""
 
     eliminator: Eliminator
     layout: TableLayout
-    is_left: AnyArray  # (d,): whether a feature is eliminated
-    families: list[tuple[int, list[int]]]  # needed families, and the positions of missing features within each
-    conditioned: list[int]  # features of which every combination of values is a slice
+    is_left: AnyArray  # (n_features,) mask of the features to eliminate
+    families: list[
+        tuple[int, list[int]]
+    ]  # needed families by child, and the positions of the features to eliminate in each
+    conditioned: list[int]  # features conditioned on: each combination of their values is a slice
     n_slices: int
 
 
 class LocalNetworks:
-    """Marginalizes missing features of tables that back off.
+    """Marginalization and completion of rows with missing values in a network that backs off.
 
-    This is exact within the limit of :func:`~tanlearn.network.limits.most_operations`. Beyond it, rows back off.
+    It is exact within the limit of :func:`~tanlearn.network.limits.most_operations`. Beyond it, rows back off.
     """
 
     def __init__(self, tables: BackOffTables, structure: Structure) -> None:
-        # tables: Log-probabilities. structure: Their parents; without cycles.
+        # The structure must be acyclic.
         self._tables, self._structure = tables, structure
 
     def log_joint(
         self, codes: Codes, samples: IntArray, *, is_exact: bool = True, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the log joint of some samples.
+        """Compute the log joint of the selected rows.
+
+        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they back off, and an
+        InexactMarginalizationWarning names them. The result does not depend on ``n_jobs``.
 
         Shapes: codes: (n_features, n_all); samples: (n_samples,); result: (n_samples, n_classes).
         """
@@ -79,7 +89,7 @@ class LocalNetworks:
             for owners, block in self._blocks(pattern, codes, samples, places):
                 for place, cells in zip(owners, self._cells(pattern, block), strict=True):
                     parts[place].append(pattern.eliminator.log_joint(local, one, cells, n_jobs=1)[0])
-                    if len(parts[place]) == _ROWS:  # in an order that does not depend on other rows
+                    if len(parts[place]) == _ROWS:  # so that rounding does not depend on other rows
                         parts[place] = [log_sum(np.stack(parts[place]))]
             for place, rows in parts.items():
                 scores[place] = log_sum(np.stack(rows))
@@ -92,19 +102,19 @@ class LocalNetworks:
         return scores
 
     def is_exact(self, codes: Codes, samples: IntArray) -> AnyArray:
-        """Return which samples have their missing features marginalized exactly.
-
-        Shapes: codes: (n_features, n_all); samples: (n_samples,); result: (n_samples,).
-        """
+        """Return a mask of the selected rows, False where :meth:`log_joint` backs off."""
         is_exact, limit = np.empty(len(samples), np.bool_), most_operations()
         for hidden, places in _patterns(codes[:, samples] == missing_code(codes.dtype)):
             is_exact[places] = self._reduce(hidden, limit, is_marginal=True) is not None
         return is_exact
 
     def complete(self, codes: Codes, samples: IntArray, y: IntArray, *, n_jobs: int | None = None) -> Codes:
-        """Return codes in which some samples are filled in with their most probable values, all of a sample together.
+        """Return a copy of the codes with the most probable joint completion of each selected row.
 
-        Shapes: codes: (n_features, n_all); samples: (n_samples,); y: (n_all,); result: (n_features, n_all).
+        In ``y``, a class -1 is replaced in place by the class that is most probable together with the completion. Rows
+        over the limit of operations raise ValueError.
+
+        Shapes: codes, result: (n_features, n_all); samples: (n_samples,); y: (n_all,), intp.
         """
         completed, missing, limit = codes.copy(), missing_code(codes.dtype), most_operations()
         score = self._tables.scorer(missing)
@@ -124,7 +134,7 @@ class LocalNetworks:
                 scores = np.empty((len(owners), self._tables.layout.n_classes))
                 score(np.ascontiguousarray(block), 0, scores)
                 for k, place in enumerate(owners.tolist()):
-                    rank = -scores[k, classes[k]], int(classes[k])  # of equals the first class, then the first slice
+                    rank = -scores[k, classes[k]], int(classes[k])  # ties: the first class, then the first slice
                     if place not in best or rank < best[place]:
                         best[place] = rank
                         completed[:, samples[place]] = block[:, k]
@@ -135,9 +145,9 @@ class LocalNetworks:
         return completed
 
     def _reduce(self, hidden: AnyArray, limit: float, *, is_marginal: bool) -> _Pattern | None:
-        """Return the network that remains where some features are missing, or None for too many operations.
+        """Build the local network for a set of missing features, or return None if it exceeds the limit of operations.
 
-        To marginalize, missing features without observed descendants are left out; to complete rows, they are not.
+        For marginalization, missing features without observed descendants are left out; for completion, they are kept.
         """
         layout, parents, n_states = self._tables.layout, self._structure.parents, self._tables.layout.n_states.tolist()
         is_needed = np.full(len(hidden), not is_marginal) | ~hidden
@@ -177,13 +187,13 @@ class LocalNetworks:
     def _blocks(
         self, pattern: _Pattern, codes: Codes, samples: IntArray, places: IntArray
     ) -> Iterator[tuple[IntArray, Codes]]:
-        """Yield places of samples, as often as a sample has slices, and the codes of these slices."""
+        """Yield blocks of slices: the position of the row of each slice, and the codes of the slices."""
         n_rows = max(1, min(_ROWS, _NUMBERS // pattern.layout.n_cells))
         if pattern.n_slices == 1:
             for first in range(0, len(places), n_rows):
                 block = places[first : first + n_rows]
                 slices = codes[:, samples[block]]
-                slices[pattern.conditioned] = 0  # of features with one value
+                slices[pattern.conditioned] = 0  # features with a single value
                 yield block, slices
             return
         n_states = self._tables.layout.n_states.tolist()
@@ -196,7 +206,7 @@ class LocalNetworks:
                 )
 
     def _cells(self, pattern: _Pattern, codes: Codes) -> FloatArray:
-        """Return the cells of the networks of some rows, of shape (n_rows, n_cells)."""
+        """Compute the cells of the local networks of some rows, (n_rows, n_cells)."""
         tables, layout, n_classes = self._tables, pattern.layout, self._tables.layout.n_classes
         n_rows = codes.shape[1]
         cells = np.zeros((n_rows, layout.n_cells))
@@ -212,7 +222,7 @@ class LocalNetworks:
         return cells
 
     def _too_large(self, codes: Codes, rows: list[int], limit: float) -> str:
-        """Return the message for rows that would take too many operations."""
+        """Return the error message for rows over the limit of operations."""
         n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
         return (
             f"row {rows[0]} misses {n_missing} features that depend on each other through so many parents that "
@@ -222,12 +232,12 @@ class LocalNetworks:
 
 
 def _size_without(i: int, scopes: list[list[int]], sizes: list[int], n_values: int) -> int:
-    """Return the numbers in the tables of all slices if a feature is conditioned on."""
+    """Return the size of the CPTs of all slices if a feature is conditioned on."""
     return sum(size if i in scope else size * n_values for scope, size in zip(scopes, sizes, strict=True))
 
 
 def _patterns(is_hidden: IntArray) -> list[tuple[IntArray, IntArray]]:
-    """Return every different column, and the numbers of the columns that equal it."""
+    """Return the distinct columns of a mask, each with the indices of the columns that equal it."""
     packed = np.packbits(is_hidden, axis=0).T
     _, first, kind = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(kind.ravel(), kind="stable")

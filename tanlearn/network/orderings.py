@@ -1,4 +1,4 @@
-"""Feature orderings: given, and the pixel orders A, B and C of differentiable TAN, section 4.4."""
+"""Feature orderings: permutations by the user, and the pixel orders A, B and C of differentiable TAN, section 4.4."""
 
 from __future__ import annotations
 
@@ -14,27 +14,25 @@ PIXEL_ORDERINGS = ("A", "B", "C")
 
 
 def check_ordering(ordering: Any, n_features: int) -> IntArray:
-    """Return an ordering that a user gives, after a check.
-
-    Shapes: ordering: (n_features,); result: (n_features,).
-    """
+    """Validate an ordering (n_features,) given by the user and return it as intp."""
     order = np.asarray(ordering)
     if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_features)):
         raise ValueError(
             f"ordering must be a permutation of 0..{n_features - 1}, got {ordering!r}. Pixel orders 'A', 'B' and "
-            f"'C' go with candidates='heuristic' and image_shape."
+            f"'C' require candidates='heuristic' and image_shape."
         )
     return order.astype(np.intp)
 
 
 def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
-    """Return one of the pixel orders of differentiable TAN, section 4.4.
+    """Return a pixel order of differentiable TAN, section 4.4.
 
-    ``"A"`` goes row by row. ``"B"`` goes row by row through the lower triangle with the diagonal, each pixel
-    followed by its mirror image above the diagonal. ``"C"`` starts in the centre and adds one ring after the other:
-    the row above and the row below, the column to the left and the column to the right, then the corners.
+    ``"A"`` goes row by row. ``"B"`` goes row by row through the lower triangle with the diagonal, each pixel followed
+    by its mirror image above the diagonal. ``"C"`` starts in the center and adds one ring after another: the row above
+    and the row below, the column to the left and the column to the right, then the corners. B and C require a square
+    image.
 
-    Shapes: result: (height * width,).
+    Pixel ``(row, column)`` is feature ``row * width + column``. Shapes: result: (height * width,).
     """
     if name not in PIXEL_ORDERINGS:
         raise ValueError(f"a pixel order must be one of {', '.join(PIXEL_ORDERINGS)}, got {name!r}.")
@@ -48,7 +46,7 @@ def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
 
 
 def _triangle(size: int) -> list[tuple[int, int]]:
-    """Return order B."""
+    """Return the (row, column) of each pixel in order B."""
     pixels = []
     for row in range(size):
         for column in range(row):
@@ -58,7 +56,7 @@ def _triangle(size: int) -> list[tuple[int, int]]:
 
 
 def _rings(size: int) -> list[tuple[int, int]]:
-    """Return order C: from the central pixel, or the central 2 x 2 of an even size, outwards."""
+    """Return the (row, column) of each pixel in order C, from the central pixel, or 2 x 2 pixels, outward."""
     side = 2 - size % 2
     first = (size - side) // 2
     pixels = [(first + row, first + column) for row in range(side) for column in range(side)]

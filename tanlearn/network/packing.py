@@ -1,4 +1,8 @@
-"""Which features are counted 64 samples at a time, where these stand, and how many threads that is worth."""
+"""Packing of samples into 64-bit words for counting, and the number of threads worth starting.
+
+Each value of a packed feature is a bit set over the samples. Samples are numbered class by class, and each class starts
+at a word of its own, so that an AND and a popcount count a pair of values within a class.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,25 @@ from tanlearn.kernels.bits import number_samples
 
 __all__ = ["WORDS_A_SAMPLE", "are_packed", "number_bits", "worth_threads"]
 
-#: A word of 64 samples of two values costs an eighth of counting one sample by itself (0.15 ns to 1.25 ns), and what
-#: was counted in words costs as much as a sample for every cell that it is added to.
+#: A word of 64 samples costs an eighth of counting a single sample (0.15 ns versus 1.25 ns). Adding the counts of words
+#: to the pair counts costs as much as a sample per count.
 WORDS_A_SAMPLE = 8
 _CELL_COST = 8
-#: Samples, or what costs as much, that are worth a thread: 1.3 ms, as two take 0.2 ms to start.
+#: Cost that is worth another thread: 1.3 ms, since starting two threads takes 0.2 ms.
 _WORTH_A_THREAD = 2**20
 
 
 def are_packed(data: EncodedData) -> AnyArray:
-    """Return which features are counted in words of samples, against each other.
-
-    Shapes: result: (n_features,).
-    """
+    """Return a mask (n_features,) of the features to pack: those of few values, on the CPU, with unweighted rows."""
     words = data.n_states**2 * (data.n_samples // 64 + _CELL_COST * data.n_classes)
     is_packed: AnyArray = (words <= WORDS_A_SAMPLE * data.n_samples) & (data.sample_weight is None)
     return is_packed & (data.device == "cpu")
 
 
 def number_bits(y: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
-    """Return where samples stand in sets of bits: class by class, each in an even number of words of its own.
+    """Assign a bit index to each sample, class by class, with an even number of words per class.
+
+    The words of class ``c`` are ``class_word[c]:class_word[c + 1]``; ``bit`` is the bit index of each sample.
 
     Shapes: y: (n_samples,); result class_word: (n_classes + 1,); result bit: (n_samples,).
     """
@@ -41,5 +44,5 @@ def number_bits(y: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
 
 
 def worth_threads(cost: int, n_jobs: int | None) -> int:
-    """Return how many threads are to share some work."""
+    """Return the number of threads for a cost, in units of counting one sample."""
     return min(number_of_threads(n_jobs), 1 + cost // _WORTH_A_THREAD)

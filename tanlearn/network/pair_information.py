@@ -1,7 +1,8 @@
-"""Information of all pairs of features from rows, some features at a time: counts are kept of a few pairs only.
+"""Conditional mutual information of all pairs of features, computed from rows in blocks with few counts in memory.
 
-Features of few values are counted in sets of bits, tile by tile: those of a tile stay in the cache while it meets the
-others. Of other features, and of weighted rows, one pair is counted after the other.
+Features of few values are packed: each value is a bit set of the samples that have it, and pairs are counted by 64-bit
+AND and popcount. Packed features are processed in tiles that stay in the cache. Pairs of other features, and all pairs
+of weighted rows, are counted one after another.
 """
 
 from __future__ import annotations
@@ -24,22 +25,28 @@ from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, wo
 
 __all__ = ["pair_information", "visited_information"]
 
-#: Words of a tile, and counts of one feature with those of a tile: 128 KiB, of a second-level cache of 1 MiB.
+#: Words of a tile, and counts of a feature with a tile, at most: 128 KiB of an L2 cache of 1 MiB.
 _TILE = 2**14
-#: Sets of bits, or features without them, that a tile has at least.
+#: Smallest number of bit sets of a tile.
 _FEWEST = 64
-#: Numbers that are yielded at a time, or those of a tile's features if that is more: 64 MiB.
+#: Numbers per yielded block, 64 MiB, or those of one span if that is more.
 _BLOCK = 2**23
-#: Numbers of samples whose x log x is looked up: 256 KiB where no sample misses anything.
+#: Counts for which x log x is tabulated: 256 KiB without missing values.
 _TABULATED = 2**15
 
 
 def pair_information(
     data: EncodedData, order: IntArray, is_sparse: AnyArray, n_jobs: int | None = None
 ) -> Iterator[tuple[int, FloatArray]]:
-    """Yield I(X_i; X_j | C) of every feature and those before it in an order, in nats, unsmoothed.
+    """Yield I(X_i; X_j | C) of each feature and the features before it in an order, in nats, unsmoothed.
 
-    Shapes: order: (n_features,); is_sparse: (n_features,); result information: (n_rows, first + n_rows).
+    Each block is a pair (first, information). Row r of ``information`` (n_rows, first + n_rows) belongs to feature
+    ``order[first + r]``. Its first ``first + r`` numbers are the information with the features before it; the others
+    are 0.
+
+    A row of data counts for a pair if both values are present. ``is_sparse`` (n_features,) marks features whose pair
+    counts are mostly zero, so that only occurring values are visited. Counting is on the CPU for every ``device``. The
+    result does not depend on ``n_jobs``.
     """
     pairs = _Pairs(data, order, is_sparse)
     spans = pairs.spans
@@ -58,7 +65,7 @@ def pair_information(
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """Features at positions ``first`` to ``last`` of the order; those that are packed are a tile."""
+    """Features at positions ``first`` to ``last - 1`` of the order; the packed ones form a tile."""
 
     first: int
     last: int
@@ -66,7 +73,7 @@ class _Span:
 
 
 class _Pairs:
-    """What pairs are counted from; features have the numbers of their positions in the order."""
+    """Data for counting pairs; features are numbered by position in the order."""
 
     def __init__(self, data: EncodedData, order: IntArray, is_sparse: AnyArray) -> None:
         self.data, self.order, self.is_sparse = data, order, is_sparse[order]
@@ -84,13 +91,13 @@ class _Pairs:
 
     @property
     def cost(self) -> int:
-        """Samples that are counted for all pairs, or what costs as much."""
+        """Cost of all pairs, in units of counting one sample for one pair."""
         n_words = int(self.classes.word[-1]) * int(self.n_sets.sum()) ** 2
         n_single = len(self.order) ** 2 - int(self.is_packed.sum()) ** 2
         return (n_words // WORDS_A_SAMPLE + n_single * self.data.n_samples) // 2
 
     def _make_span(self, first: int, last: int) -> _Span:
-        """Return some features, with the sets of samples of those that are packed."""
+        """Create a span, with the bit sets of its packed features."""
         place = np.flatnonzero(self.is_packed[first:last])
         features = self.order[first + place]
         start = np.append(0, np.cumsum(self.n_sets[first + place]))
@@ -105,7 +112,7 @@ class _Pairs:
         return _Span(first, last, kernels.Tile(bits, start, self.data.n_states[features], sizes, own_units, place))
 
     def inform(self, span: _Span, other: _Span, information: FloatArray) -> None:
-        """Write the information of the features of a span and those of another before it, or before each in itself."""
+        """Write the information of all pairs of a feature of a span and one of another before it, or within it."""
         self._count_tiles(span.tile, other.tile, span is other, information)
         rows, columns = np.arange(span.first, span.last), np.arange(other.first, other.last)
         is_pair = rows[:, np.newaxis] > columns
@@ -115,7 +122,7 @@ class _Pairs:
         is_sparse = self.is_sparse[rows, np.newaxis] | self.is_sparse[columns]
         features, others = self.order[rows], self.order[columns]
         self._count(features, others, is_single & ~is_sparse, information)
-        # Of two, the later one of the table is visited value by value, so that sums of real weights have one order.
+        # Of two sparse features, visit the later one in the data, so that real weights are summed in one order.
         is_later = features[:, np.newaxis] > others
         is_visited = self.is_sparse[rows, np.newaxis] & (is_later | ~self.is_sparse[columns])
         for r in np.flatnonzero(self.is_sparse[rows]):
@@ -126,7 +133,7 @@ class _Pairs:
             information[these, q] = self._visit(others[q], features[these])
 
     def _count_tiles(self, tile: kernels.Tile, other: kernels.Tile, is_same: bool, information: FloatArray) -> None:
-        """Write the information of packed features."""
+        """Write the information of pairs of packed features."""
         most = int(max(tile.n_states.max(initial=0), other.n_states.max(initial=0)))
         n_classes, n_sets, n_others = self.data.n_classes, other.bits.shape[1], len(other.place)
         sizes = n_sets, n_sets, n_others, n_others, most**2 * n_classes, (2 * most + 1) * n_classes
@@ -135,9 +142,9 @@ class _Pairs:
         kernels.packed_information(tile, other, is_same, self.classes, scratch, information)
 
     def _count(self, features: IntArray, others: IntArray, is_wanted: AnyArray, information: FloatArray) -> None:
-        """Write the information of some pairs, from tables that are counted row by row."""
+        """Write the information of the wanted pairs from dense counts."""
         data, n_classes = self.data, self.data.n_classes
-        # Sparse features, whose tables would be large, are in no pair.
+        # Sparse features, whose dense counts would be large, are in none of these pairs.
         most, most_others = (
             int(data.n_states[f[is_wanted.any(axis=axis)]].max(initial=0)) for f, axis in ((features, 1), (others, 0))
         )
@@ -148,7 +155,7 @@ class _Pairs:
         kernels.counted_information(*rows, features, others, is_wanted, *sizes, counts, margins, information)
 
     def _visit(self, i: int, others: IntArray) -> FloatArray:
-        """Return the information of one feature and each of some others, from the rows of value after value."""
+        """Return the information of a sparse feature and each of some others."""
         data = self.data
         return visited_information(data.codes, data.n_states, data.y, self.weights, data.n_classes, i, others)
 
@@ -156,10 +163,12 @@ class _Pairs:
 def visited_information(
     codes: Codes, n_states: IntArray, y: IntArray, weights: AnyArray, n_classes: int, i: int, others: IntArray
 ) -> FloatArray:
-    """Return I(X_i; X_j | C) of one feature and each of some others, from the rows of value after value.
+    """Compute I(X_i; X_j | C) of a feature and each of some others, in nats, by visiting its rows sorted by value.
 
-    Shapes: codes: (n_features, n_samples); n_states: (n_features,); y: (n_samples,); weights: (n_samples,); others:
-        (n_others,); result: (n_others,).
+    This suits features of many values, whose dense pair counts would be large.
+
+    Shapes: codes: (n_features, n_samples); n_states: (n_features,); y, weights: (n_samples,); others, result:
+    (n_others,).
     """
     information, missing = np.empty(len(others)), missing_code(codes.dtype)
     samples = np.argsort(codes[i], kind="stable")
@@ -174,12 +183,14 @@ def visited_information(
 
 
 def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_threads: int) -> None:
-    """Write the information of the features of some spans and all before them."""
+    """Write the information of the features of some spans and all features before them."""
     work = [(span, other) for span in spans for other in pairs.spans if other.first <= span.first]
 
     def inform(number: int, _: int) -> None:
         span, other = work[number]
-        found = np.zeros((span.last - span.first, other.last - other.first))  # kernels are compiled for whole arrays
+        found = np.zeros(
+            (span.last - span.first, other.last - other.first)
+        )  # kernels are compiled for contiguous arrays
         pairs.inform(span, other, found)
         first = spans[0].first
         information[span.first - first : span.last - first, other.first : other.last] = found
@@ -188,12 +199,12 @@ def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_
 
 
 def _tabulate(n_samples: int) -> tuple[FloatArray, AnyArray]:
-    """Return the scales of tables of up to so many samples, ascending, and x log x in their units."""
+    """Tabulate x log x as integers in units of each scale, for the scales of up to n_samples, ascending."""
     lowest, highest = unit_scale(float(n_samples)), unit_scale(1.0)
     scales = 2.0 ** np.arange(np.log2(lowest), np.log2(highest) + 1)
     units = np.zeros((len(scales), min(n_samples + 1, _TABULATED)), np.int64)
     for scale, row in zip(scales.tolist(), units, strict=True):
-        # What exceeds every sum of this scale is in no table, and has no room in 64 bits.
+        # Larger counts do not occur at this scale, and would overflow 64 bits.
         n_fitting = bisect_right(range(1, len(row)), -scale, key=lambda x: -unit_scale(float(x)))
         tabulate_xlogx(scale, row[: 1 + n_fitting])
     return scales, units

@@ -1,4 +1,4 @@
-"""Log-probabilities in a few bits: fixed-point numbers, and tables that are made of them.
+"""Fixed-point log probabilities of a few bits, and CPTs of them.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -17,27 +17,27 @@ from tanlearn.network.tables import TableLayout, Tables
 
 __all__ = ["MAX_BITS", "FixedPoint", "IntegerTables", "round_tables"]
 
-#: Magnitudes are held in 16 bits while they are in use.
+#: Unpacked magnitudes are 16-bit integers.
 MAX_BITS = 16
-#: Far beyond any log-probability in use, and 2**60 is an exact float32.
+#: Far beyond any useful log probability; 2**60 is exact in float32.
 _MAX_FRACTION_BITS = 60
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A format for numbers from 0 down: a magnitude of a few bits, times minus a power of two ([RE] eq. 10).
+    """Fixed-point format of nonpositive numbers: minus a magnitude of a few bits times a power of two ([RE] eq. 10).
 
     Parameters
     ----------
     integer_bits : int
-        B_I; may be negative, if no magnitude needs to reach 1.
+        B_I. It may be negative if no magnitude reaches 1.
     fraction_bits : int
-        B_F; may be negative, for steps of 2, 4 and so on. The two add up to the bits of a number, from 1 to 16.
+        B_F. It may be negative, for steps of 2, 4 and so on. B_I + B_F, the bits of a number, must be from 1 to 16.
 
     Raises
     ------
     ValueError
-        If the bits are no integers, or add up to something else.
+        If the bits are not integers, or their sum is out of range.
 
     Examples
     --------
@@ -68,90 +68,90 @@ class FixedPoint:
 
     @property
     def n_bits(self) -> int:
-        """Bits of a number."""
+        """Bits of a number, B_I + B_F."""
         return self.integer_bits + self.fraction_bits
 
     @property
     def step(self) -> float:
-        """Distance of neighbouring numbers, 2**-B_F."""
+        """Distance between adjacent numbers, 2**-B_F."""
         return 2.0**-self.fraction_bits
 
     @property
     def largest(self) -> float:
-        """The largest magnitude, U = 2**B_I - 2**-B_F."""
+        """Largest magnitude, U = 2**B_I - 2**-B_F."""
         return 2.0**self.integer_bits - self.step
 
     def encode(self, theta: Any) -> AnyArray:
-        """Return the magnitudes of rounded log-probabilities, in steps ([RE] eq. 11).
+        """Round log probabilities to magnitudes, in steps ([RE] eq. 11).
 
         Parameters
         ----------
         theta : array-like of any shape, float
-            Log-probabilities; -inf and whatever is beyond the range becomes its end.
+            Log probabilities. Numbers out of range, such as -inf, are clipped.
 
         Returns
         -------
         ndarray of the same shape, uint8 or uint16
-            ``min(max(rint(-theta / step), 0), 2**n_bits - 1)``; halves are rounded to the even neighbour, as IEEE 754
-            does. uint8 up to 8 bits.
+            ``min(max(rint(-theta / step), 0), 2**n_bits - 1)``. Ties are rounded to even, as in IEEE 754. uint8 for at
+            most 8 bits.
 
         Raises
         ------
         ValueError
-            If ``theta`` holds nan.
+            If ``theta`` contains nan.
         """
         dtype = np.uint8 if self.n_bits <= 8 else np.uint16
         steps = -np.asarray(theta, dtype=np.float64) * 2.0**self.fraction_bits
         if np.isnan(steps).any():
-            raise ValueError("theta holds nan, which no log-probability is.")
+            raise ValueError("theta contains nan, which is not a log probability.")
         magnitudes: AnyArray = np.clip(np.rint(steps), 0, 2**self.n_bits - 1).astype(dtype)
         return magnitudes
 
     def decode(self, magnitudes: Any) -> FloatArray:
-        """Return the numbers that magnitudes stand for.
+        """Convert magnitudes to numbers.
 
         Parameters
         ----------
         magnitudes : array-like of any shape, int
-            From 0 to 2**n_bits - 1, or sums of such.
+            Magnitudes from 0 to 2**n_bits - 1, or sums of them.
 
         Returns
         -------
         ndarray of the same shape, float64
             ``-magnitudes * step``, and 0.0 for 0.
         """
-        return 0.0 - np.asarray(magnitudes) * self.step  # and not -0.0
+        return 0.0 - np.asarray(magnitudes) * self.step  # 0.0 instead of -0.0
 
     def pack(self, magnitudes: Any) -> AnyArray:
-        """Return magnitudes in as many bits as they have.
+        """Pack magnitudes into ``n_bits`` bits each.
 
         Parameters
         ----------
         magnitudes : array-like of shape (n,), int
-            From 0 to 2**n_bits - 1.
+            Magnitudes from 0 to 2**n_bits - 1.
 
         Returns
         -------
         ndarray of shape (ceil(n * n_bits / 8),), uint8
-            The highest bit of the first magnitude first; the last byte is filled up with zeros.
+            The highest bit of the first magnitude comes first. The last byte is padded with zeros.
         """
         shifts = np.arange(self.n_bits)[::-1]
         return np.packbits((np.asarray(magnitudes)[:, np.newaxis] >> shifts & 1).astype(np.uint8))
 
     def unpack(self, packed: AnyArray, n: int) -> AnyArray:
-        """Return the first magnitudes of what :meth:`pack` returned.
+        """Unpack the first magnitudes of an array that :meth:`pack` returned.
 
         Parameters
         ----------
         packed : ndarray of shape (n_bytes,), uint8
-            Their bits.
+            Packed magnitudes.
         n : int
-            How many, at most ``8 * n_bytes // n_bits``.
+            Number of magnitudes, at most ``8 * n_bytes // n_bits``.
 
         Returns
         -------
         ndarray of shape (n,), uint8 or uint16
-            From 0 to 2**n_bits - 1; uint8 up to 8 bits.
+            Magnitudes from 0 to 2**n_bits - 1; uint8 for at most 8 bits.
         """
         dtype = np.uint8 if self.n_bits <= 8 else np.uint16
         bits: AnyArray = np.unpackbits(packed, count=n * self.n_bits).reshape(-1, self.n_bits)
@@ -159,12 +159,12 @@ class FixedPoint:
         return magnitudes
 
     def round(self, theta: Any) -> FloatArray:
-        """Return the nearest numbers of this format ([RE] eq. 11).
+        """Round log probabilities to the nearest numbers of this format ([RE] eq. 11).
 
         Parameters
         ----------
         theta : array-like of any shape, float
-            Log-probabilities.
+            Log probabilities.
 
         Returns
         -------
@@ -174,35 +174,35 @@ class FixedPoint:
         Raises
         ------
         ValueError
-            If ``theta`` holds nan.
+            If ``theta`` contains nan.
         """
         return self.decode(self.encode(theta))
 
 
 class IntegerTables(Tables):
-    """Tables of fixed-point numbers, packed to as many bits as they have.
+    """CPTs of fixed-point log probabilities, packed into as few bits as they need.
 
-    They are not normalised: exp of a column need not add up to one. Predictions of complete rows add integers, which is
-    exact: a tie is a tie, and goes to the first of the classes.
+    They are not normalized: the probabilities of a distribution need not sum to one. Predictions of complete rows add
+    integers, which is exact, so ties are detected exactly and go to the first class.
 
     Parameters
     ----------
     layout : TableLayout
-        One table a feature, in the order of the features.
+        Layout with one CPT per feature, in the order of the features.
     magnitudes : array-like of shape (n_cells,), int
-        From 0 to 2**n_bits - 1.
+        Magnitudes from 0 to 2**n_bits - 1.
     fixed_point : FixedPoint
-        What they are multiples of.
+        Format of the numbers.
 
     Attributes
     ----------
     packed : ndarray of shape (n_bytes,), uint8
-        The magnitudes, ``fixed_point.n_bits`` bits each, the highest bit of the first one first.
+        The magnitudes, ``fixed_point.n_bits`` bits each. The highest bit of the first magnitude comes first.
 
     Raises
     ------
     ValueError
-        If there are more or fewer magnitudes than cells, or one of them needs more bits.
+        If the number of magnitudes is not n_cells, or a magnitude needs more bits.
 
     Examples
     --------
@@ -219,7 +219,8 @@ class IntegerTables(Tables):
         values = np.asarray(magnitudes)
         if values.shape != (layout.n_cells,) or values.dtype.kind not in "iu":
             raise ValueError(
-                f"magnitudes must be {layout.n_cells} integers, one a cell, got {values.dtype} of shape {values.shape}."
+                f"magnitudes must be {layout.n_cells} integers, one per CPT entry, got {values.dtype} of shape "
+                f"{values.shape}."
             )
         if values.min() < 0 or values.max() >= 2**fixed_point.n_bits:
             raise ValueError(
@@ -235,25 +236,25 @@ class IntegerTables(Tables):
 
     @cached_property
     def magnitudes(self) -> AnyArray:
-        """The magnitudes of all cells, uint8 or uint16; unpacked when they are first asked for."""
+        """Magnitudes of all CPT entries, uint8 or uint16, unpacked on first access."""
         return self.fixed_point.unpack(self.packed, self.layout.n_cells)
 
     @property
     def scoring_cells(self) -> AnyArray:
-        """The magnitudes."""
+        """Magnitudes of all CPT entries, shape (n_cells,)."""
         return self.magnitudes
 
     @property
     def sum_dtype(self) -> Any:
-        """Integers that the sum of one magnitude a table cannot overflow."""
+        """Integer type that a sum of one magnitude per CPT cannot overflow."""
         return np.int32 if (len(self) + 1) << self.fixed_point.n_bits < 2**31 else np.int64
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The numbers themselves, float64."""
+        """Decoded log probabilities, float64."""
         return self.fixed_point.decode(self.magnitudes)
 
-    #: Exponentials of rounded logarithms do not add up to one.
+    #: Exponentials of rounded logarithms do not sum to one.
     is_normalized = False
 
     @property
@@ -267,12 +268,12 @@ class IntegerTables(Tables):
         return self.fixed_point.n_bits
 
     def decode(self, sums: AnyArray) -> FloatArray:
-        """Return the log joint that sums of magnitudes stand for.
+        """Convert sums of magnitudes to log joints.
 
         Parameters
         ----------
         sums : ndarray of any shape, of :attr:`sum_dtype`
-            One magnitude a table, and one of the prior.
+            Sums of one magnitude per CPT and one of the prior.
 
         Returns
         -------
@@ -281,7 +282,7 @@ class IntegerTables(Tables):
         return self.fixed_point.decode(sums)
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a file keeps of the tables beside their structure.
+        """Return the fields that a file stores, apart from the structure.
 
         Returns
         -------
@@ -291,12 +292,12 @@ class IntegerTables(Tables):
         return {"cells": self.packed, "bits": self.bits}
 
     def with_log_prior(self, log_prior: FloatArray) -> IntegerTables:
-        """Return tables with other class probabilities, rounded too.
+        """Return a copy with other class probabilities, which are rounded too.
 
         Parameters
         ----------
         log_prior : ndarray of shape (n_classes,)
-            Their logarithms.
+            Log probability of each class.
 
         Returns
         -------
@@ -305,21 +306,23 @@ class IntegerTables(Tables):
         Raises
         ------
         ValueError
-            If a class is less probable than the format can say; rounded up it would be predicted all the same.
+            If a class is less probable than the format can represent. Rounding its probability up could change
+            predictions.
         """
         lowest = float(np.min(log_prior))
         if lowest < -self.fixed_point.largest - self.fixed_point.step / 2:
             raise ValueError(
                 f"class {int(np.argmin(log_prior))} of 0 to {len(log_prior) - 1} has probability {np.exp(lowest):.3g}, "
-                f"and the smallest that {self.fixed_point} holds is {np.exp(-self.fixed_point.largest):.3g}. Take more "
-                f"integer bits, a larger probability, or leave the class out."
+                f"and the smallest that {self.fixed_point} can represent is "
+                f"{np.exp(-self.fixed_point.largest):.3g}. Use more integer bits, a larger probability, or leave the "
+                f"class out."
             )
         magnitudes = self.magnitudes.copy()
         magnitudes[: len(log_prior)] = self.fixed_point.encode(log_prior)
         return IntegerTables(self.layout, magnitudes, self.fixed_point)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be unpacked again."""
+        """Leave out cached properties."""
         return {name: getattr(self, name) for name in ("layout", "fixed_point", "packed")}
 
     def __repr__(self) -> str:
@@ -328,17 +331,18 @@ class IntegerTables(Tables):
 
 
 def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
-    """Return tables rounded to fixed-point numbers, without any training ([RE] eq. 11).
+    """Round CPTs to fixed-point numbers, without any training ([RE] eq. 11).
 
-    Floating numbers that are not normalised may be above 0, which the format ends at: every row of a table is moved
-    before, in all classes alike, so that its largest number is 0. The posterior of a complete row does not see that.
+    Numbers of CPTs that are not normalized may be positive, which the format cannot represent. They are shifted first,
+    by the same amount in all classes, so that the largest number of each row of a CPT is 0. The posterior of complete
+    rows is unchanged by the shift.
 
     Parameters
     ----------
     tables : Tables
-        Log-probabilities.
+        CPTs to round.
     fixed_point : FixedPoint
-        The format.
+        Format of the result.
 
     Returns
     -------
@@ -347,13 +351,13 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     Raises
     ------
     ValueError
-        If a class has probability 0, which rounded it would not have.
+        If a class has probability 0, which the format cannot represent.
     """
     impossible = np.flatnonzero(np.isneginf(tables.log_prior))
     if impossible.size:
         raise ValueError(
-            f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which no fixed-point "
-            f"number says. Give it a larger one, or leave the class out."
+            f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which a fixed-point "
+            f"number cannot represent. Give it a larger one, or leave the class out."
         )
     cells = tables.cells
     if not tables.is_normalized and tables.bits is None:

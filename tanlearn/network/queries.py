@@ -1,4 +1,4 @@
-"""What a model of classes and features can do besides classifying: judge, draw, complete and explain samples."""
+"""Queries of a fitted network besides classification: density, sampling, completion and explanation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tanlearn.network.tables import Tables
 
 __all__ = ["explain", "log_evidence", "log_odds", "most_probable_completion", "sample"]
 
-#: Features explained at a time that have a missing parent; of 784 features, 13 MB of codes.
+#: Features with a missing parent that are explained per block: 13 MB of codes with 784 features.
 _PREFIXES = 2**14
 
 
 def log_evidence(scores: FloatArray) -> FloatArray:
-    """Return log p(observed features): how likely the model holds a sample for, whatever its class.
+    """Compute log p(observed features), the log density of each row over all classes.
 
-    Shapes: scores: (n_samples, n_classes); result: (n_samples,).
+    It is -inf for rows that are impossible in every class.
+
+    Shapes: scores: (n_samples, n_classes), the log joint; result: (n_samples,).
     """
     evidence: FloatArray = np.logaddexp.reduce(scores, axis=1)
     return evidence
@@ -33,9 +35,12 @@ def log_evidence(scores: FloatArray) -> FloatArray:
 def sample(
     tables: Tables, structure: Structure, n_samples: int, rng: np.random.Generator, *, y: Any = None
 ) -> tuple[Codes, IntArray]:
-    """Draw samples from the model: the class first, then parents before their children.
+    """Draw rows from the model by ancestral sampling: the class first, then parents before their children.
 
-    Shapes: y: (n_samples,); result codes: (n_features, n_samples); result y: (n_samples,).
+    The classes are drawn from the prior unless ``y`` (n_samples,) contains class codes. A cycle, or an invalid ``y``,
+    raises ValueError.
+
+    Shapes: result codes: (n_features, n_samples), without missing values; result y: (n_samples,).
     """
     _refuse_cycle(structure, "drawn from")
     layout = tables.layout
@@ -54,7 +59,10 @@ def sample(
 def _sample_rounded(
     tables: Tables, structure: Structure, n_samples: int, rng: np.random.Generator, y: Any
 ) -> tuple[Codes, IntArray]:
-    """Draw samples from tables that are not normalised: parents first would be another distribution."""
+    """Draw rows from CPTs that are not normalized.
+
+    Ancestral sampling would draw from another distribution, so the rows are drawn from the posterior of empty rows.
+    """
     layout = tables.layout
     dtype = codes_dtype(int(layout.n_states.max()))
     codes: Codes = np.full((len(tables), n_samples), missing_code(dtype), dtype)
@@ -72,12 +80,12 @@ def _sample_rounded(
 
 
 def _draw(table: FloatArray, column: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return for every sample a value from its column of (n_values, n_columns) log-probabilities."""
+    """Draw one value per sample from its column of a table of log probabilities (n_values, n_columns)."""
     bounds = np.exp(table).cumsum(axis=0)
-    bounds /= bounds[-1]  # so that the last is 1 and not 1 - 1e-16, and what has probability 0 is never drawn
+    bounds /= bounds[-1]  # so that the last is exactly 1, and values of probability 0 are never drawn
     uniform = rng.random(len(column))
     value = np.zeros(len(column), np.intp)
-    # How many bounds are not above the random number, by bisection: one step a bit of the number of values.
+    # Count the bounds that are at most the random number, by bisection: one step per bit of the number of values.
     for bit in reversed(range((len(bounds) - 1).bit_length())):
         probe = np.minimum(value + (1 << bit), len(bounds))
         value = np.where(bounds[probe - 1, column] <= uniform, probe, value)
@@ -87,20 +95,22 @@ def _draw(table: FloatArray, column: IntArray, rng: np.random.Generator) -> IntA
 def most_probable_completion(
     tables: Tables, structure: Structure, codes: Codes, y: Any = None, *, n_jobs: int | None = None
 ) -> tuple[Codes, IntArray]:
-    """Fill in the missing features of every row, all of them together, with their most probable values.
+    """Impute the missing values of each row jointly by their most probable completion.
 
-    The completion and class of a row are exactly the maximum of p(class, features) over both; given the class, of
-    p(features | class) over the completions. The most probable values of single features may differ from it, and so
-    may the most probable class, with missing features summed out.
+    The completion and class of a row are the exact maximum of p(class, features) over both, or, if classes are given,
+    of p(features | class) over the completions. They may differ from the most probable values of single features, and
+    from the most probable class with missing features marginalized.
 
-    Of equally probable classes the first is taken; then of equally probable values the first, feature by feature in an
-    order that depends on the structure, given the values before. Rounding may prefer one of equals. Rows that are
-    impossible whatever is filled in get values nevertheless.
+    Ties between classes go to the first class. Ties between values go to the first value, feature by feature in an
+    order that depends on the structure, given the values before. Rounding may break ties otherwise. Rows that are
+    impossible under every completion are completed too.
 
-    Dechter: Bucket elimination: a unifying framework for reasoning. Artificial Intelligence 113, 1999.
+    A cycle, a row over the limit of operations (`tanlearn.network.limits`), or an invalid ``y`` (n_samples,) raises
+    ValueError. The result is a copy and does not depend on ``n_jobs``.
 
-    Shapes: codes: (n_features, n_samples); y: (n_samples,); result codes: (n_features, n_samples); result y:
-        (n_samples,).
+    Reference: Dechter, Bucket elimination: a unifying framework for reasoning. Artificial Intelligence 113, 1999.
+
+    Shapes: codes and result codes: (n_features, n_samples); result y: (n_samples,).
     """
     incomplete = (codes == missing_code(codes.dtype)).any(axis=0)
     if y is None:
@@ -121,17 +131,22 @@ def most_probable_completion(
 
 
 def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-    """Split the log joint of every row into what its features say for each class.
+    """Split the log joint of each row into the contributions of its features, for each class.
 
-    Observed features are taken in the order of ``structure.order``, parents before children. A feature contributes the
-    log-probability of its value, given the class and the observed features before it::
+    Observed features are added in the order of ``structure.order``, parents before children. The contribution of a
+    feature is the log probability of its value, given the class and the observed features before it::
 
         contribution_i = log p(x_1, ..., x_i | c) - log p(x_1, ..., x_i-1 | c)
 
-    With observed parents that is the entry of its table, so that in complete rows nothing depends on the order. Missing
-    features contribute 0. The sum over the features and the log prior is the log joint.
+    If all parents are observed, that is the CPT entry, so that the order does not matter in complete rows. Missing
+    features contribute 0. The sum over the features and the log prior is the log joint. If the features before it are
+    impossible in a class, a feature with a missing parent contributes 0, and the sum is -inf already.
 
-    Shapes: codes: (n_features, n_samples); result: (n_samples, n_features + 1, n_classes).
+    Rows with missing values raise ValueError as in `tanlearn.network.inference.log_joint`, and also if the CPTs are not
+    normalized (rounded to a few bits, or of a k-tree). In networks that back off, contributions of rows over the limit
+    of operations are approximate, and an InexactMarginalizationWarning names these rows.
+
+    Shapes: codes: (n_features, n_samples); result: (n_samples, n_features + 1, n_classes), the log prior last.
     """
     layout, missing = tables.layout, missing_code(codes.dtype)
     n_features, n_samples = codes.shape
@@ -153,13 +168,13 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         lacks_parent[:, i] = ~known & ~is_hidden[i] & ~backs_off
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
-            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and tables that are not normalised "
-            f"(rounded ones, and those of k-trees) explain complete rows only: no feature's share is its own there. "
-            f"Impute it, or explain a network that is neither."
+            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and CPTs that are not normalized "
+            f"(rounded ones, and those of k-trees) explain complete rows only, because contributions of observed "
+            f"features would include those of missing ones. Impute the row, or explain a network that is neither."
         )
     if not lacks_parent.any():
         return contributions
-    if not backs_off.any():  # refuses rows that cannot be marginalized exactly, with their numbers
+    if not backs_off.any():  # raises for rows that cannot be marginalized exactly, with their row numbers
         log_joint(tables, structure, codes, is_exact=True, n_jobs=n_jobs)
     rank = np.argsort(structure.order)
     samples, features = np.nonzero(lacks_parent)
@@ -175,35 +190,38 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
 
 
 def log_odds(contributions: FloatArray, y: int, against: int) -> FloatArray:
-    """Return what every feature adds to the log-odds of one class against another.
+    """Compute the contribution of each feature to the log odds of class ``y`` against another class.
 
-    Shapes: contributions: (n_samples, n_features + 1, n_classes); result: (n_samples, n_features + 1).
+    The contributions sum to log p(y | x) - log p(against | x). A value that is impossible in one of the classes
+    contributes inf or -inf, one that is impossible in both contributes 0.
+
+    Shapes: contributions: (n_samples, n_features + 1, n_classes), by `explain`; result: (n_samples, n_features + 1).
     """
     one, other = contributions[..., y], contributions[..., against]
     return np.subtract(one, other, out=np.zeros_like(one), where=(one > -np.inf) | (other > -np.inf))
 
 
 def _refuse_cycle(structure: Structure, done: str) -> None:
-    """Raise if the structure is no network."""
+    """Raise ValueError if the structure has a cycle."""
     if not structure.is_acyclic:
         raise ValueError(
-            f"samples cannot be {done} a structure with a cycle: it is a scorer, and its scores are no log joint of "
-            f"anything. Use a structure without cycles."
+            f"samples cannot be {done} a structure with a cycle, because its scores are not log joint "
+            f"probabilities. Use a structure without cycles."
         )
 
 
 def _read_classes(y: Any, n_samples: int, n_classes: int) -> IntArray:
-    """Return a copy of class codes after checking them."""
+    """Validate class codes and return a copy as intp."""
     classes: AnyArray = np.asarray(y)
     if classes.shape != (n_samples,) or classes.dtype.kind not in "iu":
         raise ValueError(
-            f"y must hold one class code, an integer, for each of the {n_samples} rows; got shape {classes.shape} of "
+            f"y must contain one integer class code for each of the {n_samples} rows; got shape {classes.shape} of "
             f"dtype {classes.dtype}."
         )
     wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))
     if wrong.size:
         raise ValueError(
-            f"y holds {classes[wrong[0]]} in row {wrong[0]}: class codes are 0 to {n_classes - 1}, the columns of the "
-            f"tables."
+            f"y contains {classes[wrong[0]]} in row {wrong[0]}: class codes are 0 to {n_classes - 1}, the columns of "
+            f"the CPTs."
         )
     return classes.astype(np.intp)

@@ -1,14 +1,16 @@
 """Slices of a row: copies of it, one for each combination of values of the missing features conditioned on.
 
-Where the factors of a row do not fit in memory, the elimination conditions on some missing features: it fills in their
-values, eliminates the others in each slice, and adds the results, log p(x, c) = log sum_s p(x, s, c). Slices are
-numbered in mixed radix, the last conditioned feature varying fastest, and are made in blocks so that they never exist
-all at once. Slices belong to one row and are the columns of a block; the features that are not conditioned on keep
-their missing codes.
+Where the factors of a row do not fit in memory, the elimination conditions on some missing features. It fills in their
+values, eliminates the others in each slice, and adds the results: log p(x, c) = log sum_s p(x, s, c). Slices are
+numbered in mixed radix, the last conditioned feature varying fastest. They are made in blocks, so that they never exist
+all at once.
 
-Shapes: block of slices (n_features, n_slices), scores (n_slices, n_classes). Sums are exact up to rounding and the same
-on every CPU, because exponentials and logarithms come from ``kernels/mathematics.py``. Reference: cutset conditioning,
-Darwiche, Modeling and Reasoning with Bayesian Networks, 2009, chapter 8.
+Shapes: a block of slices is codes (n_features, n_slices), its scores are (n_slices, n_classes).
+
+Invariant: all slices of a block belong to one row, and the other missing features keep their missing codes. Sums are
+exact up to rounding and the same on every CPU, because exponentials and logarithms come from
+``kernels/mathematics.py``. Reference: cutset conditioning, Darwiche, Modeling and Reasoning with Bayesian Networks,
+2009, chapter 8.
 """
 
 from __future__ import annotations

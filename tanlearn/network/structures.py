@@ -1,4 +1,4 @@
-"""The structure of a Bayesian-network classifier: who is whose augmenting parent."""
+"""Structure of a Bayesian-network classifier: the augmenting parents of each feature."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Structure", "check_structure"]
 
-#: Columns of ``parents`` that all structures have, filled or not: of those before any number was allowed.
+#: Smallest width of ``parents``, since many kernels read two columns.
 _LEAST_WIDTH = 2
 
 
 class Structure:
-    """Every feature has the class as its parent, and any number of other features beside it.
+    """Structure of a Bayesian-network classifier: the parents of each feature are the class and other features.
 
-    Naive Bayes has no augmenting parents; a tree-augmented naive Bayes (TAN) has at most one a feature, which
-    together form a forest; a k-dependence network has at most k.
+    These other features are called augmenting parents. Naive Bayes has none. A tree-augmented naive Bayes (TAN) has at
+    most one per feature, so that they form a forest. A k-dependence network has at most k.
 
     Parameters
     ----------
     parent : array-like of shape (n_features,) or (n_features, k)
-        Numbers of the augmenting parents, -1 for none. Their order is that of the axes of tables, and where tables back
-        off to fewer parents, the last is left out first.
+        Augmenting parents of each feature, -1 for none. Their order is that of the axes of the CPT. In CPTs that back
+        off to fewer parents, the last parent is left out first.
     allow_cycles : bool, default=False
-        Accept parents that form a cycle. The result is a scorer (the pseudo-TAN of differentiable TAN, section
-        4.5) and no Bayesian network: its scores are no log joint of anything.
+        Accept parents that form a cycle. Such a structure is not a Bayesian network: its scores rank classes, but are
+        not log joint probabilities (the pseudo-TAN of differentiable TAN, section 4.5).
 
     Attributes
     ----------
     parents : ndarray of shape (n_features, width)
-        The augmenting parents, -1 for none, absent ones last. As wide as the feature with most parents needs, and 2 at
-        least.
+        Augmenting parents of each feature, followed by -1. The width is the largest number of parents, but at least 2.
 
     Raises
     ------
     ValueError
-        If a parent is out of range, is the feature itself or stands twice, or if the parents form a cycle.
+        If a parent is out of range, is the feature itself or is repeated, or if the parents form a cycle.
 
     Examples
     --------
@@ -66,7 +65,8 @@ class Structure:
             )
         if parents.dtype.kind not in "iu":
             raise ValueError(
-                f"parent must hold feature numbers, got dtype {parents.dtype}. Number the features from 0, -1 is none."
+                f"parent must contain feature numbers, got dtype {parents.dtype}. Number the features from 0; "
+                f"-1 is none."
             )
         n_features = parents.shape[0]
         width = max(_LEAST_WIDTH, int((parents != -1).sum(axis=1).max()))
@@ -82,13 +82,13 @@ class Structure:
         self._order = _topological_order(table)
         if self._order is None and not allow_cycles:
             raise ValueError(
-                "parent forms a cycle, so this is no Bayesian network. Remove an edge of it, or pass "
-                "allow_cycles=True if a mere scorer will do."
+                "parent forms a cycle, so this is not a Bayesian network. Remove an edge of it, or pass "
+                "allow_cycles=True if you only need to rank classes."
             )
 
     @classmethod
     def naive_bayes(cls, n_features: int) -> Structure:
-        """Return the structure without any augmenting parent.
+        """Create the structure without augmenting parents.
 
         Parameters
         ----------
@@ -108,30 +108,30 @@ class Structure:
 
     @property
     def n_edges(self) -> int:
-        """Number of edges between features; those from the class are not counted."""
+        """Number of edges between features, without those from the class."""
         return int((self.parents >= 0).sum())
 
     @property
     def parent(self) -> IntArray:
-        """The one augmenting parent of every feature, -1 for none.
+        """Augmenting parent of each feature, -1 for none, if no feature has more than one.
 
         Raises
         ------
         AttributeError
-            If a feature has two or more; use ``parents`` then.
+            If a feature has two or more. Use ``parents`` instead.
         """
         if (self.parents[:, 1] >= 0).any():
             raise AttributeError("this structure has features with two or more augmenting parents: use .parents")
-        return np.ascontiguousarray(self.parents[:, 0])  # strided, kernels would compile once more
+        return np.ascontiguousarray(self.parents[:, 0])  # kernels would compile once more for strided arrays
 
     @property
     def is_acyclic(self) -> bool:
-        """Whether this is a Bayesian network; False only where ``allow_cycles`` was needed."""
+        """True for a Bayesian network, False for a structure with a cycle (``allow_cycles=True``)."""
         return self._order is not None
 
     @property
     def order(self) -> IntArray:
-        """The features in an order in which parents come before their children.
+        """Features in topological order: parents come before their children.
 
         Raises
         ------
@@ -139,16 +139,16 @@ class Structure:
             If the structure has a cycle.
         """
         if self._order is None:
-            raise ValueError("a structure with a cycle has no topological order; it is a scorer, not a network.")
+            raise ValueError("a structure with a cycle has no topological order, because it is not a Bayesian network.")
         return self._order
 
     def to_networkx(self, feature_names: Sequence[Any] | None = None, *, class_name: Any = "C") -> networkx.DiGraph:
-        """Return the network as a directed graph, the class included.
+        """Return the network as a directed graph, with the class.
 
         Parameters
         ----------
         feature_names : sequence of length n_features, optional
-            Names of the nodes; by default the numbers of the features.
+            Names of the nodes; by default the indices of the features.
         class_name : hashable, default="C"
             Name of the class.
 
@@ -159,7 +159,7 @@ class Structure:
         Raises
         ------
         ValueError
-            If there are more or fewer names than features, or a name stands twice.
+            If the number of names is not n_features, or a name is repeated.
         """
         import networkx
 
@@ -168,7 +168,7 @@ class Structure:
             raise ValueError(f"feature_names must have {self.n_features} entries, got {len(names)}.")
         name, most = Counter([class_name, *names]).most_common(1)[0]
         if most > 1:
-            raise ValueError(f"{name!r} names two nodes: rename a feature, or pass another class_name.")
+            raise ValueError(f"{name!r} is the name of two nodes: rename a feature, or pass another class_name.")
         graph = networkx.DiGraph()
         graph.add_node(class_name)
         graph.add_nodes_from(names)
@@ -209,9 +209,9 @@ def _topological_order(parents: IntArray) -> IntArray | None:
 
 
 def check_structure(structure: Structure, n_features: int) -> None:
-    """Refuse a structure of another table."""
+    """Raise ValueError if a structure given by the user has another number of features than the data."""
     if structure.n_features != n_features:
         raise ValueError(
-            f"the structure is of {structure.n_features} features, but X has {n_features} columns. Pass the "
-            f"columns that it was made for, or learn one from this table, as with structure=ChowLiu()."
+            f"the structure has {structure.n_features} features, but X has {n_features} columns. Pass the columns "
+            f"that it was made for, or learn a structure from these data, for example with structure=ChowLiu()."
         )

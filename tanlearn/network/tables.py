@@ -1,4 +1,8 @@
-"""Conditional probability tables in one flat vector, and the layout that says where each of them lies."""
+"""Conditional probability tables (CPTs) in one flat vector, and the layout of this vector.
+
+The vector ``cells`` contains the class prior, then one CPT per family. A layout may contain several CPTs per feature,
+one for each candidate set of parents; `Tables` contains exactly one per feature.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +22,33 @@ from tanlearn.kernels._backends import backend_of
 
 __all__ = ["TableLayout", "Tables"]
 
-#: Cells that 64 bits number, with room for the rounding of their estimate.
+#: Largest number of cells: below 2**63, with a margin for the rounding of the estimate.
 _MOST_CELLS = 2.0**62
-#: Augmenting parents that kernels on devices know of.
+#: Largest number of augmenting parents that device kernels support.
 _DEVICE_PARENTS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """Where the tables of a set of families lie in the flat vector ``cells``.
+    """Layout of the CPTs of several families in the flat vector ``cells``.
 
-    The class prior comes first (``cells[:n_classes]``). Table ``t`` follows at ``offset[t]:offset[t + 1]``, laid
-    out as ``[child value][parent value(s)][class]``: a gather reads one contiguous run of ``n_classes``
-    numbers, and a sum over the child's values adds long contiguous rows.
+    The class prior comes first (``cells[:n_classes]``). CPT ``t`` is ``cells[offset[t]:offset[t + 1]]``, with axes
+    ``[child value][parent value(s)][class]``, in C order. So a lookup reads ``n_classes`` contiguous numbers, and a sum
+    over the child's values adds long contiguous rows.
     """
 
-    child: IntArray  # (n_tables,): The feature whose table it is
-    parents: IntArray  # (n_tables, width): Its augmenting parents besides the class, -1 for none
-    n_states: IntArray  # (n_features,): Number of values of every feature
-    n_classes: int  # Number of classes
+    child: IntArray  # (n_tables,) feature of each CPT
+    parents: IntArray  # (n_tables, width) augmenting parents besides the class, -1 for none
+    n_states: IntArray  # (n_features,)
+    n_classes: int
 
     @cached_property
     def offset(self) -> IntArray:
-        """Where every table begins, and where the last one ends, shape (n_tables + 1,)."""
-        # (With two parents there are fewer than 2**62; looking costs a third more.)
+        """Start of each CPT, and end of the last one, shape (n_tables + 1,).
+
+        Raises TableMemoryError if the cells are too many to number by 64-bit integers.
+        """
+        # With two parents there are fewer than 2**62, and the check would cost a third more.
         if self.parents.shape[1] > 2 and self.sizes().sum() > _MOST_CELLS:
             self.check_memory(None)
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
@@ -50,55 +57,43 @@ class TableLayout:
         return offset
 
     def sizes(self) -> FloatArray:
-        """Return the cells of every table in floating numbers, which do not overflow; exact up to 2**53.
-
-        Shapes: result: (n_tables,).
-        """
+        """Return the size of each CPT (n_tables,) as a float, which cannot overflow; exact up to 2**53."""
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
         sizes: FloatArray = self.n_states[self.child] * widths * self.n_classes
         return sizes
 
     @classmethod
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Return the layout with one table a feature.
-
-        Shapes: parents: (n_features, width); n_states: (n_features,).
-        """
+        """Create the layout with one CPT per feature, from the parents (n_features, width), -1 for none."""
         return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
 
     @classmethod
     def of_features(cls, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Return the layout with one table a feature, given the class only.
-
-        Shapes: n_states: (n_features,).
-        """
+        """Create the layout with one CPT per feature given the class only."""
         return cls.of_parents(np.full((len(n_states), 2), -1, np.intp), n_states, n_classes)
 
     @property
     def n_tables(self) -> int:
-        """Number of tables, the class prior not counted."""
+        """Number of CPTs, without the class prior."""
         return self.child.shape[0]
 
     @property
     def n_cells(self) -> int:
-        """Number of cells, the class prior included."""
+        """Length of the flat vector, with the class prior."""
         return int(self.offset[-1])
 
     def shape(self, table: int) -> tuple[int, ...]:
-        """Return the shape of a table."""
+        """Return the shape of a CPT: child values, values of each parent, classes."""
         parents = self.parents[table]
         widths = (int(self.n_states[j]) for j in parents[parents >= 0])
         return (int(self.n_states[self.child[table]]), *widths, self.n_classes)
 
     def select(self, tables: IntArray) -> TableLayout:
-        """Return the layout of some of the tables.
-
-        Shapes: tables: (n_selected,).
-        """
+        """Return the layout of a subset of the CPTs, in the given order, after the class prior."""
         return TableLayout(self.child[tables], self.parents[tables], self.n_states, self.n_classes)
 
     def select_cells(self, cells: AnyArray, tables: IntArray) -> AnyArray:
-        """Return the cells that :meth:`select` lays out: the prior and those tables.
+        """Return a copy of the class prior and the selected CPTs, laid out by :meth:`select`.
 
         Shapes: cells: (n_cells,); tables: (n_selected,); result: (n_selected_cells,).
         """
@@ -106,7 +101,7 @@ class TableLayout:
         return np.concatenate([cells[: self.n_classes], *pieces])
 
     def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
-        """Add to the cells of some tables what :meth:`select` lays out: the transpose of :meth:`select_cells`.
+        """Add ``selected`` to the class prior and the selected CPTs in place: the transpose of :meth:`select_cells`.
 
         Shapes: cells: (n_cells,); tables: (n_selected,); selected: (n_selected_cells,).
         """
@@ -116,16 +111,18 @@ class TableLayout:
             cells[self.offset[t] : self.offset[t + 1]] += selected[first:last]
 
     def groups(self) -> tuple[IntArray, IntArray]:
-        """Return where the distributions lie: those of the prior first, then those of every table.
+        """Return the number of values of the distributions, and the offsets, of the class prior and each CPT.
+
+        The distributions of group ``g`` are in ``cells[offset[g]:offset[g + 1]]``, each over ``n_values[g]`` values.
 
         Shapes: result n_values: (n_tables + 1,); result offset: (n_tables + 2,).
         """
         return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
 
     def distributions(self) -> IntArray:
-        """Return the number of the distribution that every cell belongs to: what has one number sums to one.
+        """Return the index of the distribution of each cell; 0 is the class prior.
 
-        Shapes: result: (n_cells,).
+        The probabilities of the cells with the same index sum to one.
         """
         n_values, offset = self.groups()
         sizes = np.diff(offset) // n_values
@@ -134,7 +131,7 @@ class TableLayout:
         return np.concatenate(pieces)
 
     def log_joint(self, codes: Codes, cells: FloatArray) -> FloatArray:
-        """Return the log joint of complete rows when every table is in use.
+        """Compute the log joint of complete rows as the sum over all CPTs of the layout.
 
         Shapes: codes: (n_features, n_samples); cells: (n_cells,); result: (n_samples, n_classes).
         """
@@ -145,9 +142,11 @@ class TableLayout:
         return out
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
-        """Return the weighted counts of every cell, families with a missing member left out.
+        """Count the weight of each cell; a row does not count for families in which it has a missing value.
 
-        Shapes: codes: (n_features, n_samples); y: (n_samples,); weights: (n_samples,); result: (n_cells,).
+        The result has the dtype of the weights; integers are exact. It does not depend on the device.
+
+        Shapes: codes: (n_features, n_samples); y, weights: (n_samples,); result: (n_cells,).
         """
         self.check_device(device)
         backend = backend_of(device)
@@ -159,7 +158,10 @@ class TableLayout:
         return backend.get(counts)
 
     def check_memory(self, n_samples: int | None) -> None:
-        """Refuse tables that are too large to be filled: 16 bytes a cell, for its count and its logarithm."""
+        """Raise TableMemoryError if the CPTs are too large: 16 bytes per cell, for its count and its logarithm.
+
+        ``n_samples`` is None if more rows may follow.
+        """
         if not self.n_tables:
             return
         sizes = self.sizes()
@@ -176,33 +178,33 @@ class TableLayout:
         )
 
     def check_device(self, device: str) -> None:
-        """Refuse more parents than the kernels of a device know of."""
+        """Raise ValueError if a device other than the CPU does not support the number of parents."""
         if device != "cpu" and self.parents.shape[1] > _DEVICE_PARENTS:
             n_parents = (self.parents >= 0).sum(axis=1)
             t = int(n_parents.argmax())
             raise ValueError(
-                f"device={device!r} works with {_DEVICE_PARENTS} augmenting parents a feature at most, but feature "
+                f"device={device!r} supports at most {_DEVICE_PARENTS} augmenting parents per feature, but feature "
                 f"{self.child[t]} has {n_parents[t]}. Use device='cpu', or learn a structure with fewer."
             )
 
     def arrays(self) -> scores.Families:
-        """Return what every kernel needs to know of the layout."""
+        """Return the arrays of the layout that kernels take."""
         return scores.Families(self.child, self.parents, self.n_states, self.offset)
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The learnt log-probabilities of a structure.
+    """Log probabilities of all CPTs of a fitted network, and of its class prior.
 
     Parameters
     ----------
     layout : TableLayout
-        One table a feature, in the order of the features.
+        Layout with one CPT per feature, in the order of the features.
     cells : ndarray of shape (n_cells,), float64
-        Log-probabilities; -inf is log 0, nan never occurs.
+        Log probabilities; -inf is log 0, and nan never occurs.
     is_normalized : bool, default=True
-        Whether the probabilities of every distribution add up to one. Those of gradient k-trees and rounded ones do
-        not: as scores of classes they are as good.
+        Whether the probabilities of each distribution sum to one. CPTs of gradient k-trees and rounded CPTs are not
+        normalized, but score classes equally well.
 
     Examples
     --------
@@ -220,16 +222,16 @@ class Tables:
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log-probability of every class, shape (n_classes,)."""
+        """Log probability of each class, shape (n_classes,)."""
         return self.cells[: self.layout.n_classes]
 
     def with_log_prior(self, log_prior: FloatArray) -> Tables:
-        """Return tables with other class probabilities.
+        """Return a copy with other class probabilities.
 
         Parameters
         ----------
         log_prior : ndarray of shape (n_classes,)
-            Their logarithms.
+            Log probability of each class.
 
         Returns
         -------
@@ -240,8 +242,8 @@ class Tables:
         return Tables(self.layout, cells, self.is_normalized)
 
     def __getitem__(self, feature: int) -> FloatArray:
-        """Return log P(value | parent value, class), shape (values, parent values ..., classes)."""
-        # A negative number would pick no run of cells; and IndexError is what ends a loop over the tables.
+        """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
+        # A negative index would select an empty slice, and IndexError ends a loop over the CPTs.
         if not 0 <= feature < len(self):
             raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
         cells = self.cells[self.layout.offset[feature] : self.layout.offset[feature + 1]]
@@ -251,12 +253,12 @@ class Tables:
         return self.layout.n_tables
 
     def probabilities(self, feature: int) -> FloatArray:
-        """Return P(value | parent value, class) of a feature.
+        """Return P(value | parent values, class) of a feature.
 
         Parameters
         ----------
         feature : int
-            Number of the feature.
+            Index of the feature.
 
         Returns
         -------
@@ -265,19 +267,19 @@ class Tables:
         Raises
         ------
         IndexError
-            If there is no such feature.
+            If the index is out of range.
         """
         return np.exp(self[feature])
 
     def of_rows(self, feature: int, codes: Codes) -> FloatArray:
-        """Return what a feature adds to the log joint of rows.
+        """Return the contribution of a feature to the log joint of rows.
 
         Parameters
         ----------
         feature : int
-            Its number.
+            Index of the feature.
         codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes. What is returned of rows that miss the feature or a parent is of no use.
+            Feature-major codes. Results of rows in which the feature or a parent is missing are undefined.
 
         Returns
         -------
@@ -289,17 +291,17 @@ class Tables:
         return self[feature].reshape(-1, self.layout.n_classes)[rows]
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
-        """Return what adds up :attr:`scoring_cells` of a block of complete rows.
+        """Return a function that sums :attr:`scoring_cells` for a block of complete rows.
 
         Parameters
         ----------
         missing : int
-            The code of what is missing.
+            Code of missing values.
 
         Returns
         -------
         callable
-            ``score(codes, first, sums)`` writes the sums of as many rows, from row ``first`` on.
+            ``score(codes, first, sums)`` writes the sums of ``len(sums)`` rows, starting with row ``first``.
         """
         arrays = self.scoring_cells, *self.layout.arrays(), np.arange(len(self))
 
@@ -309,23 +311,23 @@ class Tables:
         return score
 
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return the distributions of a feature, and which of them each row has.
+        """Return all conditional distributions of a feature, and the index of the one that applies to each row.
 
         Parameters
         ----------
         feature : int
-            Its number.
+            Index of the feature.
         codes : ndarray of shape (n_features, n_samples)
-            Codes of its parents.
+            Feature-major codes, of which the parents are read.
         y : ndarray of shape (n_samples,)
             Class codes.
 
         Returns
         -------
         table : ndarray of shape (n_values, n_distributions)
-            Log-probabilities.
+            Log probabilities, one distribution per column.
         column : ndarray of shape (n_samples,)
-            The column of every row.
+            Column of each row.
         """
         column = np.zeros(codes.shape[1], np.intp)
         for j in self.layout.parents[feature][self.layout.parents[feature] >= 0]:
@@ -334,52 +336,52 @@ class Tables:
         return table, column * self.layout.n_classes + y
 
     def check_device(self, device: str) -> None:
-        """Refuse a device that has no kernels for these tables.
+        """Raise an error if the device has no kernels for these CPTs.
 
         Parameters
         ----------
         device : {"cpu", "cuda"}
-            Where something is to be done with them.
+            Device of the computation.
 
         Raises
         ------
         ValueError
-            If it has none.
+            If the device has none.
         """
         self.layout.check_device(device)
 
     @property
     def n_cells(self) -> int:
-        """How many numbers the tables hold, the class prior included."""
+        """Number of CPT entries, with the class prior."""
         return self.layout.n_cells
 
     @property
     def bits(self) -> tuple[int, int] | None:
-        """Integer and fraction bits of a number that is rounded to so many; None of floating numbers."""
+        """Integer and fraction bits of a rounded number, or None for floating-point numbers."""
         return None
 
     @property
     def bits_per_cell(self) -> int:
-        """Bits that a microcontroller needs for a number: 32, a single-precision float."""
+        """Bits of a number on a microcontroller: 32, a single-precision float."""
         return 32
 
     @property
     def scoring_cells(self) -> AnyArray:
-        """What scores of complete rows are sums of, of all cells."""
+        """Numbers that are summed to score complete rows, shape (n_cells,)."""
         return self.cells
 
     @property
     def sum_dtype(self) -> Any:
-        """The type of such a sum."""
+        """Data type of a sum of :attr:`scoring_cells`."""
         return np.float64
 
     def decode(self, sums: AnyArray) -> FloatArray:
-        """Return the log joint that sums of :attr:`scoring_cells` stand for.
+        """Convert sums of :attr:`scoring_cells` to log joints.
 
         Parameters
         ----------
         sums : ndarray of any shape, of :attr:`sum_dtype`
-            One summand a table, and one of the prior.
+            Sums of one number per CPT and one of the prior.
 
         Returns
         -------
@@ -388,18 +390,19 @@ class Tables:
         return sums
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a file keeps of the tables beside their structure.
+        """Return the fields that a file stores, apart from the structure.
 
         Returns
         -------
         dict
-            ``cells``; ``bits`` of rounded ones, and of others that are not, whether they are ``normalized``.
+            ``cells``; for rounded CPTs also ``bits``, and for others that are not normalized ``normalized``, which is
+            False.
         """
         return {"cells": self.cells, **({} if self.is_normalized else {"normalized": False})}
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: of every distribution one value follows from the others."""
+        """Number of free parameters: one fewer than the number of values per distribution."""
         groups, offset = self.layout.groups()
         sizes = np.diff(offset)
         return int((sizes - sizes // groups).sum())

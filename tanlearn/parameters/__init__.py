@@ -1,7 +1,7 @@
-"""Learners of parameters, one a file.
+"""Parameter learners, one per module.
 
-In: a structure, encoded rows, random numbers. Out: tables.
-What every learner offers is :class:`~tanlearn.parameters.learner.ParameterLearner`.
+Input: a structure, encoded rows and a random generator. Output: CPTs. The common interface is
+:class:`~tanlearn.parameters.learner.ParameterLearner`.
 """
 
 from tanlearn.parameters.back_off_ridge import BackOffRidge

@@ -1,4 +1,4 @@
-"""Tables that back off: sums of terms with none, one and more parents, the deeper ones under a ridge."""
+"""CPTs as sums of terms with zero, one and more parents, with a ridge penalty on the higher-order terms."""
 
 from __future__ import annotations
 
@@ -22,54 +22,58 @@ from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
 
 __all__ = ["BackOffRidge"]
 
-#: What held-out rows choose from, where nothing is named. Of KDB-2 on the published letter, usps and satimage, test
-#: errors were lowest with the margin, at 0.003, 0.003 and 0.03 (7.6, 3.2 and 8.3 %, after 20 to 60 iterations), and
-#: with conditional likelihood at 0.3, 0.003 and any (8.1, 4.0 and 11.3 %).
+#: Default candidates, selected on held-out rows. With KDB-2 on the published splits of letter, usps and satimage, the
+#: lowest test errors were 7.6, 3.2 and 8.3 % with the margin loss, at ridges of 0.003, 0.003 and 0.03 (20 to 60
+#: iterations), and 8.1, 4.0 and 11.3 % with conditional likelihood, at 0.3, 0.003 and any.
 RIDGES = (0.003, 0.03, 0.3)
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
-#: How much dearer a term with one parent more is: it has as many times more numbers, about, each with fewer rows.
+#: Factor of the penalty per additional parent: such a term has about that many times more parameters, each with fewer
+#: rows.
 DEEPER = 10.0
 
 
 class BackOffRidge(BatchLearner):
-    """Tables of several parents whose rare combinations back off, learnt by gradient (in no paper).
+    """Gradient-trained CPTs that back off to fewer parents through a ridge penalty.
 
-    A table is a sum over the subsets of its parents, normalised: with two of them ``rho(x | y, p, q) = w(x, y) +
-    w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. The sum of the rows' losses is minimised together with
-    ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents; w(x, y) and the
-    class prior are free. So a combination of parents that few rows have is as its parents are by themselves, where
-    tables whose cells are learnt one by one err more the more parents they have. L-BFGS starts at naive Bayes.
+    The log parameters of a CPT are a sum of terms over the subsets of its parents, then normalized. With two parents
+    ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. L-BFGS minimizes the sum of the rows'
+    losses plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents.
+    w(x, y) and the class prior have no penalty. The estimate of a rare combination of parents is therefore close to
+    the sum of its simpler terms. CPTs with independent entries overfit more with each additional parent. The search
+    starts at naive Bayes. The method is from no paper.
 
     Parameters
     ----------
     ridge : float, optional
-        From 0, as many squares as rows' losses. By default held-out rows choose among 0.003, 0.03 and 0.3.
+        Weight of the penalty relative to the sum of the rows' losses, at least 0. By default it is selected among
+        0.003, 0.03 and 0.3 on held-out rows.
     loss : Loss, optional
-        Any loss. By default held-out rows choose between ``ConditionalNLL()`` and ``Margin()``.
+        Any loss. By default ``ConditionalNLL()`` or ``Margin()`` is selected on held-out rows.
     max_iter : int, optional
-        Most iterations. By default, held-out rows choose their number, up to 100, as of :class:`~tanlearn.LBFGS`.
+        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows, as in
+        :class:`~tanlearn.LBFGS`.
     tol : float, default=1e-6
-        Stop when no entry of the mean loss's gradient is larger.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
-        Smoothing of naive Bayes's frequencies at the start, positive.
+        Smoothing of the naive Bayes frequencies at the start, positive.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
-        probabilities.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
+        large data.
 
     Attributes
     ----------
     ridge_ : float
-        The ridge that was learnt with.
+        The ridge of the final fit.
     loss_ : Loss
-        The loss.
+        The loss of the final fit.
     n_iter_ : int
-        Iterations that were done.
+        Number of iterations performed.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
-        Whether they ended because of ``tol``.
+        Whether the search ended because of ``tol``.
     history_ : list of float
-        Mean loss of a row, its share of the ridge included, at the start and after every iteration.
+        Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
 
     Examples
     --------
@@ -104,16 +108,16 @@ class BackOffRidge(BatchLearner):
         self.ridge = ridge
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return naive Bayes as tables of the structure, where the search starts.
+        """Return naive Bayes as CPTs of the structure, the start of the search.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows to count.
+            Training rows.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
@@ -123,30 +127,30 @@ class BackOffRidge(BatchLearner):
         return _spread(plain, TableLayout.of_parents(structure.parents, data.n_states, data.n_classes))
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
-        """Return the same, of the counts of the structure's families."""
+        """Return naive Bayes as CPTs of the structure, from the counts of its families."""
         levels, plain = Levels(layout), TableLayout.of_features(layout.n_states, layout.n_classes)
         sums = levels.pull_back(counts)[levels.depth == 0]
         return _spread(MaximumLikelihood(alpha=self.alpha).from_counts(plain, sums), layout)
 
     def _rivals(self) -> Sequence[BackOffRidge]:
-        """Return what held-out rows choose from."""
+        """Return the candidates for the selection on held-out rows."""
         losses = LOSSES if self.loss is None else (self.loss,)
         ridges = RIDGES if self.ridge is None else (self.ridge,)
         return [clone(self).set_params(loss=loss, ridge=ridge) for loss in losses for ridge in ridges]
 
     def _take(self, rival: Any) -> None:
-        """Learn with loss and ridge of what was chosen."""
+        """Copy loss and ridge of the selected candidate."""
         self.loss_, self.ridge_ = rival.loss, rival.ridge
 
     def _loss(self) -> Loss:
-        """Return the loss that is named or was chosen; before any choice, the first."""
+        """Return the loss that was set or selected; the first candidate before any selection."""
         if self.loss is not None:
             return self.loss
         chosen: Loss = getattr(self, "loss_", None) or LOSSES[0]
         return chosen
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return what minimises over terms a function of cells, with the ridge."""
+        """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms."""
         levels = Levels(layout)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
         price = np.where(levels.depth > 0, ridge * DEEPER ** (levels.depth - 1.0), 0.0)
@@ -177,7 +181,7 @@ class BackOffRidge(BatchLearner):
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
-    """Return tables that say under all values of parents what those without parents say."""
+    """Return CPTs with these parents whose values are those of ``plain``, the CPTs without parents."""
     levels = Levels(layout)
     numbers = np.zeros(len(levels.depth))
     numbers[levels.depth == 0] = plain.cells

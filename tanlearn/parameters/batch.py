@@ -1,4 +1,4 @@
-"""Learners that minimise the loss of all rows at once: conjugate gradient and L-BFGS."""
+"""Batch learners, which minimize the loss of all rows by conjugate gradients or L-BFGS."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_
 
 __all__ = ["LBFGS", "BatchLearner", "ConjugateGradient"]
 
-#: Most iterations where held-out rows decide on their number.
+#: Maximum number of iterations when the number is selected on held-out rows.
 MOST_ITERATIONS = 100
 
 
 class BatchLearner(BaseEstimator):
-    """Minimise the loss of all rows at once, from the maximum-likelihood start; subclasses name the method.
+    """Base class of learners that minimize the loss of all rows, starting at maximum likelihood.
 
-    Start and search are apart so that cross-tuning can score every iterate, the start among them.
+    Start and search are separate methods so that cross-tuning can score each iterate, including the start.
 
-    Weights count rows, 2 is the row twice, as for :class:`MaximumLikelihood`: the start is smoothed, and the first step
-    measured, by their sum. Weights of a mean below 1, as of probabilities, count as those of mean 1 in proportion.
+    A weight of 2 equals repeating the row, as for :class:`MaximumLikelihood`. The sum of the weights determines the
+    smoothing of the start and the length of the first step. Weights with a mean below 1 are scaled to mean 1.
 
     Parameters
     ----------
     loss, max_iter, tol, alpha, calibrate : as for :class:`ConjugateGradient`
-        The loss that None stands for is that of the subclass.
+        The default loss is that of the subclass.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class BatchLearner(BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean"],
     }
-    #: The loss where ``loss`` is None.
+    #: Loss used if ``loss`` is None.
     default_loss: ClassVar[Callable[[], Loss]] = Margin
 
     n_iter_: int
@@ -80,16 +80,16 @@ class BatchLearner(BaseEstimator):
         self.calibrate = calibrate
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows; what they miss is summed out.
+            Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Not used: there is nothing random, and the same rows are held out of the same table.
+            Not used; the result is deterministic, and the same data have the same held-out rows.
 
         Returns
         -------
@@ -98,58 +98,61 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
-            on a device, if any value is missing or the loss is the user's own.
+            If missing values cannot be marginalized, because the parents form a cycle or connect too many features. On
+            CUDA, if a value is missing or the loss is custom.
         """
         self._validate_params()
         n_iter = self._choose_on_held_out_rows(structure, lambda: data)
         return self.improve(self.start(structure, data, rng), data, n_iter=n_iter)
 
     def from_objective(self, structure: Structure, layout: TableLayout, counts: FloatArray, rows: Any) -> Tables:
-        """Return the tables of a structure, of rows that are not at hand.
+        """Fit the CPTs of a structure to rows that are not in memory.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         layout : TableLayout
-            Its tables.
+            Layout of its CPTs.
         counts : ndarray of shape (n_cells,)
-            Weighted counts of every cell, for the start.
+            Weighted counts of all CPT entries, for the start.
         rows : object
-            With ``n_samples``, the number of rows of non-zero weight; ``sample``, some of them, which are asked what
-            held-out rows are otherwise; and ``objective(layout, loss)``, the mean loss of all of them.
+            Attributes: ``n_samples``, the number of rows with non-zero weight; ``sample``, some of these rows, for
+            selection and calibration; and ``objective(layout, loss)``, the mean loss of all rows.
 
         Returns
         -------
         Tables
-            The same as of :meth:`fit` but for rounding, where nothing is left to held-out rows.
+            Equal to the result of :meth:`fit` up to rounding, if no setting is selected on held-out rows.
 
         Raises
         ------
         ValueError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         n_iter = self._choose_on_held_out_rows(structure, lambda: rows.sample)
         weight = float(counts[: layout.n_classes].sum())
-        total = max(weight, float(rows.n_samples))  # as in_whole_rows does
+        total = max(weight, float(rows.n_samples))  # as in in_whole_rows
         start = self._start_of_counts(layout, counts * (total / weight))
         return self._search(start, lambda loss: rows.objective(layout, loss), total, None, n_iter)
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
-        """Return the tables that the search starts at, of counts of whole rows."""
+        """Return the CPTs at the start of the search, from counts of whole rows."""
         return MaximumLikelihood(alpha=self.alpha).from_counts(layout, counts)
 
     def _rivals(self) -> Sequence[BatchLearner]:
-        """Return what held-out rows choose from."""
+        """Return the candidates for the selection on held-out rows."""
         return [self]
 
     def _take(self, rival: Any) -> None:
-        """Learn as one of :meth:`_rivals`."""
+        """Copy the settings of the selected candidate."""
 
     def _choose_on_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
-        """Return the number of iterations, chosen on held-out rows if it is open, and calibrate on these."""
+        """Select settings and number of iterations on held-out rows where they are open, and calibrate on these rows.
+
+        Returns the number of iterations, or None if it is open and there are too few rows to hold out.
+        """
         self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
         self._take(rivals[0])
         parts = held_out_parts(rows()) if n_iter is None or self.calibrate or len(rivals) > 1 else []
@@ -163,16 +166,16 @@ class BatchLearner(BaseEstimator):
         return n_iter
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables that the search starts at.
+        """Return the CPTs at the start of the search.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows to count.
+            Training rows.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
@@ -189,18 +192,18 @@ class BatchLearner(BaseEstimator):
         *,
         n_iter: int | None = None,
     ) -> Tables:
-        """Return the tables that the search ends at.
+        """Minimize the loss from given CPTs and return the final ones.
 
         Parameters
         ----------
         tables : Tables
-            Where to start, without probabilities of zero.
+            CPTs to start from, without zero probabilities.
         data : EncodedData
-            Rows; what they miss is summed out.
+            Training rows; missing values are marginalized.
         callback : callable, optional
-            Called with the tables after every iteration; a true answer ends the search there.
+            Called with the CPTs after each iteration; a true return value ends the search.
         n_iter : int, optional
-            Most iterations, 0 for none; by default ``max_iter``, or 100 where that is None.
+            Maximum number of iterations; may be 0. By default ``max_iter``, or 100 if that is None.
 
         Returns
         -------
@@ -209,8 +212,8 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
-            on a device, if any value is missing or the loss is the user's own.
+            If missing values cannot be marginalized, because the parents form a cycle or connect too many features. On
+            CUDA, if a value is missing or the loss is custom.
         """
         self._validate_params()
         total = float(data.in_whole_rows().weights.sum())
@@ -224,7 +227,7 @@ class BatchLearner(BaseEstimator):
         callback: Callable[[Tables], Any] | None,
         n_iter: int | None,
     ) -> Tables:
-        """Search from tables on, of rows that weigh so much in total."""
+        """Minimize the loss from given CPTs; ``total`` is the total weight of the rows."""
         if n_iter is None:
             n_iter = MOST_ITERATIONS if self.max_iter is None else self.max_iter
         self.n_iter_, self.converged_, self.history_ = 0, False, []
@@ -235,8 +238,8 @@ class BatchLearner(BaseEstimator):
         objective = objective_of(loss)
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
-            # The sum, because SciPy's first step is at most one gradient long. The mean's gradient is n times shorter,
-            # and line searches that start there took 415 evaluations instead of 86 (CG-MM of naive Bayes on usps).
+            # The sum, because SciPy's first step is at most one gradient long. The gradient of the mean is n times
+            # shorter: with it the line searches took 415 evaluations instead of 86 (CG-MM of naive Bayes on usps).
             value, gradient = objective(rho)
             return total * value, total * gradient
 
@@ -250,50 +253,50 @@ class BatchLearner(BaseEstimator):
         return Tables(layout, objective.theta(outcome.x))
 
     def _loss(self) -> Loss:
-        """Return the loss."""
+        """Return the loss, or the default loss if it is None."""
         return type(self).default_loss() if self.loss is None else self.loss
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return a function like :func:`~tanlearn.training.optimizers.minimize_cg`."""
+        """Return a minimizer with the signature of :func:`~tanlearn.training.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
 
 
 class ConjugateGradient(BatchLearner):
     """Polak-Ribiere conjugate gradient with line search (maximum margin, section 3 and appendix).
 
-    Starts at the maximum-likelihood tables and keeps every distribution normalised. With ``loss=Margin()`` this
+    The search starts at the maximum-likelihood CPTs and keeps every distribution normalized. With ``loss=Margin()`` it
     is CG-MM, with ``loss=ConditionalNLL()`` CG-CL.
 
-    The same rows give the same tables, bit for bit, on the same machine; with more than 10,000 cells also the number of
-    threads that BLAS may take must be the same, because SciPy's steps are its sums. Another processor rounds otherwise,
-    and iterations enlarge that: after some dozens the tables may be others that are as good.
+    The same rows give the same CPTs, bit for bit, on the same machine. With more than 10,000 CPT entries, the number of
+    BLAS threads must also be the same, because SciPy computes its steps with BLAS. Other processors round differently,
+    and iterations amplify the difference: after some dozens the CPTs may differ but have a similar loss.
 
     Parameters
     ----------
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, optional
-        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
-        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
-        so nothing warns of an end before convergence; ``converged_`` tells.
+        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
+        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
+        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when no entry of the mean loss's gradient is larger.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start, positive: the start must be finite.
+        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
-        probabilities. All rows are learnt after that.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
+        large data. The final CPTs are fitted to all rows.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations that were done.
+        Number of iterations performed.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
-        Whether they ended because of ``tol``.
+        Whether the search ended because of ``tol``.
     history_ : list of float
-        Mean loss of a row at the start and after every iteration, weighted as in the search.
+        Mean loss per row at the start and after each iteration, weighted as in the search.
 
     Examples
     --------
@@ -306,48 +309,48 @@ class ConjugateGradient(BatchLearner):
     """
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return the method."""
+        """Return the conjugate gradient minimizer."""
         return minimize_cg
 
 
 class LBFGS(BatchLearner):
-    """L-BFGS: the same objective and start as :class:`ConjugateGradient`, a limited-memory quasi-Newton method.
+    """L-BFGS, a limited-memory quasi-Newton method, with the objective and start of :class:`ConjugateGradient`.
 
-    What is said there of bits and machines holds here too.
+    The notes on reproducibility of :class:`ConjugateGradient` apply here too.
 
     Parameters
     ----------
     loss : Loss, optional
         Any loss; ``Margin()`` by default.
     max_iter : int, optional
-        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
-        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
-        so nothing warns of an end before convergence; ``converged_`` tells.
+        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
+        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
+        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when no entry of the mean loss's gradient is larger.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start, positive: the start must be finite.
+        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
-        probabilities. All rows are learnt after that.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
+        large data. The final CPTs are fitted to all rows.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations that were done.
+        Number of iterations performed.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
-        Whether they ended because of ``tol``.
+        Whether the search ended because of ``tol``.
     history_ : list of float
-        Mean loss of a row at the start and after every iteration, weighted as in the search.
+        Mean loss per row at the start and after each iteration, weighted as in the search.
 
     References
     ----------
     Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 45, 1989.
 
     Byrd, Lu, Nocedal, Zhu: A limited memory algorithm for bound constrained optimization. SIAM Journal on Scientific
-    Computing 16, 1995 (SciPy's, here without bounds).
+    Computing 16, 1995 (SciPy's implementation, used without bounds).
 
     Examples
     --------
@@ -357,5 +360,5 @@ class LBFGS(BatchLearner):
     """
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return the method."""
+        """Return the L-BFGS minimizer."""
         return minimize_lbfgs

@@ -1,10 +1,11 @@
-"""Margins of tables of few bits by branch and bound, after Tschiatschek, Paul and Pernkopf (ECML PKDD 2014).
+"""Branch and bound for maximum-margin CPTs of few bits, after Tschiatschek, Paul and Pernkopf (ECML PKDD 2014).
 
-Cells are whole numbers of steps. A node is a box of them; a relaxation says how good its points can be at best, and its
-point, rounded and improved cell by cell, how good one is. A box that may hold a better one is cut in two at the cell
-that is furthest from a whole number. The sub-normalisation of the paper is not asked for: a number that is added to all
-cells of a table, or to those of a value in all classes, changes no margin, so that it would do no more than narrow the
-range of the format.
+Parameters are integer numbers of steps. A node of the search is a box of parameter vectors. A relaxation gives a lower
+bound of the objective in the box. Its solution, rounded and improved one parameter at a time, gives a feasible value. A
+box that may contain a better solution is split at the parameter that is furthest from an integer.
+
+Unlike the paper, the search does not require sub-normalization. Adding a constant to all entries of a CPT, or to those
+of one value in all classes, changes no margin, so sub-normalization would only narrow the range of the format.
 """
 
 from __future__ import annotations
@@ -33,72 +34,74 @@ __all__ = ["IntegerBranchAndBound"]
 
 
 class IntegerBranchAndBound(BaseEstimator):
-    """Tables of few bits whose margins are the widest, or as wide as could be found, and how far from the widest.
+    """Maximum-margin CPTs of few bits by branch and bound, with a bound on the distance from the optimum.
 
-    Minimises the mean hinge of the margins, ``max(0, margin - (s_y - max s_k))`` over classes k other than y with
-    scores in steps, over all tables of the format. Small problems are solved; of large ones the best tables found are
-    returned, with a bound.
+    The learner minimizes the mean hinge loss ``max(0, margin - (s_y - max s_k))``, over classes k other than y and with
+    scores in steps, over all CPTs of the format. Small problems are solved to optimality. For large problems the best
+    CPTs found are returned, with a lower bound.
 
     Parameters
     ----------
     bits : tuple of (int, int), default=(2, 0)
-        Integer and fraction bits of a number, as of :class:`~tanlearn.FixedPoint`. The best tables depend on their sum
-        only, for the split says how many nats a step is; ``start`` and probabilities depend on it.
+        Integer and fraction bits per parameter, as in :class:`~tanlearn.FixedPoint`. The optimum depends only on their
+        sum. The split sets the size of a step in nats, which affects ``start`` and the probabilities.
     margin : int, default=4
-        The wanted margin, in steps of the format, at least 1. Margins of such tables are whole numbers of steps, and
-        the hinge of a fraction would be the mixture of those of its neighbours. Tune it: the more bits and features,
-        the more is right.
+        Desired margin in steps of the format, at least 1. Margins of such CPTs are integer numbers of steps, so the
+        loss of a fractional margin would only interpolate between two integers. Tune this parameter: more bits and
+        more features need a larger margin.
     max_nodes : int, optional, default=100
-        Boxes to look at, at least 1. With these, and no ``time_limit``, the outcome is the same whenever it is run.
+        Maximum number of boxes to evaluate, at least 1. Without ``time_limit`` the result is deterministic.
     time_limit : float, optional
-        Seconds after which the search ends, above 0: with it the outcome depends on the machine. What has begun
-        is finished first.
+        Seconds after which the search ends, above 0. The result then depends on the machine. The current step is
+        completed first.
     start : ParameterLearner, optional
-        What learns the tables that the search starts from, such as ``StochasticGradient(bits=(2, 0))``; rounded to the
-        format, if they are not. ``MaximumLikelihood()`` by default. Cells that no row uses keep its numbers.
+        Learner of the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``; by default
+        ``MaximumLikelihood()``. Its CPTs are rounded to the format. Entries that no row uses keep these values.
     verbose : int, default=0
-        1 prints every better table that is found, and the end; 2 every node.
+        1 prints each improvement and the end of the search, 2 prints each node.
 
     Attributes
     ----------
     objective_ : float
-        Mean hinge of a row in steps, weighted as the rows are.
+        Weighted mean hinge loss per row, in steps.
     bound_ : float
-        No table of this format has a lower one.
+        Lower bound of the objective over all CPTs of this format.
     gap_ : float
-        ``(objective_ - bound_) / objective_``, from 0, where the tables are optimal, to 1.
+        ``(objective_ - bound_) / objective_``, from 0 (optimal) to 1.
     n_nodes_ : int
-        Boxes that were looked at, by HiGHS too.
+        Number of boxes evaluated, including those of HiGHS.
     n_iter_ : int
-        The same.
+        Same as ``n_nodes_``.
     converged_ : bool
-        Whether the tables are known to be optimal.
+        Whether the CPTs are proven to be optimal.
     history_ : list of float
-        The objective of the best tables after 0, 1, ... nodes; HiGHS's search is one entry.
+        Objective of the best CPTs after 0, 1, ... nodes; a search by HiGHS is one entry.
 
     Warns
     -----
     UserWarning
-        If the search is interrupted (Ctrl-C); the best tables so far are returned.
+        If the search is interrupted (Ctrl-C). The best CPTs so far are returned.
 
     Notes
     -----
-    A box is relaxed by L-BFGS-B on a smoothed hinge. That gives multipliers of the rows' margins, and these a bound
-    that is valid however near the optimum they are (:mod:`tanlearn.parameters.integer_margin` has the proof). Where a
-    cell's change must cost more than the gap, its range is cut (reduced costs).
+    Each box is relaxed by L-BFGS-B on a smoothed hinge loss. The relaxation gives multipliers of the rows' margins. The
+    multipliers give a lower bound, which is valid even if they are not optimal (see
+    :mod:`tanlearn.parameters.integer_margin` for the proof). If a change of a parameter costs more than the
+    difference between objective and bound, its range is reduced (reduced costs).
 
-    The objective is a linear programme of whole numbers, too. Up to 20,000 non-zero numbers, ``2 (n_features + 1)
-    (n_classes - 1)`` a distinct row, as of 160 rows of 8 features and 3 classes, SciPy's HiGHS solves it after the
-    first box, mostly in less than a second. What is larger is rarely proven: benchmarks/paper/resource_efficient has
-    errors and gaps of naive Bayes and trees of letter, usps and satimage after some seconds, beside training for few
-    bits; the paper says of its own such search that its time did not allow for tuning.
+    The problem is also an integer linear program, with ``2 (n_features + 1) (n_classes - 1)`` non-zeros per distinct
+    row. Up to 20,000 non-zeros, such as 160 rows with 8 features and 3 classes, SciPy's HiGHS solves it after the first
+    box, mostly in less than a second. Larger problems are rarely solved to optimality. The benchmark in
+    benchmarks/paper/resource_efficient reports errors and ``gap_`` after some seconds, for naive Bayes and trees on
+    letter, usps and satimage, and compares them with few-bit gradient training. The authors of the paper report that
+    the run time of their search did not allow tuning.
 
     References
     ----------
     Tschiatschek, Paul, Pernkopf: Integer Bayesian network classifiers. ECML PKDD 2014.
 
     Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
-    ICPR 2020 (where training for few bits by gradient does better than that search, section V-C).
+    ICPR 2020 (section V-C: gradient training for few bits outperforms this search).
 
     Examples
     --------
@@ -148,16 +151,16 @@ class IntegerBranchAndBound(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Complete rows of two classes or more.
+            Complete rows of at least two classes.
         rng : numpy.random.Generator
-            For ``start``; the search has nothing random.
+            Random generator of ``start``; the search is deterministic.
 
         Returns
         -------
@@ -166,20 +169,23 @@ class IntegerBranchAndBound(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``bits`` are no two integers that add up to 1 to 16, a value is missing, or there is only one class.
+            If ``bits`` is not a pair of integers with a sum from 1 to 16, a value is missing, or there is only one
+            class.
         TableMemoryError
-            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
+            If the CPTs exceed the memory limit (8 GiB, or 2 GiB if there are too few rows to fill them).
         """
         self._validate_params()
         if len(self.bits) != 2:
             raise ValueError(
                 f"bits must be a tuple of integer and fraction bits, such as (2, 0), got {self.bits!r}. The "
-                f"best tables depend on their sum only: choose a split, and tune margin."
+                f"optimal CPTs depend on their sum only: choose a split, and tune margin."
             )
         fixed_point = FixedPoint(*self.bits)
         data.require_complete("Branch and bound")
         if data.n_classes < 2:
-            raise ValueError(f"margins need at least 2 classes, the data have {data.n_classes}. Add rows of another.")
+            raise ValueError(
+                f"margins need at least 2 classes, the data have {data.n_classes}. Add rows of another class."
+            )
         start = MaximumLikelihood() if self.start is None else clone(self.start, safe=False)
         tables = start.fit(structure, data, rng)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
@@ -192,7 +198,7 @@ class IntegerBranchAndBound(BaseEstimator):
             self._go_on(search, share, deadline)
         except KeyboardInterrupt:
             warn(
-                f"branch and bound was interrupted in node {search.n_nodes + 1}: the best tables so far are returned.",
+                f"branch and bound was interrupted in node {search.n_nodes + 1}: the best CPTs so far are returned.",
                 UserWarning,
             )
         self.n_nodes_ = self.n_iter_ = search.n_nodes
@@ -203,7 +209,7 @@ class IntegerBranchAndBound(BaseEstimator):
         return IntegerTables(layout, search.best, fixed_point)
 
     def _go_on(self, search: _Search, share: float, deadline: float) -> None:
-        """Look at boxes until none may hold better tables, or it is enough; HiGHS looks at those of small problems."""
+        """Evaluate boxes until the optimum is proven or a limit is reached; HiGHS evaluates those of small problems."""
 
         def is_late() -> bool:
             return time.monotonic() > deadline
@@ -225,7 +231,7 @@ class IntegerBranchAndBound(BaseEstimator):
             is_enough |= self.max_nodes is not None and search.n_nodes >= self.max_nodes
 
     def _print(self, what: str) -> None:
-        """Say how far the search is."""
+        """Print the progress of the search."""
         print(  # noqa: T201
             f"{what}: mean hinge {self.objective_:.6g} steps, bound {self.bound_:.6g}, gap {self.gap_:.2%}, "
             f"{self.n_nodes_} nodes"
@@ -233,10 +239,10 @@ class IntegerBranchAndBound(BaseEstimator):
 
 
 class _Search:
-    """A search under way, between two boxes.
+    """State of the search between two boxes.
 
-    Of boxes with the same bound, of which there are many since bounds are multiples of a unit, the last one is looked
-    at first, so that the search also goes down to single points.
+    Bounds are multiples of a unit, so many boxes have the same bound. Among these the latest is evaluated first, so
+    that the search also reaches single points.
     """
 
     def __init__(self, problem: IntegerMargin, start: IntArray) -> None:
@@ -252,34 +258,34 @@ class _Search:
 
     @property
     def bound(self) -> float:
-        """What no open box goes below."""
+        """Lower bound of the objective over all open boxes."""
         return self._heap[0][0] if self._heap else self.value
 
     def state(self, share: float) -> tuple[float, float, float]:
-        """Return the objective, its bound, and their gap, relative to the first, in means of a row."""
+        """Return the objective, its bound and ``gap_``; ``share`` converts sums to means per row."""
         bound = self.value if self.is_over else self.bound
         gap = 0.0 if bound == self.value else 1 - bound / self.value
         return self.value * share, bound * share, gap
 
     @property
     def is_over(self) -> bool:
-        """Whether no box can hold anything better."""
+        """True if no open box can contain a better solution."""
         return not self._heap or self._is_closed(self._heap[0][0])
 
     def _is_closed(self, bound: float) -> bool:
-        """Return whether a bound rules out whatever is better than the best so far."""
-        # Better is by a unit, or by more than HiGHS's tolerance.
+        """Return whether a bound excludes any solution better than the best so far."""
+        # An improvement is at least one unit, or more than HiGHS's tolerance.
         least = 0.999999 * self._problem.unit or 1e-6 * self.value
         return bound > self.value - least or self.value == 0
 
     def look(self, is_late: Callable[[], bool]) -> None:
-        """Look at the box with the lowest bound, and put what is left of it back."""
+        """Evaluate the box with the lowest bound, and put the halves of its remainder on the heap."""
         bound, _, lower, upper, point = self._heap[0]
         sharpness = SHARPNESS[-1:] if self.n_nodes else SHARPNESS
         found = self._problem.relax(lower, upper, point, sharpness=sharpness, is_late=is_late)
         self._improve(found.magnitudes, is_late)
         bound = max(bound, self._problem.next_value(found.value))
-        heapq.heappop(self._heap)  # not before: an interrupted search still has to account for it
+        heapq.heappop(self._heap)  # only now: the bound of an interrupted search must include this box
         self.n_nodes += 1
         if self._is_closed(bound):
             return
@@ -296,11 +302,11 @@ class _Search:
 
     @property
     def is_small(self) -> bool:
-        """Whether HiGHS can be told to search."""
+        """True if HiGHS can solve the problem."""
         return self._problem.is_small
 
     def solve(self, max_nodes: int | None, seconds: float) -> None:
-        """Have HiGHS search all the rest."""
+        """Solve the whole problem with HiGHS."""
         found, bound, n_nodes = self._problem.solve(max_nodes, seconds)
         lower, upper = self._all
         if found is not None:
@@ -309,18 +315,18 @@ class _Search:
         self._heap = [(max(bound, self.bound), 0, lower, upper, self.best.astype(np.float64))]
 
     def _improve(self, point: FloatArray, is_late: Callable[[], bool]) -> None:
-        """Round a point and improve it cell by cell; before the first node the start, too."""
+        """Round a point and improve it one parameter at a time; before the first node, improve the start as well."""
         for magnitudes in [np.rint(point).astype(np.int64), *([] if self.n_nodes else [self.best])]:
             self._take(self._problem.descend(magnitudes, *self._all, is_late=is_late))
 
     def _take(self, magnitudes: IntArray) -> None:
-        """Keep magnitudes if they are better than the best so far."""
+        """Keep the magnitudes if they are better than the best so far."""
         value = self._problem.value(magnitudes)
         if value < self.value:
             self.best, self.value = magnitudes, value
 
     def _tighten(self, found: Bound, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the box without cells' values that cannot be better than the best so far (reduced costs)."""
+        """Return the box without parameter values that cannot improve on the best so far (reduced costs)."""
         room, slope = self.value - found.value, np.abs(found.gradient)
         with np.errstate(divide="ignore"):
             reach = np.floor(np.minimum(room / slope + 1e-6, upper - lower)).astype(np.int64)
@@ -330,10 +336,10 @@ class _Search:
 
 
 def _cut(found: Bound, lower: IntArray, upper: IntArray) -> tuple[int, int]:
-    """Return a cell, and the largest magnitude that it has in the lower half of the box."""
+    """Return the index of the parameter to branch on, and its largest magnitude in the lower half of the box."""
     width = upper - lower
     distance = np.where(width > 0, np.abs(found.magnitudes - np.rint(found.magnitudes)), -1.0)
-    if distance.max() < 1e-6:  # the point is whole, and the bound below it all the same: it was smoothed
+    if distance.max() < 1e-6:  # the point is integer, but smoothing keeps the bound below its value
         distance = np.abs(found.gradient) * width
     if distance.max() <= 0:
         distance = width.astype(np.float64)

@@ -1,14 +1,14 @@
-"""CVX-MM: the widest margin as a convex programme (maximum margin, section 5.3, eq. 9, after Guo et al. 2005).
+"""CVX-MM: maximum margin as a convex program (maximum margin, section 5.3, eq. 9, after Guo et al. 2005).
 
-With the log-probabilities w free to sum to less than one, the margins are linear in w and the constraints convex::
+If the log-probabilities w may sum to less than one, the margins are linear in w and the constraints are convex::
 
-    minimise    1 / (2 gamma^2) + B sum_m eps_m
+    minimize    1 / (2 gamma^2) + B sum_m eps_m
     subject to  (phi(y_m, x_m) - phi(c, x_m)) w >= gamma - eps_m   for all rows m and classes c other than y_m
                 sum_i exp(w_i|h) <= 1                              for all distributions
                 gamma >= 0,  eps_m >= 0
 
-where phi(c, x) marks the cells that the log joint of class c adds up. Re-normalisation then moves what the
-distributions lack from children to parents, without a change of the posteriors.
+where phi(c, x) indicates the CPT entries that the log joint of class c sums. Renormalization then moves the missing
+mass of the distributions from children to parents, without a change of the posteriors.
 """
 
 from __future__ import annotations
@@ -33,39 +33,38 @@ __all__ = ["ConvexRelaxation", "distinct_rows", "margin_rows", "renormalize"]
 class ConvexRelaxation(BaseEstimator):
     """The convex relaxation of maximum-margin learning, solved by CVXPY (``pip install "tanlearn[convex]"``).
 
-    For small data only: the programme has ``n_classes - 1`` inequalities of ``2 (n_features + 1)`` numbers for every
-    distinct row and an exponential cone for every cell. 400 rows of 10 features and 10 classes take a second, 200
-    rows of 64 features 10 s, and the paper reports 54 hours for MNIST. ``ConjugateGradient(loss=Margin())``
-    reaches like accuracy on anything.
+    Use it for small data only. The program has ``n_classes - 1`` inequalities with ``2 (n_features + 1)`` non-zeros per
+    distinct row, and one exponential cone per CPT entry. 400 rows with 10 features and 10 classes take 1 s, 200 rows
+    with 64 features take 10 s, and the paper reports 54 hours for MNIST. ``ConjugateGradient(loss=Margin())`` reaches
+    similar accuracy on data of any size.
 
     Parameters
     ----------
     slack : float, default=1e-3
-        Price of a nat by which a row of weight 1 misses the margin, the paper's B, above 0. The paper takes 1 and
-        2^-8.
+        Cost per nat by which a row of weight 1 misses the margin, above 0; the paper's B. The paper uses 1 and 2^-8.
     epsilon : float or None, default=1e-5
-        Least value of a probability before re-normalisation, to be below one over the number of values of every
-        feature. None is eq. 9 as the paper has it; see the notes.
+        Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
+        feature or of the class. None gives eq. 9 of the paper; see the notes.
     solver : str, optional
-        Name of an installed CVXPY solver of exponential cones; by default CVXPY's choice, Clarabel.
+        Name of an installed CVXPY solver for exponential cones; by default CVXPY's choice, Clarabel.
 
     Attributes
     ----------
     objective_ : float
-        The value of eq. 9 that was reached.
+        Value of eq. 9 at the solution.
     margin_ : float
-        gamma, in nats.
+        The margin gamma, in nats.
     n_iter_ : int or None
-        Iterations as the solver counts them, None if it does not tell. Values on the way it tells to nobody, so there
-        is no ``history_``.
+        Number of iterations as counted by the solver, or None if it reports no count. Solvers report no intermediate
+        values, so there is no ``history_``.
     converged_ : bool
-        Whether the solver is sure of the optimum; if not, it warned.
+        Whether the solver reports the optimum as accurate; otherwise a warning is issued.
 
     Notes
     -----
-    Without ``epsilon`` nothing keeps w from growing: one number taken off all cells of a table leaves the margins as
-    they are, so that the sums stay below one whatever the scale of w. Then gamma has no bound where the classes can
-    be separated, and elsewhere ``slack`` scales w and does not change the decisions.
+    Without ``epsilon`` the scale of w is unbounded: subtracting a constant from all entries of a CPT leaves the margins
+    unchanged, so the sums stay below one for any scale of w. Then gamma is unbounded if the classes are separable.
+    Otherwise ``slack`` only scales w and does not change the predicted classes.
 
     References
     ----------
@@ -97,7 +96,7 @@ class ConvexRelaxation(BaseEstimator):
         self.solver = solver
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
@@ -106,7 +105,7 @@ class ConvexRelaxation(BaseEstimator):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
@@ -117,34 +116,34 @@ class ConvexRelaxation(BaseEstimator):
         ImportError
             If CVXPY is not installed.
         ValueError
-            If a value is missing, the tables of this structure cannot be re-normalised, or ``epsilon`` is too large.
+            If a value is missing, the CPTs of this structure cannot be renormalized, or ``epsilon`` is too large.
         RuntimeError
             If the solver finds no optimum.
 
         Warns
         -----
         UserWarning
-            If the solver says that its optimum may be inaccurate.
+            If the solver reports that its optimum may be inaccurate.
         """
         self._validate_params()
         data.require_complete("The convex relaxation")
-        _hosts(structure)  # whether it can be done at all, before it takes its time
+        _hosts(structure)  # raises before the solver runs if the structure cannot be renormalized
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         layout.check_memory(data.n_samples)
         largest = int(layout.groups()[0].max())
         if self.epsilon is not None and self.epsilon * largest >= 1:
             raise ValueError(
                 f"epsilon must be below one over the number of values, got {self.epsilon} and a distribution over "
-                f"{largest} values. Lower it."
+                f"{largest} values. Lower epsilon."
             )
         return renormalize(structure, Tables(layout, self._solve(layout, data.in_whole_rows())))
 
     def _solve(self, layout: TableLayout, data: EncodedData) -> FloatArray:
-        """Return the optimal w and set ``objective_`` and ``margin_``."""
+        """Return the optimal w (n_cells,) and set the fitted attributes."""
         from scipy.sparse import csr_array
 
         cvxpy = _cvxpy()
-        # Equal rows have equal slack.
+        # Equal rows have equal slack, so one variable each suffices.
         distinct, price = distinct_rows(data)
         n_samples = distinct.n_samples
         delta, sample = margin_rows(layout, distinct)
@@ -152,7 +151,7 @@ class ConvexRelaxation(BaseEstimator):
         sums = csr_array((np.ones(layout.n_cells), (layout.distributions(), np.arange(layout.n_cells))))
 
         w, gamma, eps = cvxpy.Variable(layout.n_cells), cvxpy.Variable(), cvxpy.Variable(n_samples, nonneg=True)
-        # In units of all rows' slack, so that Clarabel failed or was inaccurate in 1 of 18 trials, and not in 9.
+        # In units of the total slack cost: Clarabel failed or was inaccurate in 1 of 18 trials, and in 9 without.
         unit = self.slack * price.sum()
         value = cvxpy.power(gamma, -2) / (2 * unit) + (price / price.sum()) @ eps
         constraints = [delta @ w + slack_of @ eps >= gamma, sums @ cvxpy.exp(w) <= 1]
@@ -166,8 +165,8 @@ class ConvexRelaxation(BaseEstimator):
             status = str(error)
         if status not in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
             raise RuntimeError(
-                f"the convex relaxation was not solved: {status}. Set epsilon or raise it, change slack (a margin of "
-                f"about 1 nat suits solvers), or name another solver."
+                f"the convex relaxation was not solved: {status}. Set or increase epsilon, change slack (solvers work "
+                f"best at a margin of about 1 nat), or choose another solver."
             )
         self.objective_, self.margin_ = float(problem.value) * unit, float(gamma.value)
         self.n_iter_, self.converged_ = problem.solver_stats.num_iters, status == cvxpy.OPTIMAL
@@ -175,10 +174,12 @@ class ConvexRelaxation(BaseEstimator):
 
 
 def renormalize(structure: Structure, tables: Tables) -> Tables:
-    """Return tables of the same posteriors whose distributions sum to one.
+    """Return CPTs with the same posteriors whose distributions sum to one.
 
-    Children come before their parents. What the values of a feature add up to, given its parents and the class, is
-    taken out of its table and put into that of a parent, which depends on all of these, or into the class prior.
+    Features are processed children first. The sum over the values of a feature, given its parents and the class, is
+    divided out of its CPT and multiplied into the CPT of a parent that depends on all of these, or into the class
+    prior. Raises ValueError if the structure has a cycle, or if no parent of a feature depends on all its other parents
+    (the moral graph then has an additional edge; Wettig et al. 2003).
     """
     layout = tables.layout
     moved = Tables(layout, tables.cells.copy())
@@ -201,7 +202,7 @@ def renormalize(structure: Structure, tables: Tables) -> Tables:
 
 
 def _cvxpy() -> Any:
-    """Return CVXPY, which an extra installs."""
+    """Import and return CVXPY, an optional dependency."""
     try:
         import cvxpy
     except ImportError as error:
@@ -217,10 +218,10 @@ def _given(structure: Structure, feature: int) -> list[int]:
 
 
 def _hosts(structure: Structure) -> list[int]:
-    """Return for every feature the parent whose table depends on all its parents, or -1 if it has none."""
+    """Return for each feature the parent whose CPT depends on all its other parents, or -1 without parents."""
     if not structure.is_acyclic:
         raise ValueError(
-            "the structure has a cycle, so its tables cannot be re-normalised. Remove an edge of it, or learn with "
+            "the structure has a cycle, so its CPTs cannot be renormalized. Remove an edge of the cycle, or learn with "
             "ConjugateGradient(loss=Margin())."
         )
     hosts = []
@@ -230,7 +231,7 @@ def _hosts(structure: Structure) -> list[int]:
         if given and not able:
             raise ValueError(
                 f"feature {i} has the parents {' and '.join(map(str, given))}, none of which has the others as its "
-                f"parents, so its table cannot be re-normalised without a change of the posteriors. Add such edges, or "
+                f"parents, so its CPT cannot be renormalized without a change of the posteriors. Add such edges, or "
                 f"learn with ConjugateGradient(loss=Margin())."
             )
         hosts.append(able[0] if able else -1)
@@ -238,19 +239,17 @@ def _hosts(structure: Structure) -> list[int]:
 
 
 def distinct_rows(data: EncodedData) -> tuple[EncodedData, FloatArray]:
-    """Return rows of positive weight of which no two are equal, and what their equals weigh together.
-
-    Shapes: result weight: (n_distinct,).
-    """
+    """Return the distinct rows of positive weight, sorted by codes, and the total weight (n_distinct,) of each."""
     _, first, row = np.unique(np.vstack([data.codes, data.y]), axis=1, return_index=True, return_inverse=True)
     weight: AnyArray = np.bincount(row.ravel(), data.weights)
     return data.take(first[weight > 0]), weight[weight > 0]
 
 
 def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
-    """Return what cells are multiplied by in the margins of true classes over all others.
+    """Return the coefficients of the margins of each true class over each other class, and the row of each margin.
 
-    Shapes: result margins: (n_samples * (n_classes - 1); result sample: (n_samples * (n_classes - 1).
+    ``margins`` is sparse, (n_samples * (n_classes - 1), n_cells), classes fastest. ``sample`` is (n_samples *
+    (n_classes - 1),).
     """
     n_classes = layout.n_classes
     phi = _indicators(layout, data.codes)
@@ -260,11 +259,11 @@ def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
 
 
 def _indicators(layout: TableLayout, codes: Codes) -> Any:
-    """Return phi: a row for every sample and class (classes fastest), a one in every cell that its log joint adds."""
+    """Return phi, with one row per sample and class (classes fastest) and a one for each cell in its log joint."""
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes
-    cells = np.zeros((1 + layout.n_tables, n_samples), np.intp)  # of class 0; the prior first
+    cells = np.zeros((1 + layout.n_tables, n_samples), np.intp)  # cells of class 0; the prior first
     for table, rows in enumerate(cells[1:]):
         family = layout.child[table], layout.parents[table], layout.n_states
         family_rows(codes, 0, *family, missing_code(codes.dtype), rows)

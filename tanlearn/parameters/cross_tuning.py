@@ -1,8 +1,8 @@
-"""Cross-tuning: the settings of a loss and the number of iterations, by held-out classification rate.
+"""Cross-tuning: selection of loss settings and number of iterations by held-out accuracy.
 
-Early stopping is how maximum margin 2012 regularises (section 5): the number of iterations, lambda and kappa are
-those that classify best the rows that a fold leaves out, after Greiner, Su, Shen and Zhou (Structural extension to
-logistic regression, Machine Learning 59, 2005).
+Maximum margin 2012 regularizes by early stopping (section 5). The number of iterations, lambda and kappa are those with
+the best classification rate on the rows that a fold leaves out, after Greiner, Su, Shen and Zhou (Structural extension
+to logistic regression, Machine Learning 59, 2005).
 """
 
 from __future__ import annotations
@@ -32,68 +32,68 @@ from tanlearn.training.losses import Margin
 
 __all__ = ["CrossTuned"]
 
-#: Where nothing is given: few values of lambda and kappa, across what maximum margin (section 5) searches.
+#: Default grid: a few values of lambda and kappa, within the ranges that maximum margin (section 5) searches.
 MARGIN_GRID: dict[str, list[float]] = {"loss__scale": [0.01, 0.05, 0.2], "loss__kappa": [0.1, 0.5]}
 
 
 class CrossTuned(BaseEstimator):
-    """A batch learner whose settings and number of iterations are chosen on the training rows.
+    """Batch learner whose settings and number of iterations are selected by cross-validation.
 
-    Every setting runs on every fold, and the held-out rows are classified after every iteration, the start included.
-    The best setting and iteration (highest mean rate; of equals, fewest iterations, then first setting) are
-    then used on all rows.
+    Each setting is trained on each fold, and the held-out rows are classified after each iteration, including the
+    start. The setting and iteration with the highest mean rate are used for the final fit to all rows. Ties are broken
+    by fewest iterations, then by first setting.
 
     Parameters
     ----------
     learner : ConjugateGradient, LBFGS or ExtendedBaumWelch, optional
-        What is tuned; its ``max_iter`` bounds the iterations. By default ``ConjugateGradient(loss=Margin())``.
+        Learner to tune; its ``max_iter`` bounds the iterations. By default ``ConjugateGradient(loss=Margin())``.
     param_grid : dict or list of dict, optional
         Names of the learner's parameters (nested ones as ``loss__scale``) and the values to try, in all combinations,
-        as in scikit-learn's ``ParameterGrid``. By default six pairs of ``scale`` and ``kappa`` for the loss ``Margin``,
-        and for any other loss nothing but the number of iterations.
+        as in scikit-learn's ``ParameterGrid``. By default six pairs of ``scale`` and ``kappa`` for the loss ``Margin``.
+        For any other loss only the number of iterations is tuned by default.
     cv : int, default=5
         Number of stratified folds, at least 2.
     patience : int or None, default=20
-        End the run on a fold after so many iterations without a better held-out rate; None for never.
+        Number of iterations without a higher held-out rate after which training on a fold ends; None for no limit.
     calibrate : bool, default=True
-        Whether the folds find a scale by which scores become probabilities.
+        Whether to calibrate the predicted probabilities on the held-out rows of the folds.
     n_jobs : int, optional
-        Threads, one a setting and fold, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib, each for one setting and fold. Results do not depend on it.
     verbose : int, default=0
-        1 prints a line for every setting and fold.
+        1 prints a line per setting and fold.
 
     Attributes
     ----------
     best_params_ : dict
-        The setting chosen.
+        The selected setting.
     best_n_iter_ : int
-        The number of iterations chosen; 0 is the maximum-likelihood start.
+        The selected number of iterations; 0 is the maximum-likelihood start.
     best_score_ : float
-        Their held-out classification rate, the mean of all rows, before calibration.
+        Held-out classification rate of the selection over all rows, before calibration.
     best_index_ : int
-        Row of the setting in ``cv_results_``.
+        Index of the setting in ``cv_results_``.
     cv_results_ : dict of ndarrays
-        As in scikit-learn, for every setting at its best number of iterations: ``params``, ``param_<name>``,
-        ``split<k>_test_score``, ``mean_test_score`` (of all rows), ``std_test_score``, ``rank_test_score``; and
-        ``best_n_iter``, this number, and ``split<k>_n_iter``, the iterations that were run on a fold.
-        ``pandas.DataFrame(cv_results_)`` is a table to look at.
+        As in scikit-learn, for each setting at its best number of iterations: ``params``, ``param_<name>``,
+        ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
+        addition, ``best_n_iter`` is this number of iterations and ``split<k>_n_iter`` is the number run on a fold.
+        Display it with ``pandas.DataFrame(cv_results_)``.
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
-        Held-out classification rate, the mean of all rows, after 0, 1, ... iterations.
+        Held-out classification rate over all rows, after 0, 1, ... iterations.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     n_iter_ : int
-        Iterations of the chosen setting on all rows: those chosen, or fewer if its search ended before.
+        Iterations of the final fit: the selected number, or fewer if the search ended earlier.
     converged_ : bool
-        Whether these ended because of the learner's ``tol``.
+        Whether the final fit ended because of the learner's ``tol``.
     history_ : list of float
-        Mean loss of a row at the start and after each of them; empty where the start itself was chosen.
+        Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected.
 
     Notes
     -----
-    An estimator learns with a copy of this object, its ``parameters_``, which has the fitted attributes.
+    An estimator fits a copy of this object, its ``parameters_``, which has the fitted attributes.
 
-    Every fold fits its own cut points of continuous columns without the held-out rows and, on small data, its own
-    structure where an estimator learns one.
+    Each fold discretizes continuous columns without its held-out rows. On small data, each fold also learns its own
+    structure, if the estimator learns one.
 
     Examples
     --------
@@ -149,16 +149,16 @@ class CrossTuned(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows; what they miss is summed out.
+            Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Where the folds come from.
+            Random generator of the folds.
 
         Returns
         -------
@@ -167,23 +167,25 @@ class CrossTuned(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be summed out, there are fewer rows than folds, or the grid is empty or names no
-            parameter.
+            If missing values cannot be marginalized, there are fewer rows than folds, or the grid is empty or names an
+            unknown parameter.
         """
         self._validate_params()
-        from sklearn.model_selection import ParameterGrid  # 0.14 s of an import that most processes can do without
+        from sklearn.model_selection import ParameterGrid  # an import of 0.14 s that most processes do not need
 
         base = ConjugateGradient() if self.learner is None else clone(self.learner)
         check_learner_device(base, data.device)
         if base.loss is None:
-            base.set_params(loss=type(base).default_loss())  # so that loss__scale and the like have an object
+            base.set_params(loss=type(base).default_loss())  # loss__scale and other nested names need an object
         default = MARGIN_GRID if isinstance(base.loss, Margin) else {}
         settings = list(ParameterGrid(default if self.param_grid is None else self.param_grid))
         if not settings:
-            raise ValueError("param_grid must hold at least one setting, got an empty list. {} tunes iterations only.")
-        # The values are cloned, too: a loss in the settings is shared by all runs that have it.
+            raise ValueError(
+                "param_grid must contain at least one setting, got an empty list. Pass {} to tune iterations only."
+            )
+        # The values are cloned as well: runs with the same setting would share its loss object.
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]
-        present = data.take(np.flatnonzero(data.weights))  # a weight of 0 is as good as an absent row
+        present = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
         parts = [present.split(held_out) for held_out in masks]
         structures = structures_of_parts(structure, parts, self.n_jobs)
@@ -196,10 +198,11 @@ class CrossTuned(BaseEstimator):
             ]
             runs = in_threads(lambda task: self._run(*task), tasks, self.n_jobs)
         longest = max(map(len, runs))
-        # A run that converged stays where it is. One out of patience is on a plateau, of which its last rate is a fair
-        # sample and its best a lucky one. To cut all folds at the shortest would let an easy one end the others.
+        # Shorter runs are extended by their last rate. A converged run would stay there. A run out of patience is on a
+        # plateau, where the last rate is a fair sample and the best rate is optimistic. Truncating all folds to the
+        # shortest would let one easy fold end the others.
         right = np.array([run + run[-1:] * (longest - len(run)) for run in runs]).reshape(len(settings), self.cv, -1)
-        # Folds count as much as their rows: where weights are integers, rates that are equal are then equal numbers.
+        # Sums over all rows, not means of folds: with integer weights, equal rates are then equal floats.
         self.score_path_ = right.sum(axis=1) / present.weights.sum()
         every, best_n_iter = np.arange(len(settings)), self.score_path_.argmax(axis=1)
         mean_score, ran = self.score_path_[every, best_n_iter], np.array([len(run) - 1 for run in runs])
@@ -229,7 +232,7 @@ class CrossTuned(BaseEstimator):
         held_out: EncodedData,
         rng: np.random.Generator,
     ) -> list[Any]:
-        """Return the held-out weight that is classified rightly after 0, 1, ... iterations."""
+        """Return the correctly classified held-out weight after 0, 1, ... iterations of one setting and fold."""
         right: list[Any] = []
 
         def record(tables: Tables) -> bool:

@@ -1,4 +1,4 @@
-"""The table of a search over settings, with the columns of scikit-learn's searches."""
+"""Results of a search over settings, in the format of scikit-learn's searches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ __all__ = ["cv_results"]
 
 
 def cv_results(params: list[dict[str, Any]], split_scores: FloatArray, mean_score: FloatArray) -> dict[str, Any]:
-    """Return what scikit-learn's searches call ``cv_results_``, without times; ``pandas.DataFrame`` makes it a table.
+    """Return a dictionary like scikit-learn's ``cv_results_``, without times.
 
-    Shapes: split_scores: (n_splits, n_settings); mean_score: (n_settings,); result: (n_settings,).
+    ``split_scores`` (n_splits, n_settings) are held-out scores, higher is better, and may be nan. ``mean_score``
+    (n_settings,) are their means, in which splits may have different weights. Each entry of the result has length
+    n_settings; ``param_<name>`` is masked where a setting lacks the name, and nan ranks last.
     """
     table: dict[str, Any] = {"params": params}
     for name in sorted({name for setting in params for name in setting}):

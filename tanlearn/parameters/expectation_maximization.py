@@ -1,8 +1,8 @@
-"""Expectation maximisation: maximum-likelihood tables of a fixed structure from rows with missing values.
+"""Expectation maximization: maximum-likelihood CPTs of a fixed structure from rows with missing values.
 
-Dempster, Laird and Rubin (1977). An iteration counts every row as its completions, each with its probability, and takes
-the smoothed frequencies of these counts; the likelihood of what is observed, times the prior that smoothing stands for,
-never falls.
+Dempster, Laird and Rubin (1977). An iteration computes the expected counts over the completions of each row and
+estimates the CPTs as their smoothed frequencies. The likelihood of the observed values, times the prior implied by the
+smoothing, never decreases.
 """
 
 from __future__ import annotations
@@ -25,35 +25,37 @@ __all__ = ["ExpectationMaximization"]
 
 
 class ExpectationMaximization(BaseEstimator):
-    """Maximum likelihood of all that is observed, in rows with missing values.
+    """Maximum likelihood of the observed values, for rows with missing values.
 
-    :class:`~tanlearn.MaximumLikelihood` leaves out families that miss something, which is right if values are missing
-    completely at random; this learner also where it depends on what is observed which values are. Without missing
-    values both are the same.
+    :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, which is consistent if values are missing
+    completely at random. This learner is also consistent if they are missing at random, that is, depending on observed
+    values only. Both are equal without missing values.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Count added to every cell, as in :class:`~tanlearn.MaximumLikelihood`.
+        Count added to each CPT entry, as in :class:`~tanlearn.MaximumLikelihood`.
     max_iter : int, default=100
-        Most iterations. Few of them regularise, so nothing warns of an end before convergence; ``converged_`` tells.
+        Maximum number of iterations. Few iterations regularize, so there is no warning when the maximum is reached; see
+        ``converged_``.
     tol : float, default=1e-6
-        Stop when the mean log-likelihood of a row grows by less, in nats.
+        Stop when the mean log-likelihood per row increases by less than this, in nats.
     n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. The result does not depend on it.
     verbose : int, default=0
-        1 prints every iteration.
+        1 prints each iteration.
 
     Attributes
     ----------
     n_iter_ : int
-        How often the tables were estimated anew; 0 if no row that counts misses anything.
+        Number of updates of the CPTs; 0 if no row with positive weight has a missing value.
     converged_ : bool
-        Whether it stopped because of ``tol``; true also if there was nothing to iterate for.
+        Whether the iteration stopped because of ``tol``; also true if no iteration was necessary.
     history_ : list of float
-        At the start and after every iteration, the mean log-likelihood of a row (its class and what is observed of it)
-        plus the logarithm of the Dirichlet prior, ``alpha`` times the sum of all log-probabilities, over the weight of
-        the rows. An iteration computes that of the one before, so after ``max_iter`` of them the last value is missing.
+        Penalized log-likelihood per row at the start and after each iteration: the log-likelihood of the class and the
+        observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities), divided by the
+        weight of the rows. An iteration computes the value of the previous one, so the last value is missing if
+        ``max_iter`` is reached.
 
     References
     ----------
@@ -98,7 +100,7 @@ class ExpectationMaximization(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class ExpectationMaximization(BaseEstimator):
         data : EncodedData
             Rows with or without missing values.
         rng : numpy.random.Generator
-            Not used: it starts at the tables of :class:`~tanlearn.MaximumLikelihood`, smoothed.
+            Not used; the start is :class:`~tanlearn.MaximumLikelihood` with smoothing.
 
         Returns
         -------
@@ -116,7 +118,7 @@ class ExpectationMaximization(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
+            If missing values cannot be marginalized, because the parents form a cycle or connect too many features.
         """
         self._validate_params()
         learner = MaximumLikelihood(alpha=self.alpha)
@@ -127,7 +129,7 @@ class ExpectationMaximization(BaseEstimator):
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))
         if not len(rows):
             return learner.fit(structure, data, rng)
-        # What starts at zero stays there, so the start is smoothed in any case.
+        # A probability that starts at zero stays zero, so the start is always smoothed.
         tables = MaximumLikelihood(alpha=self.alpha or 1.0).fit(structure, data, rng)
         complete = data.take(~is_incomplete)
         known = layout.count(complete.codes, complete.y, complete.weights)
@@ -150,8 +152,8 @@ class ExpectationMaximization(BaseEstimator):
         return tables
 
     def _likelihood(self, cells: FloatArray, known: FloatArray, scores: FloatArray, indicators: FloatArray) -> float:
-        """Return the log-likelihood of complete rows, by their counts, and of incomplete ones, and the prior."""
+        """Return the log-likelihood of complete rows (by their counts) and incomplete rows, plus the log prior."""
         weight = known + self.alpha
-        used = weight > 0  # with alpha = 0 an empty cell may be -inf
+        used = weight > 0  # with alpha = 0 an entry without rows may be -inf
         observed = (scores[indicators > 0] * indicators[indicators > 0]).sum()
         return float((weight[used] * cells[used]).sum() + observed)

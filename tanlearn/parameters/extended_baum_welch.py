@@ -2,11 +2,12 @@
 
 Pernkopf and Wohlmayr (On discriminative parameter learning of Bayesian network classifiers, ECML 2009) after
 Gopalakrishnan, Kanevsky, Nadas and Nahamoo (IEEE Transactions on Information Theory 37, 1991); see also the
-introduction of maximum margin 2012. With g, the derivative of the objective by a probability, distributions move by
+introduction of maximum margin 2012. With g, the derivative of the objective with respect to a probability, the update
+of a distribution is
 
     theta_i|h <- theta_i|h (g_i|h + D_h) / sum_l theta_l|h (g_l|h + D_h)
 
-which raises the objective for every D_h that is large enough.
+It increases the objective for every sufficiently large D_h.
 """
 
 from __future__ import annotations
@@ -25,43 +26,43 @@ from tanlearn.training.optimizers import OptimizeOutcome
 
 __all__ = ["ExtendedBaumWelch", "minimize_ebw"]
 
-#: Log-probabilities may fall so low: exp(-x) is finite down to -709.
+#: Lower limit of log-probabilities: exp(-x) is finite down to -709.
 _LEAST = -700.0
 
 
 class ExtendedBaumWelch(BatchLearner):
-    """Extended Baum-Welch updates; no iteration lowers the conditional likelihood.
+    """Extended Baum-Welch updates; no iteration decreases the conditional likelihood.
 
-    Starts at the maximum-likelihood tables, like :class:`~tanlearn.ConjugateGradient`, and needs no line search
-    along a direction: ``D_h`` is a multiple of ``1 + |min(0, min_i g_i|h)|``, as usual, and the multiple is
-    doubled until the loss does not rise.
+    The search starts at the maximum-likelihood CPTs, like :class:`~tanlearn.ConjugateGradient`, and needs no line
+    search along a direction. As usual, ``D_h`` is a multiple of ``1 + |min(0, min_i g_i|h)|``. The multiple is doubled
+    until the loss does not increase.
 
     Parameters
     ----------
     loss : Loss, optional
-        Any loss; ``ConditionalNLL()`` by default, for which the method was made.
+        Any loss; by default ``ConditionalNLL()``, for which the method was derived.
     max_iter : int, optional
-        Most iterations. By default, held-out rows choose their number, up to 100: of those whose error is within a
-        standard error of the least, the one that gives the classes the best probabilities. Few iterations regularise,
-        so nothing warns of an end before convergence; ``converged_`` tells.
+        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
+        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
+        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
     tol : float, default=1e-6
-        Stop when no entry of the mean loss's gradient is larger.
+        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start, positive: the start must be finite.
+        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
-        probabilities. All rows are learnt after that.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
+        large data. The final CPTs are fitted to all rows.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations that were done.
+        Number of iterations performed.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
-        Whether they ended because of ``tol``.
+        Whether the search ended because of ``tol``.
     history_ : list of float
-        Mean loss of a row at the start and after every iteration, weighted as in the search.
+        Mean loss per row at the start and after each iteration, weighted as in the search.
 
     References
     ----------
@@ -80,7 +81,7 @@ class ExtendedBaumWelch(BatchLearner):
     default_loss = ConditionalNLL
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return the updates, for the distributions that they need to know."""
+        """Return the Baum-Welch minimizer for the distributions of the layout."""
         return partial(minimize_ebw, layout=layout)
 
 
@@ -93,9 +94,11 @@ def minimize_ebw(
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimise a function of normalised distributions by extended Baum-Welch updates.
+    """Minimize a function of normalized distributions by extended Baum-Welch updates.
 
-    Shapes: x0: (n_cells,).
+    ``x0`` (n_cells,) contains finite log-probabilities and is not changed. ``fun`` returns the sum of the rows' losses,
+    because the 1 in ``D_h`` is one row, and a gradient whose sum over each distribution is zero. The search ends when
+    no gradient entry exceeds ``tol`` or the callback returns true.
     """
     distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)
@@ -103,16 +106,17 @@ def minimize_ebw(
     history = [float(value)]
     multiple, n_iter, stopped = 2.0, 0, False
     while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
-        # The gradient by x is theta (g - sum theta g). Its quotient by theta differs from g by one number in each
-        # distribution, as good as added to D_h, and makes the denominator of the update D_h itself.
+        # The gradient with respect to x is theta (g - sum theta g). Divided by theta it differs from g by a constant
+        # per distribution, which is equivalent to a change of D_h and makes the denominator of the update D_h itself.
         g = -gradient * np.exp(-x)
-        lowest = np.zeros(layout.n_cells)  # as many as cells is enough
+        lowest = np.zeros(layout.n_cells)  # there are fewer distributions than cells
         np.minimum.at(lowest, distribution, g)
         d = 1.0 - lowest[distribution]
-        # Half of what the last iteration took; from 2 on no probability more than halves, so none reaches zero.
+        # Half the multiple of the last iteration. If it is at least 2, no probability more than halves, so none
+        # reaches zero.
         multiple = max(multiple / 4, 2.0)
         new_value = np.inf
-        while not new_value <= value and multiple < 1e15:  # beyond, rounding swallows the step
+        while not new_value <= value and multiple < 1e15:  # beyond that, the step is lost to rounding
             candidate = x + np.log1p(g / (multiple * d))
             new_value, new_gradient = fun(candidate)
             multiple *= 2

@@ -1,10 +1,10 @@
-"""Choice of parameter learners, and of their iterations, on held-out rows.
+"""Selection of parameter learners and of their number of iterations on held-out rows.
 
-The structure is given, or is learned again without the held-out rows of each part (``learned_structure``). Every
-learner is fitted to every part of the rows, and the held-out rows of the part are classified along the way. Rows are
-few as a rule, so that the smallest error of many may be smallest by chance. Of all candidates whose error is close to
-the smallest, the one with the best probabilities of the classes is chosen, each at its best temperature. The scale by
-which its scores become probabilities belongs to the choice.
+The structure is given, or it is learned again without the held-out rows of each split (``learned_structure``). Each
+learner is fitted to each split, and the held-out rows are classified at several numbers of iterations. There are
+usually few rows, so the lowest of many errors may be the lowest by chance. Among all candidates whose error is close to
+the lowest, the one with the lowest log loss is selected, each at its best temperature. The selection includes the
+calibration of its scores.
 """
 
 from __future__ import annotations
@@ -31,47 +31,49 @@ from tanlearn.parameters.learned_structure import structures_of_parts
 
 __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
-#: Where log losses are measured: 1/4 to 128, in steps of a square root of two.
+#: Temperatures at which log losses are measured: 1/4 to 128, in steps of a factor sqrt(2).
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
-#: Rows and scores a part at most that say how scores become probabilities: every look keeps them.
+#: Maximum number of rows and of scores per split for calibration; every evaluation stores them.
 MOST_ROWS, MOST_SCORES = 10_000, 500_000
-#: Held-out errors this many standard errors above the least are as good as it.
+#: Held-out errors at most this many standard errors above the lowest count as equal to it.
 TOLERANCE = 1.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What held-out rows have decided."""
+    """Result of the selection on held-out rows."""
 
-    index: int  # Number of the learner
-    n_iter: int  # Its iterations; of a learner that does not iterate, nothing
-    calibration: Calibration  # How its scores become probabilities
-    iterations: IntArray  # (n_looks,): Numbers of iterations after which the learners were looked at
-    errors: FloatArray  # (n_learners, n_looks): Share of held-out weight that was classified wrongly then
-    # (n_learners, n_looks): Mean negative log-probability of the true class then, at the best temperature
+    index: int  # of the selected learner
+    n_iter: int  # selected number of iterations; 0 for learners that do not iterate
+    calibration: Calibration  # of the selected learner's scores
+    iterations: IntArray  # (n_looks,) numbers of iterations at which learners were evaluated
+    errors: FloatArray  # (n_learners, n_looks) misclassified fraction of the held-out weight
+    # (n_learners, n_looks) mean negative log-probability of the true class, at the best temperature
     log_losses: FloatArray
-    split_errors: FloatArray  # (n_parts, n_learners, n_looks): The errors of every part
-    # (n_learners,): Which look each learner is best taken at; of the others than the chosen one, as if it were the
-    # only one
+    split_errors: FloatArray  # (n_parts, n_learners, n_looks) errors of each split
+    # (n_learners,) best evaluation of each learner; for learners not selected, as if each were the only one
     best_looks: IntArray
 
 
 class Trained:
-    """A learner that has learnt already, for held-out rows that it has not seen."""
+    """Learner that returns given CPTs, which were fitted without the held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
-        # tables: What it has come to. structure: Their structure, if it is another than that of other learners.
+        # The structure is given only if it differs from that of the other learners.
         self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables."""
+        """Return the given CPTs."""
         return self.tables
 
 
 def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[EncodedData, EncodedData]]:
-    """Split rows into those that learners see and those that are held out, once or in folds.
+    """Split rows into pairs of training and held-out rows: cross-validation folds, or a single split.
 
-    The same rows are split the same way: learners that draw nothing else need no seed for it.
+    ``cv`` is the fraction that is held out once, if below 1, or the number of folds. By default there are five folds up
+    to 300,000 values (rows times features times classes, which one pass reads), three folds up to 3,000,000, and one
+    fifth of larger data. Rows of weight 0 are dropped. The split depends on the rows only, so deterministic learners
+    need no seed. The list is empty if there are fewer than two rows.
     """
     present = data.take(np.flatnonzero(data.weights))
     n = present.n_samples
@@ -79,7 +81,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
         return []
     if cv is None:
         size = n * present.n_features * present.n_classes
-        # One fold of five, and no share: of classes with a row or two, a share would be none.
+        # One fold of five instead of a random fifth, which could contain no row of a rare class.
         n_folds, n_used = (5, 5) if size <= 300_000 else (3, 3) if size <= 3_000_000 else (5, 1)
         masks = validation_masks(present.y, present.n_classes, min(n, n_folds), np.random.default_rng(0))[:n_used]
     else:
@@ -88,7 +90,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
 
 
 def looks(max_iter: int) -> list[int]:
-    """Return the numbers of iterations after which a run of so many is looked at, each half as many again."""
+    """Return the numbers of iterations at which a run is evaluated: 0, then increasing by half up to ``max_iter``."""
     numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
     return [0, *numbers]
 
@@ -102,7 +104,15 @@ def choose(
     patience: int | None = 20,
     n_jobs: int | None = None,
 ) -> Choice:
-    """Have held-out rows choose between learners, and between their iterations."""
+    """Select a learner and its number of iterations on held-out rows.
+
+    A copy of each learner is fitted to each pair of ``parts`` (training rows, held-out rows); a list of Trained has one
+    entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the start.
+    Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A run
+    ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is learned
+    again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). The result does not
+    depend on ``n_jobs``.
+    """
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
     structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
 
@@ -111,18 +121,19 @@ def choose(
         learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
         own = learner.structure if isinstance(learner, Trained) else None
         path = _Path(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
-        # A copy keeps what it finds; settings and losses are shared, as nothing changes them.
+        # A shallow copy receives the fitted attributes; settings and losses are shared, since fitting does not
+        # change them.
         return path.follow(copy(learner), parts[k][0], np.random.default_rng(k))
 
     tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
     with warnings.catch_warnings():
-        # SciPy hushes failed line searches one by one, in a way not made for threads: 3 of 30 fits in four threads
-        # warned. So they are hushed throughout.
+        # SciPy suppresses the warnings of failed line searches one by one, which is not thread-safe: 3 of 30 fits in
+        # four threads warned. They are therefore suppressed throughout.
         warnings.filterwarnings("ignore", message="The line search algorithm")
         paths = in_threads(run, tasks, n_jobs)
     n_looks = max(len(path.wrong) for path in paths)
     shape = (len(learners), len(parts), n_looks)
-    # A run that has ended stays where it was.
+    # A run that has ended keeps its last values.
     wrong = np.array([path.wrong + path.wrong[-1:] * (n_looks - len(path.wrong)) for path in paths]).reshape(shape)
     losses = np.array([path.losses + path.losses[-1:] * (n_looks - len(path.losses)) for path in paths])
     losses = losses.reshape(*shape, len(TEMPERATURES)).sum(axis=1)
@@ -154,7 +165,7 @@ def choose(
 
 
 class _Path:
-    """What held-out rows say of a learner along its way."""
+    """Held-out evaluations of one learner on one split."""
 
     def __init__(
         self,
@@ -172,11 +183,11 @@ class _Path:
         most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
         self.some = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
-        #: Whether tables have few bits: programs in C add these up, and know no calibration.
+        #: Whether CPTs have few bits: exported C code adds them up and has no calibration.
         self.is_rounded = False
 
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
-        """Run a learner to its end, or that of patience."""
+        """Fit a learner and evaluate it along the way, until its end or the end of patience."""
         iterations = self.iterations
         if iterations is None or not hasattr(learner, "improve"):
             self.look(learner.fit(self.structure, data, rng))
@@ -192,17 +203,17 @@ class _Path:
             return n_done == iterations[len(self.wrong)] and self.look(tables)
 
         tables = learner.improve(tables, data, callback, n_iter=iterations[-1])
-        if not self.wrong or n_done > iterations[len(self.wrong) - 1]:  # it ended between two looks
+        if not self.wrong or n_done > iterations[len(self.wrong) - 1]:  # the fit ended between two evaluations
             self.look(tables)
         return self
 
     def watched(self, look: int) -> tuple[AnyArray, IntArray, AnyArray]:
-        """Return what calibrates at a look: distances of scores, true classes, and weights."""
+        """Return the calibration data of an evaluation: distances of scores, true classes and weights."""
         distances = self.distances[min(look, len(self.distances) - 1)]
         return distances, self.held_out.y[self.some], self.held_out.weights[self.some]
 
     def look(self, tables: Tables) -> bool:
-        """Classify the held-out rows, and return whether patience is at its end."""
+        """Evaluate CPTs on the held-out rows, and return whether the patience is exhausted."""
         held_out, self.is_rounded = self.held_out, tables.bits is not None
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
@@ -216,11 +227,13 @@ class _Path:
 
 
 def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
-    """Return the sum of the rows' negative log-probabilities of their classes, at every one of ``TEMPERATURES``.
+    """Return the summed log loss at each of ``TEMPERATURES``, shape (n_temperatures,).
 
-    Shapes: scores: (n_samples, n_classes); y: (n_samples,); weights: (n_samples,); result: (n_temperatures,).
+    ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
+    all classes equally. Without it, rows that are all classified correctly would get a temperature of 0, and so
+    certainty.
     """
-    relative = scores - scores.max(axis=1, keepdims=True)  # a shift of a row's scores changes no probability
+    relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row changes no probability
     target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)
     normalizers = np.stack([np.log(np.exp(relative / temperature).sum(axis=1)) for temperature in TEMPERATURES])
     rows = (1 + smoothing) * normalizers - target / TEMPERATURES[:, np.newaxis]
@@ -228,23 +241,23 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
 
 
 def _log_frequency(*parts: EncodedData) -> FloatArray:
-    """Return log frequencies of the classes among rows, each as if one row more belonged to it."""
+    """Return the log class frequencies of the rows, with one pseudo-count per class."""
     return log_frequencies(
         np.sum([np.bincount(part.y, part.in_whole_rows().weights, part.n_classes) for part in parts], axis=0)
     )
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
-    """Return learner and look of the least log loss among those that err hardly more than the least."""
+    """Return learner and evaluation with the lowest log loss among those whose error is close to the lowest."""
     least = errors.min()
-    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # of no error at all, that of one
+    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, that of one error
     eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
     index, look = np.unravel_index(int(eligible.argmin()), errors.shape)
     return int(index), int(look)
 
 
 def _lowest(losses: FloatArray) -> float:
-    """Return the temperature of the lowest loss: between those measured, by a parabola of its logarithm."""
+    """Return the temperature with the lowest loss, interpolated by a parabola over the log temperature."""
     k = int(losses.argmin())
     if not 0 < k < len(losses) - 1:
         return float(TEMPERATURES[k])

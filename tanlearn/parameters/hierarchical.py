@@ -1,4 +1,4 @@
-"""Hierarchical smoothing: probabilities that back off to fewer parents where there are few rows."""
+"""Hierarchical smoothing: probability estimates that back off to fewer parents where data are scarce."""
 
 from __future__ import annotations
 
@@ -21,49 +21,51 @@ from tanlearn.network.tables import Tables
 
 __all__ = ["CONCENTRATIONS", "HierarchicalSmoothing", "dense_if_small", "log_class_prior", "read_concentrations"]
 
-#: What leave-one-out chooses from.
+#: Candidate weights for the selection by leave-one-out.
 CONCENTRATIONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-#: Cells up to which tables are dense, 8 MB.
+#: Maximum number of entries of dense CPTs, 8 MB.
 _DENSE = 2**20
 
 
 class HierarchicalSmoothing(BaseEstimator):
-    """Frequencies, of every level smoothed by those with one parent less.
+    """Frequencies that are smoothed, level by level, by the estimate with one parent less.
 
     Parameters
     ----------
     m : "auto", float or array-like of shape (n_levels,), default="auto"
-        Weight of the estimate with one parent less, in rows: one for all levels, or one each, from that of no parent
-        (whose estimate without any is uniform) to that of the most parents. "auto" has rows choose, each left out of
-        its own counts, level by level.
+        Weight of the estimate with one parent less, in rows. A number applies to all levels. An array has one weight
+        per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
+        selects the weights level by level with leave-one-out.
     sparse : "auto" or bool, default="auto"
-        Whether tables keep the counts of seen contexts (:class:`~tanlearn.network.back_off.BackOffTables`), or all
-        cells; "auto" keeps all cells if they are a million at most. The probabilities are the same; but sparse tables
-        back off where a row misses so much that summing it out would take more than 262,144 numbers, and dense ones
-        refuse it from 4 million on.
+        Whether to store only the counts of observed contexts (:class:`~tanlearn.network.back_off.BackOffTables`)
+        instead of all CPT entries. "auto" stores all entries if there are at most a million. The probabilities are the
+        same, except for rows with many missing values: sparse CPTs back off if marginalization needs more than 262,144
+        values, and dense ones raise an error from 4 million on.
     n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. The result does not depend on it.
 
     Attributes
     ----------
     m_ : ndarray of shape (n_levels,)
-        The weights.
+        The weights of the levels.
     log_loss_, error_ : float
-        Mean -log P(class | features) and share of errors of rows left out, with "auto".
+        Leave-one-out mean of -log P(class | features) and error rate; set only if ``m`` is "auto".
 
     Notes
     -----
-    With n and N the weights of the rows of a value x and of all, with class y and the first j parents::
+    Let N be the weight of the rows with class y and values p1..pj of the first j parents, and n the weight of those
+    that also have value x. The estimates are::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
-    and the table of a feature is that with all its parents. Rows count for as many of the first parents as they do not
-    miss. The classes are smoothed by Laplace's rule.
+    and the CPT of a feature uses all its parents. A row with missing parents counts at the levels before its first
+    missing parent. The class prior is smoothed by Laplace's rule.
 
-    "auto" tries 0.1, 0.3, 1, ..., 100 for m_0 in naive Bayes, then for m_1 with one parent a feature, and so on, and
-    takes what makes the classes of rows most probable, of which each is taken out of the counts of its own contexts:
-    that is exact leave-one-out, and costs n_levels (n_levels + 7) passes over rows x features x classes. Of more than
-    two million rows x classes x candidates, an evenly spaced part of the rows is judged.
+    "auto" tries 0.1, 0.3, 1, ..., 100 for m_0 in naive Bayes, then for m_1 with one parent per feature, and so on. It
+    selects the weights with the highest conditional likelihood of the classes. The estimates are exact leave-one-out:
+    each row is removed from the counts of its own contexts. The cost is n_levels (n_levels + 7) passes over rows x
+    features x classes. With more than two million rows x classes x candidates, an evenly spaced subset of the rows is
+    evaluated.
 
     References
     ----------
@@ -93,51 +95,51 @@ class HierarchicalSmoothing(BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
-            The augmenting parents, of which the last backs off to those before it.
+            The augmenting parents. Each estimate backs off to the parents before the last one.
         data : EncodedData
-            Rows.
+            Training rows.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
         Tables
-            :class:`~tanlearn.network.back_off.BackOffTables` if they are sparse.
+            :class:`~tanlearn.network.back_off.BackOffTables` if sparse.
 
         Raises
         ------
         ValueError
-            If ``m`` holds other numbers than positive ones, or more or fewer than there are levels.
+            If a weight in ``m`` is not positive, or their number is not the number of levels.
         TableMemoryError
-            If ``sparse`` is False and the cells would need more memory than tables may take.
+            If ``sparse`` is False and the CPTs exceed the memory limit.
         """
         contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         return self.from_contexts(contexts, lambda: data)
 
     def from_contexts(self, contexts: ContextCounts, rows: Callable[[], EncodedData]) -> Tables:
-        """Return the tables of counts that are at hand already.
+        """Return the CPTs for given counts.
 
         Parameters
         ----------
         contexts : ContextCounts
-            Of the families of a structure.
+            Counts of the families of a structure.
         rows : callable
-            Returns rows, all or some of those that are counted; called if these are to choose ``m``.
+            Returns all or some of the counted rows; called only if ``m`` is "auto".
 
         Returns
         -------
         Tables
-            As :meth:`fit` returns them.
+            As in :meth:`fit`.
 
         Raises
         ------
         ValueError, TableMemoryError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         m = read_concentrations(self.m, 1 + int((contexts.parents >= 0).sum(axis=1).max()))
@@ -150,28 +152,22 @@ class HierarchicalSmoothing(BaseEstimator):
 
 
 def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
-    """Return the weights that the user names.
-
-    Shapes: m: (n_levels,); result: (n_levels,).
-    """
+    """Return the weights (n_levels,) that ``m`` gives, or None for "auto"; raise ValueError if they are not valid."""
     if isinstance(m, str):
         return None
     given = np.asarray(m)
     if given.dtype.kind not in "iuf" or given.shape not in ((), (n_levels,)) or not (given > 0).all():
         raise ValueError(
-            f"m must be 'auto', a positive number, or {n_levels} of them, one for no parent and one for each number up "
-            f"to the most parents of a feature; got {m!r}."
+            f"m must be 'auto', a positive number, or {n_levels} positive numbers, one for each number of parents from "
+            f"0 to the maximum of a feature; got {m!r}."
         )
     if not np.isfinite(given).all():
-        raise ValueError(f"m must be finite, got {m!r}. A large number, as 1e6, leaves the parent out.")
+        raise ValueError(f"m must be finite, got {m!r}. A large number such as 1e6 ignores the parent.")
     return np.full(n_levels, given, np.float64)
 
 
 def log_class_prior(counts: AnyArray) -> FloatArray:
-    """Return the log-probabilities of the classes by Laplace's rule.
-
-    Shapes: counts: (n_classes,); result: (n_classes,).
-    """
+    """Return the log-probabilities of the classes by Laplace's rule, both (n_classes,)."""
     prior: FloatArray = counts + 1.0
     prior /= prior.sum()
     log_all(prior, prior)
@@ -179,6 +175,6 @@ def log_class_prior(counts: AnyArray) -> FloatArray:
 
 
 def dense_if_small(tables: BackOffTables, sparse: Any) -> Tables:
-    """Return tables with all their cells if these are wanted, or few."""
+    """Return dense CPTs if ``sparse`` is False, or if it is "auto" and they have at most a million entries."""
     is_small = tables.layout.sizes().sum() <= _DENSE
     return tables.to_dense() if not sparse or (sparse == "auto" and is_small) else tables

@@ -1,4 +1,4 @@
-"""Hierarchical Dirichlet smoothing, with one concentration a level."""
+"""Hierarchical Dirichlet smoothing with one concentration per level."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tanlearn.parameters.hierarchical import dense_if_small, log_class_prior
 
 __all__ = ["HierarchicalDirichlet"]
 
-#: Concentrations beyond these are as good as none, or as the level above alone.
+#: Limits of concentrations: below, smoothing has no effect; above, only the next higher level counts.
 _SMALLEST, _LARGEST = 1e-3, 1e4
 
 
 class _Restaurant:
-    """A family: its contexts, their rows, and what is estimated of them."""
+    """Contexts of a family with their counts and estimates (Chinese restaurant representation)."""
 
     def __init__(self, contexts: ContextCounts, feature: int) -> None:
         self.levels, self.bounds = build_levels(*contexts.families[feature], contexts.family(feature)[1])
@@ -39,7 +39,7 @@ class _Restaurant:
         self.p, self.tables = np.full(len(counts), 1.0 / self.n_states), np.empty(len(counts))
 
     def seat(self, c: FloatArray) -> FloatArray:
-        """Estimate tables and then probabilities; return what concentrations follow from."""
+        """Estimate table counts, then probabilities; return the sums (n_levels, 2) that give the concentrations."""
         c = np.ascontiguousarray(c[: len(self.bounds) - 1])
         sums = np.zeros((len(c), 2))
         found = self.counts, self.totals
@@ -49,41 +49,45 @@ class _Restaurant:
 
 
 class HierarchicalDirichlet(BaseEstimator):
-    """Frequencies smoothed by those with one parent less, of which a hierarchical Dirichlet process says how much.
+    """Frequencies smoothed by the estimate with one parent less, by a hierarchical Dirichlet process.
 
     Parameters
     ----------
     n_iter : int, default=60
-        Rounds of estimation.
+        Number of iterations of the estimation.
     sparse : "auto" or bool, default="auto"
-        Whether tables keep the counts of seen contexts or all cells, as for :class:`~tanlearn.HierarchicalSmoothing`.
+        Whether to store only the counts of observed contexts instead of all CPT entries, as for
+        :class:`~tanlearn.HierarchicalSmoothing`.
     n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. The result does not depend on it.
 
     Attributes
     ----------
     concentrations_ : ndarray of shape (n_levels,)
-        One a level, from no parent to the most parents.
+        One concentration per level, from no parent to the maximum number of parents.
 
     Notes
     -----
-    With c_j the concentration of level j, probabilities are those of :class:`~tanlearn.HierarchicalSmoothing`, with
-    other counts: contexts of all parents count rows, shorter ones the *tables* of the longer ones, at which the rows
-    sit in the Chinese restaurants of the process, and rows that miss the next parent. A round takes their expectation
-    from the longest contexts up, where n rows (or tables) of a value have the probability p in the context above::
+    Let c_j be the concentration of level j. The probabilities are those of :class:`~tanlearn.HierarchicalSmoothing`
+    with other counts. Contexts with all parents count rows. Shorter contexts count the *tables* of the next longer ones
+    (in the Chinese restaurant representation of the process), and rows in which the next parent is missing. Each
+    iteration has three steps. First, the expected number of tables is computed from the longest contexts up. For n rows
+    (or tables) of a value with probability p in the next shorter context it is::
 
         t = c p (psi(c p + n) - psi(c p))
 
-    then the concentrations under which so many tables are most probable (Polya likelihood; Minka's fixed point)::
+    Second, the concentrations are set to maximize the likelihood of these numbers (Polya likelihood; Minka's fixed
+    point)::
 
         c_j = sum of t / sum over contexts and classes of (psi(c_j + N) - psi(c_j))
 
-    and then the probabilities, from no parent down. Petitjean et al. sample tables and concentrations; expectations are
-    the same for any seed, and need some dozen rounds in place of thousands. What was counted often in
-    one context says less about others than by plain frequencies, and concentrations follow from the counts, without a
-    pass over classes: what is likely, and not what separates the classes best. With KDB-5 error and log loss are 8.0 %
-    and .30 in place of 8.6 % and .38 of :class:`~tanlearn.HierarchicalSmoothing` on letter, 4.0 % and .17 in place of
-    4.2 % and .26 on segment, but 30.2 % and .69 in place of 25.1 % and .54 on the noisy german.
+    Third, the probabilities are computed, starting with no parent. Petitjean et al. sample tables and concentrations.
+    Expectations need no random numbers and a few dozen iterations instead of thousands. Compared with plain
+    frequencies, a value that is frequent in a single context has less effect on shorter contexts. The concentrations
+    follow from the counts alone, without a pass over the classes: they maximize the likelihood, not the separation of
+    the classes. With KDB-5, error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with
+    :class:`~tanlearn.HierarchicalSmoothing`), 4.0 % and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy
+    german (25.1 % and .54).
 
     References
     ----------
@@ -117,49 +121,49 @@ class HierarchicalDirichlet(BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
-            The augmenting parents, of which the last backs off to those before it.
+            The augmenting parents. Each estimate backs off to the parents before the last one.
         data : EncodedData
-            Rows.
+            Training rows.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
         Tables
-            :class:`~tanlearn.network.back_off.BackOffTables` if they are sparse.
+            :class:`~tanlearn.network.back_off.BackOffTables` if sparse.
 
         Raises
         ------
         TableMemoryError
-            If ``sparse`` is False and the cells would need more memory than tables may take.
+            If ``sparse`` is False and the CPTs exceed the memory limit.
         """
         contexts = ContextCounts(structure.parents, data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
         return self.from_contexts(contexts)
 
     def from_contexts(self, contexts: ContextCounts, rows: Callable[[], EncodedData] | None = None) -> Tables:
-        """Return the tables of counts that are at hand already.
+        """Return the CPTs for given counts.
 
         Parameters
         ----------
         contexts : ContextCounts
-            Of the families of a structure.
+            Counts of the families of a structure.
         rows : callable, optional
-            Not used: counts are all that there is to know.
+            Not used; the counts are sufficient.
 
         Returns
         -------
         Tables
-            As :meth:`fit` returns them.
+            As in :meth:`fit`.
 
         Raises
         ------
         TableMemoryError
-            As by :meth:`fit`.
+            As in :meth:`fit`.
         """
         self._validate_params()
         families = in_threads(lambda i: _Restaurant(contexts, i), range(len(contexts.parents)), self.n_jobs)

@@ -1,4 +1,4 @@
-"""Parameters between frequencies, conditional likelihood and margin, wherever held-out rows want them."""
+"""Parameter learning between generative and discriminative, selected by cross-validation."""
 
 from __future__ import annotations
 
@@ -22,72 +22,74 @@ from tanlearn.training.losses import Loss, SoftHybrid
 
 __all__ = ["MINI_BATCH_LOSS", "HybridCV", "default_learners"]
 
-#: By mini-batches: margins wide and soft. Wide tables and many classes want it, and gradient TAN its structure.
+#: Loss of the mini-batch learner, a large soft margin. It suits many features, many classes, and gradient TAN.
 MINI_BATCH_LOSS = SoftHybrid(trade_off=30, gamma=10, eta=0.3)
-#: In whole: near likelihood, near conditional likelihood, and margin.
+#: Losses of the batch learners: close to likelihood, close to conditional likelihood, and margin.
 LOSSES = SoftHybrid(trade_off=1), SoftHybrid(trade_off=1000), SoftHybrid(trade_off=100, gamma=10)
 
 
 class HybridCV(BaseEstimator):
-    """Parameters by likelihood and margin, with the loss, the method and the length that held-out rows choose.
+    """Generative, discriminative or margin-based parameters, with loss and method selected on held-out rows.
 
-    No loss is right for every table: what can be learnt without error wants conditional likelihood or margin to the
-    end, what is few and noisy wants hardly more than frequencies, and wide tables want margins and mini-batches. So
-    L-BFGS follows three losses on folds, and its iterates classify the rows left out, as do the tables that
-    mini-batches learn by a fourth. Of all whose error is within a standard error of the least, that one is taken which
-    gives the classes the best probabilities, and all rows are learnt so. The same held-out rows tell how scores become
-    probabilities.
+    No loss is best for all data. Conditional likelihood or margin losses are best trained to convergence if the classes
+    are separable. Few or noisy rows need parameters close to the frequencies. Many features need margins and
+    mini-batches. Therefore L-BFGS minimizes three losses on each fold, and the held-out rows are classified at several
+    iterations. A fourth loss is minimized on mini-batches. Among all candidates whose error is within one standard
+    error of the lowest, the one with the lowest log loss is selected and fitted to all rows. The same held-out rows
+    calibrate its probabilities.
 
     Parameters
     ----------
     learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        What to choose from, each with a loss of its own. The first three are followed along their iterations, of which
-        ``max_iter`` stands below, and not in them.
+        Candidates, each with its own loss. For the first three types, the number of iterations is selected as well.
+        Its maximum is ``max_iter`` of this class, not that of the learner.
     max_iter : int, default=100
-        Most iterations of those that are followed.
+        Maximum number of iterations of the batch learners.
     cv : int or float, optional
-        Number of folds, or the share of rows that is held out once. By default five folds of up to 300,000 numbers
-        (rows times features times classes), three of up to 3,000,000, and a fifth of the rows of larger tables.
+        Number of folds, or the fraction of rows that is held out once. By default there are five folds up to 300,000
+        values (rows times features times classes), three folds up to 3,000,000, and one fifth of the rows of larger
+        data is held out once.
     calibrate : bool, default=True
-        Whether the held-out rows are used for calibration, too. A temperature divides the log joint, or the evidence of
-        the features alone where that has a clearly lower log loss (``EvidenceCalibration``, not for tables of few
-        bits). Folds fit their own cut points and, on small data, their own structures where an estimator learns them.
+        Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
+        only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of
+        few bits). Each fold discretizes continuous columns without its held-out rows and, on small data, learns its own
+        structure if the estimator learns one.
     n_jobs : int, optional
-        Threads, one a learner and fold, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib, each for one learner and fold. Results do not depend on it.
     verbose : int, default=0
-        1 prints what was chosen.
+        1 prints the selected learner.
 
     Attributes
     ----------
     learner_ : object
-        The learner chosen, as it has learnt all rows.
+        The selected learner, fitted to all rows.
     loss_ : Loss
-        Its loss.
+        The loss of the selected learner.
     best_n_iter_ : int
-        The number of iterations chosen; 0 is the maximum-likelihood start. Of mini-batches, their epochs.
+        The selected number of iterations; 0 is the maximum-likelihood start. For mini-batches, the number of epochs.
     best_score_ : float
         The held-out classification rate of the joint scores, before calibration.
     best_index_ : int
-        Row of the learner in ``cv_results_``.
+        Index of the learner in ``cv_results_``.
     best_params_ : dict
         The learner by its name, as in ``cv_results_``.
     cv_results_ : dict
-        As in scikit-learn, for every learner at its best number of iterations: ``params``, ``param_learner``,
-        ``split<k>_test_score``, ``mean_test_score`` (of all rows), ``std_test_score``, ``rank_test_score``; and
-        ``best_n_iter``, this number, and ``mean_log_loss``, at the best temperature.
+        As in scikit-learn, for each learner at its best number of iterations: ``params``, ``param_learner``,
+        ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
+        addition, ``best_n_iter`` is this number and ``mean_log_loss`` is the log loss at the best temperature.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     n_iter_ : int
-        Iterations on all rows: those chosen, or fewer if the search ended before.
+        Iterations of the final fit: the selected number, or fewer if the search ended earlier.
     converged_ : bool
-        Whether these ended because the gradient vanished.
+        Whether the final fit ended because of its tolerance.
     history_ : list of float
-        Mean loss of a row at the start and after each of them; empty where the start itself was chosen. Of
-        mini-batches, the mean loss of every epoch.
+        Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected. For
+        mini-batches, the mean loss of each epoch.
 
     See Also
     --------
-    tanlearn.CrossTuned : The same for settings of any batch learner, by classification rate alone, as published.
+    tanlearn.CrossTuned : Selection of the settings of one batch learner by classification rate alone, as published.
 
     Examples
     --------
@@ -139,16 +141,16 @@ class HybridCV(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows; what they miss is summed out.
+            Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            For mini-batches. The same rows are held out of the same table.
+            Random generator of the mini-batches. The same data always have the same held-out rows.
 
         Returns
         -------
@@ -157,9 +159,9 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be summed out, there is one class or one row only, or fewer rows than folds.
+            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds.
         TypeError
-            If a learner is of another kind.
+            If a learner has a type that ``learners`` does not allow.
         """
         self._validate_params()
         return self.fit_on_parts(structure, data, held_out_parts(data, self.cv), rng=rng)
@@ -175,24 +177,24 @@ class HybridCV(BaseEstimator):
         trained_parts: list[Trained] | None = None,
         structures: Sequence[Structure] | None = None,
     ) -> Tables:
-        """Return the tables of a structure, where it is said which rows are held out.
+        """Fit the CPTs of a structure, with given splits into training and held-out rows.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows to learn from in the end.
+            Rows of the final fit.
         parts : sequence of (EncodedData, EncodedData)
-            Rows to learn from, and rows to look at.
+            Training rows and held-out rows of each split.
         rng : numpy.random.Generator
-            For mini-batches.
+            Random generator of the mini-batches.
         trained : Tables, optional
-            What the last of the learners has come to already, so that it need not learn all rows again.
+            CPTs that the last learner has already fitted to all rows; it is then not fitted again.
         trained_parts : list of Trained, optional
-            What the last of the learners has come to on every part, so that it need not learn these either.
+            CPTs that the last learner has already fitted to each split; it is then not fitted to the splits.
         structures : sequence of Structure, optional
-            The structures of the parts, learned without their held-out rows; by default ``structure``.
+            The structure of each split, learned without its held-out rows; by default ``structure``.
 
         Returns
         -------
@@ -201,25 +203,25 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            As :meth:`fit`.
+            As in :meth:`fit`.
         TypeError
-            If a learner is of another kind.
+            As in :meth:`fit`.
         """
         self._validate_params()
         learners = default_learners() if self.learners is None else [clone(one, safe=False) for one in self.learners]
         if not learners or not parts:
             raise ValueError(
-                f"held-out rows choose: there must be a learner and two rows of positive weight, got "
+                f"selection on held-out rows needs at least one learner and two rows of positive weight, got "
                 f"learners={self.learners!r} and {np.count_nonzero(data.weights)} row(s). Use MaximumLikelihood() for "
-                f"so few."
+                f"so few rows."
             )
         for learner in learners:
             if not isinstance(learner, BatchLearner | StochasticGradient):
                 raise TypeError(
-                    f"learners must be of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, got "
-                    f"{learner!r}. Fit others by themselves."
+                    f"learners must be instances of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, "
+                    f"got {learner!r}. Fit other learners directly, without HybridCV."
                 )
-            learner.set_params(calibrate=False)  # once, below
+            learner.set_params(calibrate=False)  # calibration takes place once, below
         competitors = learners if trained_parts is None else [*learners[:-1], trained_parts]
         of_parts = structure if structures is None else structures
         choice = choose(competitors, of_parts, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
@@ -246,7 +248,7 @@ class HybridCV(BaseEstimator):
         return tables
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
-        """Keep what was chosen, and the table of all learners, each where it does best."""
+        """Set the attributes of the selection and the results of all learners, each at its best evaluation."""
         self.calibration_ = choice.calibration if self.calibrate else Calibration()
         every, look = np.arange(len(learners)), choice.best_looks
         errors, settings = choice.errors[every, look], [{"learner": clone(one, safe=False)} for one in learners]
@@ -261,7 +263,7 @@ class HybridCV(BaseEstimator):
 
 
 def default_learners(**settings: Any) -> list[Any]:
-    """Return what :class:`HybridCV` chooses from; the last learns by mini-batches."""
-    # Losses are cloned: what is chosen is the model's own.
+    """Return the default candidates of :class:`HybridCV`; ``settings`` apply to the last, a mini-batch learner."""
+    # Losses are cloned, so that the model owns the selected one.
     batch = [LBFGS(loss=clone(loss)) for loss in LOSSES]
     return [*batch, StochasticGradient(**{"loss": clone(MINI_BATCH_LOSS), **settings})]

@@ -1,19 +1,20 @@
-"""The margin of tables of few bits: its hinge at whole magnitudes, bounds of it over boxes, and moves cell by cell.
+"""Hinge loss of the margins of few-bit CPTs: its values, lower bounds over boxes, and coordinate descent.
 
-Cells are magnitudes ``m``, whole numbers from 0 to ``2**bits - 1``, in steps of the format. A class costs what its
-cells add up to, ``c_nk = sum m``, and the cheapest is predicted. With ``Gamma``, the wanted margin, a whole number of
-steps, and the weight ``p_n`` of a row that others may share::
+Parameters are magnitudes ``m``, integers from 0 to ``2**bits - 1`` in steps of the format. The cost of a class is the
+sum of its magnitudes, ``c_nk = sum m``, and the class with the lowest cost is predicted. ``Gamma`` is the desired
+margin, an integer number of steps, and ``p_n`` is the weight of a distinct row. The objective is::
 
     f(m) = sum_n p_n max(0, Gamma + c_ny - c_nk for all classes k other than y_n)
 
-*Bound.* Take any multipliers ``alpha_nk >= 0``, k other than y_n, that sum up to at most p_n in a row. No row costs
-less than its terms weighed by them, so with the gradient g of these sums, which are linear in m::
+*Bound.* Take any multipliers ``alpha_nk >= 0``, k other than y_n, whose sum per row is at most p_n. The loss of a row
+is at least the sum of its terms weighted by the multipliers. These sums are linear in m with gradient g, hence::
 
     f(m) >= Gamma sum alpha + g m >= Gamma sum alpha + sum_j min(g_j lower_j, g_j upper_j)
 
-for every m in the box, whole or not. For the best multipliers, the dual solution of the linear relaxation, that is the
-least value of f in the box (without whole numbers); those of a relaxation that is smoothed, or solved approximately,
-bound as validly. The derivatives of a smoothed hinge by the margins are such multipliers.
+for every m in the box, integer or not. For the optimal multipliers, the dual solution of the linear relaxation, the
+bound equals the minimum of f over the real points of the box. Multipliers of a smoothed or approximately solved
+relaxation give a lower but valid bound. The derivatives of a smoothed hinge loss with respect to the margins are such
+multipliers.
 """
 
 from __future__ import annotations
@@ -34,42 +35,45 @@ from tanlearn.training.losses import ConditionalNLL
 
 __all__ = ["Bound", "IntegerMargin"]
 
-#: Non-zero numbers of a programme that HiGHS solves: 0.1 to 0.4 s at 6,000. At 55,000 to 97,000 of them it had found
-#: after 15 s what cost 5 to 25 % more than the best of a search by :meth:`IntegerMargin.relax`, and bounds within 3 %.
+#: Maximum number of non-zeros of a program that HiGHS solves; 6,000 take 0.1 to 0.4 s. With 55,000 to 97,000, its
+#: solutions after 15 s had 5 to 25 % higher costs than a search by :meth:`IntegerMargin.relax`, and bounds within 3 %.
 LARGEST_PROGRAMME = 20_000
-#: Sharpness of the smoothed hinge, times the margin; each optimum is the start of the next.
+#: Sharpness of the smoothed hinge loss times the margin; each optimum is the start for the next.
 SHARPNESS = (2.0, 8.0, 32.0, 128.0)
 
 
 class Bound(NamedTuple):
-    """What a relaxation tells of a box."""
+    """Relaxation of the objective in a box."""
 
-    value: float  # Below the objective of every point of the box
-    gradient: FloatArray  # (n_cells,): What ``value`` grows by if the side of the box that it touches moves by one
-    magnitudes: FloatArray  # (n_cells,): A point of the box where the relaxed objective is small
+    value: float  # lower bound of the objective in the box
+    gradient: FloatArray  # (n_cells,) change of ``value`` if the active side of the box moves by one
+    magnitudes: FloatArray  # (n_cells,) point of the box with a small relaxed objective
 
 
 class IntegerMargin:
-    """The weighted hinge of the margins of a fixed structure, as a function of magnitudes."""
+    """Weighted hinge loss of the margins of a fixed structure, as a function of magnitudes.
+
+    The rows must be complete. ``gamma`` is the desired margin in steps and ``largest`` the largest magnitude, both
+    above 0.
+    """
 
     def __init__(self, layout: TableLayout, data: EncodedData, gamma: int, largest: int) -> None:
         self._distinct, self.weight = distinct_rows(data)
-        # layout: One table a feature. gamma: The wanted margin in steps, above 0. largest: Of magnitudes, above 0.
         self.layout, self.gamma, self.largest = layout, float(gamma), largest
         self._codes, self._y = np.ascontiguousarray(self._distinct.codes), self._distinct.y
         self._own = np.arange(len(self._y)), self._y
         ratios = self.weight / self.weight.min()
         is_whole = np.abs(ratios - np.rint(ratios)).max() < 1e-9
-        # Values at whole magnitudes are multiples of it; 0 if of none, because weights are no multiples of the least
+        # Values at integer magnitudes are multiples of the unit; 0 if the weights are not multiples of the lowest.
         self.unit = float(self.weight.min()) if is_whole else 0.0
         self._families = self._rows_of_families()
-        # (n_cells,): Whether a row has the cell's value and parents' values; nothing depends on other cells
+        # (n_cells,) whether a row has the cell's value and parent values; the objective ignores other cells
         self.is_used = np.zeros(layout.n_cells, bool)
         self.is_used[(self._families[0][:, np.newaxis] + np.arange(layout.n_classes)).ravel()] = True
         self._programme: Any = None
 
     def _rows_of_families(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the first cell of every family that rows show (values of a feature and its parents), and the rows."""
+        """Return the first cell of each observed family configuration (values of feature and parents), and its rows."""
         layout, codes = self.layout, self._codes
         n = codes.shape[1]
         cell, lists = [0], [np.arange(n)]
@@ -85,30 +89,28 @@ class IntegerMargin:
         return np.array(cell), start, np.concatenate(lists)
 
     def costs(self, magnitudes: Any) -> FloatArray:
-        """Return what the classes cost in every distinct row.
+        """Return the costs (n_distinct, n_classes) of the classes in each distinct row.
 
-        Shapes: magnitudes: (n_cells,); result: (n_distinct, n_classes).
+        Costs of integer magnitudes (n_cells,) are exact.
         """
         return self.layout.log_joint(self._codes, np.asarray(magnitudes, np.float64))
 
     def value(self, magnitudes: Any) -> float:
-        """Return the objective f.
-
-        Shapes: magnitudes: (n_cells,).
-        """
+        """Return the objective f at magnitudes (n_cells,), integer or not."""
         costs = self.costs(magnitudes)
         own = costs[self._own]
         costs[self._own] = np.inf
         return float((self.weight * np.maximum(0, self.gamma + own - costs.min(axis=1))).sum())
 
     def next_value(self, bound: float) -> float:
-        """Return what whole magnitudes have at least, where no magnitudes have less than a bound."""
+        """Round a lower bound up to the next value that f can have at integer magnitudes."""
         return self.unit * float(np.ceil(bound / self.unit - 1e-6)) if self.unit else bound
 
     def bound(self, multipliers: FloatArray, lower: AnyArray, upper: AnyArray) -> tuple[float, FloatArray]:
-        """Return a number below the objective in a box, by multipliers of the rows' margins (see the module).
+        """Return the lower bound of the objective in a box, and its gradient (n_cells,), as in the module docstring.
 
-        Shapes: multipliers: (n_distinct, n_classes); lower, upper: (n_cells,); result gradient: (n_cells,).
+        ``multipliers`` (n_distinct, n_classes) are at least 0, and the sum of a row is at most its weight. Those of
+        true classes are ignored. The array is overwritten.
         """
         multipliers[self._own] = 0
         sums = multipliers.sum(axis=1)
@@ -117,12 +119,12 @@ class IntegerMargin:
         multipliers[self._own] = sums
         gradient = self._adjoint(multipliers)
         terms = np.minimum(gradient * lower, gradient * upper)
-        # What rounding of these sums may have added.
+        # Upper bound of the rounding error of these sums.
         slack = 1e-12 * (constant + float(np.abs(terms).sum()))
         return float(constant + terms.sum() - slack), gradient
 
     def _adjoint(self, d_costs: FloatArray) -> FloatArray:
-        """Return the gradient by magnitudes of what has this gradient by costs."""
+        """Return the gradient with respect to magnitudes, given the gradient with respect to costs."""
         layout, codes = self.layout, self._codes
         gradient, rows = np.zeros(layout.n_cells), np.empty(codes.shape[1], np.intp)
         families = *layout.arrays(), np.arange(layout.n_tables), missing_code(codes.dtype), rows
@@ -131,15 +133,16 @@ class IntegerMargin:
 
     @property
     def is_small(self) -> bool:
-        """Whether :meth:`solve` is quick."""
+        """True if :meth:`solve` is fast."""
         margins = len(self.weight) * (self.layout.n_classes - 1)
         return 2 * (self.layout.n_tables + 1) * margins <= LARGEST_PROGRAMME
 
     def programme(self) -> tuple[Any, Any, FloatArray]:
-        """Return f as a linear programme: cells first, and the hinge of every row behind them.
+        """Return the linear program of f: objective, constraint matrix and right-hand side.
 
-        Shapes: result objective: (n_cells + n_distinct,); result matrix: (n_distinct (n_classes - 1); result right:
-            (n_distinct (n_classes - 1).
+        The variables are the cells, then the hinge loss of each row, (n_cells + n_distinct,). The sparse matrix has one
+        inequality per row and other class, classes fastest, (n_distinct * (n_classes - 1), n_cells + n_distinct). Its
+        product with the variables is at most the right-hand side, (n_distinct * (n_classes - 1),).
         """
         if self._programme is None:
             from scipy.sparse import csr_array, hstack
@@ -152,9 +155,9 @@ class IntegerMargin:
         return self._programme
 
     def solve(self, max_nodes: int | None, seconds: float) -> tuple[IntArray | None, float, int]:
-        """Return the best magnitudes that HiGHS finds by branch and bound, and its bound.
+        """Solve the integer program with HiGHS; return the best magnitudes, a lower bound and the number of nodes.
 
-        Shapes: result magnitudes: (n_cells,).
+        The magnitudes (n_cells,) are None if HiGHS finds none within its limits. ``seconds`` may be infinite.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -184,12 +187,12 @@ class IntegerMargin:
         n_iter: int = 60,
         is_late: Callable[[], bool] = bool,
     ) -> Bound:
-        """Return about the minimum of f in a box, and a bound, by L-BFGS-B on hinges whose kinks are rounded off.
+        """Minimize f approximately over a box by L-BFGS-B on smoothed hinge losses, and return the best bound found.
 
-        The hinge becomes ``log(1 + sum_k exp(eta (Gamma + c_ny - c_nk))) / eta``, above f by at most ``log(n_classes) /
-        eta`` a row; its derivatives by the margins are multipliers.
-
-        Shapes: lower, upper: (n_cells,); start: (n_cells,).
+        The hinge loss becomes ``log(1 + sum_k exp(eta (Gamma + c_ny - c_nk))) / eta``. It exceeds f by at most
+        ``log(n_classes) / eta`` per row, and its derivatives with respect to the margins are multipliers. ``lower``,
+        ``upper`` and ``start`` are (n_cells,). There are ``n_iter`` iterations per sharpness; ``is_late()`` ends the
+        search.
         """
         from scipy.optimize import minimize
 
@@ -220,7 +223,7 @@ class IntegerMargin:
         return best
 
     def _soft_hinges(self, magnitudes: FloatArray, eta: float) -> tuple[FloatArray, FloatArray]:
-        """Return the rounded hinges and their gradient by costs: conditional likelihood of what true classes lack."""
+        """Return the smoothed hinge losses and their gradient with respect to costs, by conditional likelihood."""
         scores = self.costs(magnitudes)
         scores *= -eta
         scores[self._own] -= eta * self.gamma
@@ -230,9 +233,9 @@ class IntegerMargin:
     def descend(
         self, magnitudes: IntArray, lower: IntArray, upper: IntArray, *, is_late: Callable[[], bool] = bool
     ) -> IntArray:
-        """Return magnitudes that no change of a single cell by a power of two improves.
+        """Improve magnitudes until no change of a single cell by a power of two improves them.
 
-        Shapes: magnitudes: (n_cells,); lower, upper: (n_cells,); result: (n_cells,).
+        All arrays are (n_cells,); the arguments are not changed. If ``is_late()`` is true, the descent ends early.
         """
         found, costs = magnitudes.copy(), self.costs(magnitudes)
         widest = int((upper - lower).max(initial=0)).bit_length()
@@ -244,7 +247,7 @@ class IntegerMargin:
         n_changed = 1
         while n_changed:
             n_changed = 0
-            for f in range(len(cell)):  # one by one, as a pass through all of a large set takes long
+            for f in range(len(cell)):  # one at a time, because a pass over all families may take long
                 if is_late():
                     return found
                 n_changed += descend(

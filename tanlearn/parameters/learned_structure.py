@@ -1,4 +1,4 @@
-"""Structures that can be learned again without the held-out rows that parameters are judged by."""
+"""Structures that can be learned again without the held-out rows that evaluate the parameters."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from tanlearn.network.structures import Structure
 
 __all__ = ["LearnedStructure", "are_relearned", "copy_generator", "structures_of_parts"]
 
-#: Numbers (rows times features times classes) up to which structures are learned again for every part.
+#: Maximum of rows times features times classes up to which structures are learned again for each split.
 MOST_RELEARNED = 300_000
 
 
 class LearnedStructure(Structure):
-    """A structure together with the learner that found it."""
+    """Structure together with the learner that found it."""
 
     def __init__(self, structure: Structure, learner: Any, rng: np.random.Generator) -> None:
         super().__init__(structure.parents, allow_cycles=not structure.is_acyclic)
-        # learner: Cloned whenever a structure is learned again. rng: In the state in which the learner began.
-        # Learning again begins there too, so that the result does not depend on threads, and a learner that draws
-        # structures without looking at rows finds the same one.
+        # rng is in the state at the start of the learner. Learning again starts from the same state. The result is
+        # therefore independent of threads, and a learner that draws structures at random finds the same structure.
         self._learner, self._rng = learner, rng
 
     def relearn(self, data: EncodedData) -> Structure:
-        """Learn a structure from other rows."""
+        """Learn a structure from other rows, with a clone of the learner."""
         learner = clone(self._learner, safe=False)
         if hasattr(learner, "get_params") and "verbose" in learner.get_params(deep=False):
             learner.set_params(verbose=0)
@@ -40,7 +39,7 @@ class LearnedStructure(Structure):
 
 
 def are_relearned(parts: Sequence[tuple[EncodedData, EncodedData]]) -> bool:
-    """Return whether structures are learned again for every part, as on small data."""
+    """Return whether the data are small enough to learn the structure again for each split."""
     if not parts:
         return False
     rest, held_out = parts[0]
@@ -51,7 +50,12 @@ def are_relearned(parts: Sequence[tuple[EncodedData, EncodedData]]) -> bool:
 def structures_of_parts(
     structure: Structure, parts: Sequence[tuple[EncodedData, EncodedData]], n_jobs: int | None = None
 ) -> list[Structure]:
-    """Return a structure for each part that does not depend on its held-out rows, if the data are small."""
+    """Return one structure per split, learned without its held-out rows if possible.
+
+    The structure is learned again if it has a method ``relearn`` and the data are small; otherwise it is used for all
+    splits. If it cannot be learned from the rows of a split, a UserWarning is issued and the structure of all rows is
+    used.
+    """
     relearn = getattr(structure, "relearn", None)
     if relearn is None or not are_relearned(parts):
         return [structure] * len(parts)
@@ -59,16 +63,16 @@ def structures_of_parts(
         return in_threads(relearn, [rest for rest, _ in parts], n_jobs)
     except ValueError as error:
         warn(
-            f"held-out rows are judged with a structure that was learned from them too, so that predicted "
+            f"held-out rows are evaluated with a structure that was learned from them too, so predicted "
             f"probabilities may be too extreme: the structure cannot be learned without them ({error})"
         )
         return [structure] * len(parts)
 
 
 def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator in the same state, which also spawns the same generators."""
+    """Return a generator in the same state, which also spawns the same child generators."""
     own = rng.bit_generator
-    seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy lose it in copies of generators
+    seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy drop it when they copy generators
     twin = type(own)(seed)
     twin.state = own.state
     return np.random.Generator(twin)

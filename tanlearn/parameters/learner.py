@@ -1,4 +1,4 @@
-"""What estimators ask of a learner of parameters: from a structure and data to tables."""
+"""Protocol of parameter learners, which fit the CPTs of a structure to data."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ __all__ = ["ParameterLearner", "check_learner_device"]
 
 
 class ParameterLearner(Protocol):
-    """What an estimator asks of an object that learns tables.
+    """Protocol of a parameter learner, which fits the CPTs of a given structure.
 
-    Learners that iterate keep after ``fit`` what they know, where they know it: ``n_iter_``, the iterations that were
-    done; ``converged_``, whether they ended by themselves; ``history_``, a list of float, the objective after 0, 1, ...
-    iterations, as far as it was computed anyway. (What trains by mini-batches keeps a list of
-    :class:`~tanlearn.EpochReport`.) Reaching the last iteration is no ConvergenceWarning: few iterations regularise.
-    What calibrates leaves ``calibration_``, a :class:`~tanlearn.Calibration`, by which scores become probabilities.
+    Iterative learners set these attributes in ``fit``, if they are available: ``n_iter_``, the number of iterations;
+    ``converged_``, whether the iteration reached its tolerance; ``history_``, a list of float, the objective after 0,
+    1, ... iterations, as far as it was computed. Learners trained on mini-batches store a list of
+    :class:`~tanlearn.EpochReport` instead. Reaching the maximum number of iterations raises no ConvergenceWarning,
+    because few iterations regularize. Learners that calibrate set ``calibration_``, a :class:`~tanlearn.Calibration`
+    that converts scores to probabilities.
 
-    A structure that an estimator has learned has a method ``relearn(data)``. A learner that uses held-out rows passes
-    structure and parts to :func:`~tanlearn.parameters.learned_structure.structures_of_parts`, and judges its parameters
-    on every part with the structure of that part. Other learners ignore the method.
+    A structure that was learned by an estimator has a method ``relearn(data)``. A learner that uses held-out rows
+    passes the structure and the splits to :func:`~tanlearn.parameters.learned_structure.structures_of_parts`. It
+    evaluates its parameters on each split with the structure of that split. Other learners ignore the method.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows.
+            Training rows.
         rng : numpy.random.Generator
-            Where all randomness comes from.
+            Source of all randomness.
 
         Returns
         -------
@@ -47,7 +48,10 @@ class ParameterLearner(Protocol):
 
 
 def check_learner_device(learner: Any, device: str) -> None:
-    """Refuse a learner of structures or parameters that has no kernels for a device."""
+    """Raise ValueError if a structure or parameter learner has no kernels for a device.
+
+    The attribute ``devices`` of a learner lists its devices; without it, the learner supports the CPU only.
+    """
     devices = getattr(learner, "devices", ("cpu",))
     if device not in devices:
         raise ValueError(

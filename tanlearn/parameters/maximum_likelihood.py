@@ -1,4 +1,4 @@
-"""Smoothed relative frequencies."""
+"""Maximum likelihood: smoothed relative frequencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tanlearn.network.tables import TableLayout, Tables
 
 __all__ = ["MaximumLikelihood"]
 
-#: Rows of less weight than this, beside a count of one in every cell, leave all probabilities equal to a millionth.
+#: With less total weight than this, relative to the smoothing count, all probabilities are equal up to a millionth.
 _LIGHTEST = 1e-6
 
 
@@ -28,22 +28,22 @@ class MaximumLikelihood(BaseEstimator):
     Parameters
     ----------
     alpha : float, default=1.0
-        Count added to every cell (a symmetric Dirichlet prior); 1 is Laplace's rule, 0 plain frequencies.
+        Count added to each CPT entry (a symmetric Dirichlet prior); 1 is Laplace's rule, 0 gives plain frequencies.
     epsilon : float or None, default=None
-        Replace probabilities of zero by this and renormalise, as order-based and maximum-margin learning do
-        (they use 1e-5 with ``alpha=0``). A distribution without any sample is uniform.
+        Value that replaces zero probabilities before renormalization, as in order-based and maximum-margin learning
+        (1e-5 with ``alpha=0``). A distribution without any row is uniform.
     shrinkage : float, default=0.0
-        Number of samples, spread as the feature's own frequencies, that every distribution of a feature gets on top
-        (Friedman, Geiger and Goldszmidt 1997, section 5, who take 5). The class prior gets none.
+        Number of pseudo-rows, distributed as the feature's own frequencies, that are added to each distribution of a
+        feature, but not to the class prior (Friedman, Geiger and Goldszmidt 1997, section 5, with 5 pseudo-rows).
 
     Notes
     -----
-    With ``n_xh`` the weight of the rows with value x and parents (and class) h, and k the number of values::
+    Let ``n_xh`` be the weight of the rows with value x and parents (and class) h, and k the number of values::
 
         theta_x|h = (n_xh + alpha + shrinkage p(x)) / (n_h + k alpha + shrinkage),   p(x) = sum_h n_xh / sum_h n_h
 
     With ``alpha=0`` that is Friedman's mixture ``a n_xh / n_h + (1 - a) p(x)`` with ``a = n_h / (n_h + shrinkage)``:
-    the fewer rows a distribution has, the more it resembles the feature's distribution without parents.
+    the fewer rows a distribution has, the closer it is to the feature's distribution without parents.
 
     Examples
     --------
@@ -68,16 +68,16 @@ class MaximumLikelihood(BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows count for a table where neither the feature nor a parent is missing.
+            Training rows. A CPT uses the rows in which neither the feature nor a parent is missing.
         rng : numpy.random.Generator
-            Not used: there is nothing random.
+            Not used; the result is deterministic.
 
         Returns
         -------
@@ -86,12 +86,12 @@ class MaximumLikelihood(BaseEstimator):
         Raises
         ------
         TableMemoryError
-            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
+            If the CPTs exceed the memory limit (8 GiB, or 2 GiB if there are too few rows to fill them).
 
         Warns
         -----
         UserWarning
-            If the weights of all rows are lost beside ``alpha``.
+            If the weight of all rows is negligible compared with ``alpha``.
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
@@ -99,21 +99,22 @@ class MaximumLikelihood(BaseEstimator):
         total = float(data.weights.sum())
         if total < _LIGHTEST * self.alpha:
             warn(
-                f"the weights of {data.n_samples:,} rows add up to {total:.3g}, lost beside alpha={self.alpha}: "
-                f"nothing is learnt. Multiply the weights by a common factor, or lower alpha.",
+                f"the weights of {data.n_samples:,} rows sum to {total:.3g}, which is negligible compared with "
+                f"alpha={self.alpha}: all probabilities are nearly uniform. Multiply the weights by a common factor, "
+                f"or lower alpha.",
                 UserWarning,
             )
         return self.from_counts(layout, layout.count(data.codes, data.y, data.weights, data.device))
 
     def from_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
-        """Return the tables of counts that are at hand already.
+        """Return the CPTs for given counts.
 
         Parameters
         ----------
         layout : TableLayout
-            Where the tables lie.
+            Layout of the CPTs.
         counts : ndarray of shape (n_cells,)
-            Weighted counts of every cell.
+            Weighted counts of all CPT entries.
 
         Returns
         -------
@@ -135,7 +136,7 @@ class MaximumLikelihood(BaseEstimator):
 
 
 def _normalize(p: FloatArray) -> FloatArray:
-    """Divide every column by its sum, in place; where that is zero, it becomes uniform."""
+    """Divide each column by its sum, in place; a column with sum zero becomes uniform."""
     total = p.sum(axis=0)
     np.divide(p, total, out=p, where=total > 0)
     p[:, total <= 0] = 1.0 / len(p)

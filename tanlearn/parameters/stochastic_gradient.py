@@ -1,4 +1,4 @@
-"""Parameters by the mini-batches of gradient TAN, for a structure that is fixed."""
+"""Parameter learning on mini-batches for a fixed structure."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ __all__ = ["StochasticGradient"]
 
 
 class StochasticGradient(BaseEstimator):
-    """Adam on mini-batches for a fixed structure: gradient TAN without its structure part.
+    """Adam on mini-batches for a fixed structure: gradient TAN without structure learning.
 
     Parameters
     ----------
     loss : Loss, optional
         Any loss; ``Hybrid()`` by default.
     learning_rate : float, default=0.01
-        Adam's rate at the start; it falls exponentially to a thousandth.
+        Initial learning rate of Adam; it decays exponentially to a thousandth.
     n_epochs : int, default=100
         Passes over the data.
     batch_size : int, default=100
-        Rows a step.
+        Number of rows per step.
     init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
-        Where the parameters start.
+        Initialization of the parameters.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the parameters while training.
+        Type of the parameters during training.
     parent_dropout : float, default=0.0
-        Probability, at most 0.5, that a feature has another family than its own for one step: no parent, or one of
-        eight features drawn among those before it. 0.3 to 0.5 makes parameters that are trained for long, with large
-        margins, overfit less: on letter the most likely tree errs 8.7 % in place of 9.7. Tables of these families take
-        up to ten times the memory while training; steps take a third longer.
+        Probability, at most 0.5, that a feature has other parents than its own in a step: none, or one of eight random
+        features that precede it. Values of 0.3 to 0.5 reduce overfitting in long training with large margins: on letter
+        the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. Training needs up to ten times the memory,
+        and a step takes a third longer.
     bits : int or tuple of (int, int), optional
-        Train for tables of so few bits a number (resource-efficient BNs, III), as for
-        :class:`~tanlearn.TANClassifier`.
+        Number of bits per parameter, or integer and fraction bits, of fixed-point CPTs (resource-efficient BNs, III),
+        as for :class:`~tanlearn.TANClassifier`.
     calibrate : bool, default=True
-        Whether held-out rows, on folds or of a large table once a fifth, find a scale by which scores become
-        probabilities. All rows are learnt after that.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
+        large data. The final CPTs are fitted to all rows.
     verbose : int, default=0
-        1 prints which split of ``bits`` was chosen, and the errors of all.
+        1 prints the selected split of ``bits`` and the errors of all splits.
 
     Attributes
     ----------
     n_iter_ : int
-        Epochs that were trained.
+        Number of epochs trained.
     calibration_ : Calibration
-        How scores become probabilities; of temperature and power 1 without ``calibrate``.
+        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     history_ : list of EpochReport
-        One report an epoch, as for :class:`~tanlearn.TANClassifier`, whose training this is: its ``loss`` is the mean
-        over an epoch's steps, each measured before it is taken, and no value at one point as in other learners.
+        One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean over the steps of the
+        epoch, each measured before the step, unlike the value at one point of other learners.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class StochasticGradient(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
-    #: The loss where ``loss`` is None.
+    #: Loss used if ``loss`` is None.
     default_loss: ClassVar[Callable[[], Loss]] = Hybrid
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
@@ -122,16 +122,16 @@ class StochasticGradient(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return the tables of a structure.
+        """Fit the CPTs of a structure.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows; what they miss is summed out.
+            Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Where the start and the order of the rows come from.
+            Random generator of the initialization and of the order of the rows.
 
         Returns
         -------
@@ -140,8 +140,8 @@ class StochasticGradient(BaseEstimator):
         Raises
         ------
         ValueError
-            If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together;
-            or if the parents form a cycle and ``parent_dropout`` is not 0.
+            If missing values cannot be marginalized, because the parents form a cycle or connect too many features; or
+            if the parents form a cycle and ``parent_dropout`` is not 0.
         FloatingPointError
             If training diverges.
         """

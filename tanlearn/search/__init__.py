@@ -1,4 +1,5 @@
-"""Many trainings: random search, populations, paths of sizes, and what a budget can choose from.
+"""Hyperparameter search: random search, populations of trainings, size paths and Pareto fronts.
 
-In: an estimator and what to vary, raw or encoded rows. Out: the best classifier with all results, kept in a checkpoint.
+Input: an estimator, settings to vary, and raw or encoded rows. Output: the best classifier with all results. An
+interrupted search resumes from a checkpoint.
 """

@@ -1,4 +1,4 @@
-"""The file in which a search keeps what is finished: a line that names the search, then one line of JSON a training."""
+"""Checkpoint of a search: one line that identifies the search, then one line of JSON per finished training."""
 
 from __future__ import annotations
 
@@ -17,31 +17,35 @@ from tanlearn.search.runs import Part, Run, RunResult
 __all__ = ["SearchCheckpoint", "fingerprint"]
 
 _FORMAT = 2
-#: Parameters that change nothing about the outcome of a training.
+#: Parameters that do not affect the outcome of a training.
 _IRRELEVANT = {"checkpoint", "n_jobs", "verbose"}
 
 
 def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> str:
-    """Return a digest of all that decides how a search turns out: estimator, data, runs, and the library's version."""
+    """Return a SHA-256 digest of everything that determines a search: estimator, data, runs and library version.
+
+    Raises ValueError if a parameter, such as a lambda, cannot be serialized.
+    """
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    # Files of searches that scored runs before calibration belong to other searches.
+    # The string distinguishes these searches from older ones, which scored runs before calibration.
     return digest(
         "search", ["scores after calibration", type(estimator).__qualname__, parameters, list(runs), list(parts)]
     )
 
 
 class SearchCheckpoint:
-    """Finished trainings in a file, appended one by one.
+    """File of finished trainings, to which each result is appended.
 
-    A file that ends in the middle of a line (the process or the machine was stopped) loses that line only.
+    If the file ends in the middle of a line, because the process or the machine was stopped, only that line is lost.
+    Raises ValueError if the file belongs to another search or is not a checkpoint.
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
-        self.path = Path(path)  # Where; made if it is not there
-        self.finished: list[RunResult] = []  # What the file held
+        self.path = Path(path)  # created if it does not exist
+        self.finished: list[RunResult] = []  # results that the file already contained
         header = {"tanlearn_search": _FORMAT, "fingerprint": digest}
         content = read_file(path, CHECKPOINT) if self.path.exists() else b""
-        if _line(header).startswith(content) and not content.endswith(b"\n"):  # new, or stopped at once
+        if _line(header).startswith(content) and not content.endswith(b"\n"):  # new, or interrupted during the header
             with explain_failure(path, CHECKPOINT):
                 if content:
                     os.truncate(path, 0)
@@ -54,12 +58,13 @@ class SearchCheckpoint:
             results = [_read_result(line) for line in lines]
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ValueError(
-                f"{self.path} is no search checkpoint, or is damaged ({error}). Name another file, or remove this one."
+                f"{self.path} is not a search checkpoint, or is damaged ({error}). Name another file, or remove this "
+                f"one."
             ) from error
         if found[0] < _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, which lacks what this version keeps. Name another file, or remove "
-                f"this one to start anew."
+                f"{self.path} has format {found[0]}, which lacks values that this version needs. Name another file, or "
+                f"remove this one to start anew."
             )
         if found[0] > _FORMAT:
             raise ValueError(
@@ -76,7 +81,7 @@ class SearchCheckpoint:
                 os.truncate(self.path, len(whole) + 1)
 
     def append(self, result: RunResult) -> None:
-        """Write a finished training, and see that it reaches the disk."""
+        """Append a finished training and flush it to the disk."""
         self._write(asdict(result))
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -85,16 +90,16 @@ class SearchCheckpoint:
 
 
 def _read_result(line: Any) -> RunResult:
-    """Return what a line of the file holds, if its values are of the right types."""
+    """Return the result in a line of the file; raise ValueError if a value has the wrong type."""
     result = RunResult(**line)
     numbers = result.setting, result.part, result.n_parameters, result.size_bits, result.n_operations
     if not all(type(number) is int and number >= 0 for number in numbers) or type(result.failure) is not str:
-        raise ValueError(f"{reprlib.repr(line)} is no result of a training")
+        raise ValueError(f"{reprlib.repr(line)} is not a training result")
     if not all(type(number) in (int, float) for number in (result.score, result.seconds)):
-        raise ValueError(f"{reprlib.repr(line)} holds something else than numbers")
+        raise ValueError(f"the score or the seconds of {reprlib.repr(line)} are not numbers")
     return result
 
 
 def _line(content: dict[str, Any]) -> bytes:
-    """Return a line of the file."""
+    """Return the content as a line of JSON."""
     return f"{json.dumps(content)}\n".encode()

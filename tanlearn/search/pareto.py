@@ -1,4 +1,4 @@
-"""Classifiers between which only a budget can choose: none of the others errs less, is smaller and is as fast.
+"""Pareto search: classifiers that no other one dominates in error, size and operations ([RE]).
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -26,9 +26,9 @@ __all__ = ["ParetoFront", "not_dominated", "pareto_search"]
 
 
 def not_dominated(costs: Any) -> IntArray:
-    """Return the points that no other is at least as good as: a Pareto front.
+    """Return the ascending indices (n_kept,) of the Pareto front of costs (n_points, n_costs).
 
-    Shapes: costs: (n_points, n_costs); result: (n_kept,).
+    Lower costs are better. Points with nan are excluded. Of equal points the first is kept.
     """
     points: FloatArray = np.asarray(costs, dtype=np.float64)
     at_most = (points[:, np.newaxis] <= points).all(axis=2)
@@ -39,16 +39,16 @@ def not_dominated(costs: Any) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class ParetoFront:
-    """What :func:`pareto_search` found.
+    """Result of :func:`pareto_search`.
 
     Parameters
     ----------
     cv_results : dict of ndarrays
-        ``cv_results_`` of :class:`~tanlearn.TANSearchCV`, the smallest combination first. ``mean_test_score`` (nan if a
-        training failed), ``mean_size_bits`` and ``mean_n_operations`` decide on the front;
-        ``pandas.DataFrame(cv_results)`` is a table to look at.
+        ``cv_results_`` of :class:`~tanlearn.TANSearchCV`, sorted by size. The front is computed from
+        ``mean_test_score`` (nan if a training failed), ``mean_size_bits`` and ``mean_n_operations``. Display it with
+        ``pandas.DataFrame(cv_results)``.
     front : ndarray of shape (n_estimators,), intp
-        Rows of those that are not dominated.
+        Indices of the settings that are not dominated.
     estimators : list of TANClassifier
         The classifiers of the front, trained on all rows.
     """
@@ -58,16 +58,17 @@ class ParetoFront:
     estimators: list[TANClassifier]
 
     def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
-        """Return the classifier with the lowest held-out error that a budget allows.
+        """Return the classifier with the lowest held-out error within a budget.
 
-        It was trained on all rows, and it is its own size that counts: its structure may be another than on the splits.
+        Size and operations are those of the classifier trained on all rows. Its structure may differ from those of the
+        splits.
 
         Parameters
         ----------
         size_bits : float, optional
-            At most so many bits of tables.
+            Maximum size of the CPTs in bits.
         n_operations : float, optional
-            At most so many additions a prediction.
+            Maximum number of additions per prediction.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class ParetoFront:
         Raises
         ------
         ValueError
-            If no classifier of the front is that small.
+            If no classifier of the front is within the budget.
         """
         most = np.inf if size_bits is None else size_bits, np.inf if n_operations is None else n_operations
         sizes = [(model.size_bits_, model.n_operations_) for model in self.estimators]
@@ -85,19 +86,19 @@ class ParetoFront:
             smallest, fewest = map(min, zip(*sizes, strict=True))
             raise ValueError(
                 f"no classifier of the front has size_bits <= {most[0]} and n_operations <= {most[1]}: the smallest "
-                f"has {smallest} bits, the fastest {fewest} operations. Allow more, or search fewer bits and higher "
-                f"prices of size."
+                f"has {smallest} bits, the fastest {fewest} operations. Increase the budget, or search fewer bits "
+                f"and larger size_weight."
             )
         score = self.cv_results["mean_test_score"][self.front]
         return self.estimators[min(allowed, key=lambda i: (-score[i], sizes[i]))]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw held-out errors over sizes.
+        """Plot held-out errors over sizes.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to; by default in a new figure.
+            Axes to draw on; by default those of a new figure.
 
         Returns
         -------
@@ -126,15 +127,15 @@ def pareto_search(
     random_state: int = 0,
     verbose: int = 0,
 ) -> ParetoFront:
-    """Train a grid of bits and prices of size, and keep what is not dominated in error, size and operations ([RE] V-G).
+    """Search over bits and size penalties, and return the Pareto front of error, size and operations ([RE] V-G).
 
-    All combinations are trained as a population, scored on held-out rows; those of the front are then trained again on
-    all rows.
+    All combinations are trained as a population and scored on held-out rows. The settings of the front are then
+    trained again on all rows.
 
     Parameters
     ----------
     estimator : TANClassifier
-        What all combinations start from.
+        Base classifier of all combinations.
     X : array-like or frame of shape (n_samples, n_features)
         Raw values.
     y : array-like of shape (n_samples,)
@@ -142,23 +143,23 @@ def pareto_search(
     bits : sequence
         Values of the estimator's ``bits``: None, sums, or pairs of integer and fraction bits.
     size_weight : sequence of float
-        Values of its ``size_weight``, in nats a number and row, beside the mean loss of rows.
+        Values of the estimator's ``size_weight``, in nats per parameter and row, relative to the mean loss per row.
     param_grid : dict, optional
         Lists of values of further parameters, by name.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, in training and in the score.
+        Weights of the rows, in training and in the score.
     cv : int, splitter or float, default=0.2
-        A share of rows to hold out, or folds, as for :class:`~tanlearn.TANSearchCV`.
+        Fraction of rows to hold out, or folds, as for :class:`~tanlearn.TANSearchCV`.
     checkpoint : str or path, optional
-        A file that an interrupted search goes on from, as for :class:`~tanlearn.TANSearchCV`.
+        File from which an interrupted search resumes, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
-        Threads, one a training, or what :func:`joblib.parallel_config` names as a backend. Results do not depend on
-        it. Of an estimator with ``device="cuda"`` only the classifiers of the front are trained so; all others take
-        their steps together.
+        Number of threads, each for one training, or of workers of the backend set by :func:`joblib.parallel_config`.
+        Results do not depend on it. With ``device="cuda"``, ``n_jobs`` applies only to the final training of the front;
+        all other trainings run together on the device.
     random_state : int, default=0
-        Seed of the splits, and of every training.
+        Seed of the splits and of each training.
     verbose : int, default=0
-        1 prints a line a training.
+        1 prints a line per training.
 
     Returns
     -------
@@ -167,7 +168,7 @@ def pareto_search(
     Raises
     ------
     ValueError
-        If there is nothing to choose from, or whatever :class:`~tanlearn.TANSearchCV` raises.
+        If there is no combination, or for the same reasons as in :class:`~tanlearn.TANSearchCV`.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def pareto_search(
         read_bits(value)
     from sklearn.model_selection import ParameterGrid
 
-    # One seed for all, so that they choose from the same candidates in the same order.
+    # One seed for all trainings, so that they have the same candidates and the same order of rows.
     grid = {"bits": bits, "size_weight": size_weight, "random_state": [random_state], **(param_grid or {})}
     search = TANSearchCV(
         estimator,
@@ -214,6 +215,6 @@ def pareto_search(
 
 
 def _refit(rows: tuple[Any, Any, Any], base: TANClassifier, setting: dict[str, Any]) -> TANClassifier:
-    """Return the classifier of some settings, trained on all rows."""
+    """Train the classifier with the given settings on all rows."""
     model: TANClassifier = clone(base).set_params(**clone(setting, safe=False))
     return model.fit(*rows)

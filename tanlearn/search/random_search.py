@@ -1,4 +1,4 @@
-"""Random search over the settings of gradient TAN, trained as a population and resumable."""
+"""Random search over the settings of gradient TAN, trained as a resumable population."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ __all__ = ["TANSearchCV", "default_distributions"]
 
 
 def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
-    """Return what to search over where the user names nothing.
+    """Return the default search space of an estimator, for :class:`TANSearchCV` or ``RandomizedSearchCV``.
 
-    The ranges held the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
-    best ``gamma`` grows with the number of features: 5 for 16, 30 for 36, 100 for 256.
+    The ranges contain the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
+    best ``gamma`` increases with the number of features: 5 for 16, 30 for 36, 100 for 256. Parameters of the hybrid
+    loss are included if the estimator has that loss, and the number of candidate parents if its kind of candidates has
+    one. Raises ValueError if the estimator is not a TANClassifier.
     """
     if not isinstance(estimator, TANClassifier):
         raise ValueError(
-            f"param_distributions must name what to search over {type(estimator).__name__}: only TANClassifier has "
-            f"default distributions."
+            f"param_distributions must list the parameters to search for {type(estimator).__name__}: only "
+            f"TANClassifier has default distributions."
         )
     distributions: dict[str, Any] = {
         "learning_rate": loguniform(0.01, 0.1),
@@ -56,63 +58,63 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
 
 
 class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Random search over settings of gradient TAN.
+    """Random search over the settings of gradient TAN.
 
-    Does what scikit-learn's ``RandomizedSearchCV`` does, for a learner whose trainings are many and alike: each split
-    is encoded once, all trainings share it, one worker runs one training, and what is finished is kept in a file.
+    It replaces scikit-learn's ``RandomizedSearchCV`` for many similar trainings. Each split is encoded once and shared
+    by all trainings, each worker runs one training, and finished trainings are stored in a file.
 
     Parameters
     ----------
     estimator : TANClassifier, optional
-        What is searched over; by default ``TANClassifier()``. Where it names no loss, that is ``Hybrid()``: settings
-        are for the search to choose. Runs are calibrated as ``best_estimator_`` is, since calibration may change
-        predicted classes. This trains every run on up to five folds as well, and with ``calibrate=False`` on none.
+        Base classifier; by default ``TANClassifier()``. If its loss is None, ``Hybrid()`` is used, because the search
+        selects the settings. Runs are calibrated like ``best_estimator_``, since calibration may change predicted
+        classes. Calibration also trains each run on up to five folds; ``calibrate=False`` avoids this.
     param_distributions : dict, optional
         Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from; by default
         :func:`default_distributions`. Parameters of the encoder cannot be searched.
     n_iter : int, default=40
         Number of settings drawn.
     cv : int, splitter or float, default=0.2
-        A share: one stratified held-out part of that size. Otherwise folds, as in scikit-learn.
+        If a fraction, one stratified split with held-out rows of that size. Otherwise folds, as in scikit-learn.
     refit : bool, default=True
-        Train the best settings again on all rows.
+        Whether to train the best settings again on all rows.
     checkpoint : str or path, optional
-        A file that every finished training is written to. A search with the same data and settings that
-        finds the file goes on where the last one ended; a file of another search is refused.
+        File to which each finished training is written. If it exists, a search with the same data and settings
+        resumes from it; the file of another search is rejected.
     n_jobs : int, optional
-        Threads, one a training, as in joblib. Inside of ``joblib.parallel_config(backend="dask")``, or any other of
-        processes, trainings go to its workers, and every split once; the estimator's ``callback`` is sent along, what
-        it keeps stays there. Results do not depend on it. An estimator with ``device="cuda"`` takes no workers:
-        trainings of a part take their steps together there, and finish together.
+        Number of threads, as in joblib, each for one training. Within ``joblib.parallel_config(backend="dask")``, or
+        with another process backend, trainings run on its workers, and each split is sent once. The estimator's
+        ``callback`` is sent too; values that it stores stay in the worker. Results do not depend on it. With
+        ``device="cuda"`` no workers are used: trainings of a split run together on the device and finish together.
     random_state : int or None, default=None
-        Seed of the settings drawn, of the splits, and of every training.
+        Seed of the drawn settings, the splits and each training.
     verbose : int, default=0
-        1 prints a line a training with the best score so far.
+        1 prints a line per training with the best score so far.
     callback : callable, optional
-        Called in this process with every :class:`~tanlearn.search.runs.RunResult`; a true answer ends the search with
-        what is finished.
+        Called in this process with each :class:`~tanlearn.search.runs.RunResult`. A true return value ends the search
+        with the results so far.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
         As in scikit-learn: ``params``, ``param_<name>``, ``split<k>_test_score``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``, and ``mean_n_parameters``,
-        ``mean_size_bits`` and ``mean_n_operations``; ``pandas.DataFrame(cv_results_)`` is a table to look at. Settings
-        that were not trained on every split have nan scores and the last rank.
+        ``mean_size_bits`` and ``mean_n_operations``. Settings that were not trained on all splits have nan scores and
+        the last rank. Display it with ``pandas.DataFrame(cv_results_)``.
     n_splits_ : int
         Number of splits.
     best_index_ : int
-        Row of the best settings: highest mean score; of equals, fewest parameters, then first drawn.
+        Index of the settings with the highest mean score; ties are broken by fewest parameters, then by first drawn.
     best_params_ : dict
         The best settings.
     best_score_ : float
-        Their mean held-out accuracy.
+        Mean held-out accuracy of the best settings.
     best_estimator_ : TANClassifier
-        Trained on all rows, if ``refit``.
+        Classifier with the best settings, trained on all rows; only if ``refit``.
     refit_time_ : float
-        Seconds that this took, if ``refit``.
+        Seconds of the training on all rows; only if ``refit``.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order, if ``refit``.
+        Classes in sorted order; only if ``refit``.
 
     Examples
     --------
@@ -167,9 +169,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.callback = callback
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANSearchCV:
-        """Draw settings, train them on every split, and train the best on all rows.
+        """Draw settings, train them on each split, and train the best settings on all rows.
 
-        A keyboard interrupt ends the search; what is finished is in the checkpoint.
+        A keyboard interrupt ends the search. Finished trainings are in the checkpoint.
 
         Parameters
         ----------
@@ -178,39 +180,40 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, in training and in the score.
+            Weights of the rows, in training and in the score.
 
         Returns
         -------
         TANSearchCV
-            Itself.
+            The fitted search itself.
 
         Raises
         ------
         ValueError
-            If the data break a rule of the border, the checkpoint is of another search, or no settings were
-            trained on every split.
+            If the data are invalid, the checkpoint belongs to another search, or no settings were trained on all
+            splits.
         TypeError
-            If trainings are for other processes, and the estimator, such as its callback, cannot be sent there.
+            If the backend uses processes and the estimator, for example its callback, cannot be serialized.
         """
         self._validate_params()
         forget(self)
         base = TANClassifier() if self.estimator is None else self.estimator
         if getattr(base, "loss", "") is None:
-            base = clone(base).set_params(loss=Hybrid())  # so that loss__gamma and the like have an object
+            base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object
         if self.checkpoint is not None and self.random_state is None:
-            raise ValueError("a checkpoint needs an int random_state: without one, no two searches are the same.")
+            raise ValueError("a checkpoint needs an int random_state: without it, each search draws other settings.")
         if self.checkpoint is not None and getattr(base, "callback", None) is not None:
             raise ValueError(
-                "a checkpoint cannot tell what the estimator's callback does, and it may stop trainings: leave one out."
+                "a checkpoint does not record the effects of the estimator's callback, which may stop trainings. "
+                "Remove the checkpoint or the callback."
             )
         if getattr(base, "checkpoint", None) is not None:
             raise ValueError(
-                "the estimator's checkpoint is a file of one training, and a search has many: set the checkpoint of "
-                "the search instead."
+                "the estimator's checkpoint holds one training, but a search has many: set the checkpoint of the "
+                "search instead."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
-        from sklearn.model_selection import ParameterSampler  # 0.14 s of an import that most processes can do without
+        from sklearn.model_selection import ParameterSampler  # an import of 0.14 s that most processes do not need
 
         given = self.param_distributions
         distributions = default_distributions(base) if given is None else given
@@ -218,12 +221,12 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for setting in settings:
             if any(name.startswith(("encoder", "class_weight")) for name in setting):
                 raise ValueError(
-                    "encoder parameters and class_weight cannot be searched: every split is encoded, and its rows are "
-                    "weighed, once for all settings."
+                    "encoder parameters and class_weight cannot be searched: each split is encoded and weighted once "
+                    "for all settings."
                 )
-            clone(base).set_params(**clone(setting, safe=False))  # a name that does not exist is an error here
+            clone(base).set_params(**clone(setting, safe=False))  # raises for unknown names
         whole = clone(base)
-        encode_training(whole, X, y, sample_weight)  # the rules of the border, before anything is trained
+        encode_training(whole, X, y, sample_weight)  # validate the data before any training
         parts = self._parts(base, X, y, sample_weight, seed)
         runs = [
             Run(i, k, {"random_state": seed + i, **setting})
@@ -244,7 +247,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _parts(self, base: TANClassifier, X: Any, y: Any, sample_weight: Any, seed: int) -> list[Part]:
-        """Encode every split: categories and cuts come from its training rows only."""
+        """Encode each split; categories and cut points are fitted to its training rows only."""
         (table,) = indexable(X)
         n_samples = _num_samples(table)
         weight = read_weights(sample_weight, n_samples)
@@ -258,12 +261,12 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             known_codes = np.array([known.get(label, -1) for label in classes[codes[test]].tolist()])
             held_out_codes = carrier.encoder_.encode(_safe_indexing(table, test), handle_unknown="missing")
-            numbered = replace(data, row_numbers=train[data.row_numbers])  # messages name rows of the user's table
+            numbered = replace(data, row_numbers=train[data.row_numbers])  # messages report rows of the user's data
             parts.append(Part(numbered, held_out_codes, known_codes, weights[1]))
         return parts
 
     def _train(self, base: TANClassifier, parts: list[Part], runs: list[Run]) -> list[RunResult]:
-        """Run what the checkpoint does not hold yet."""
+        """Run the trainings that the checkpoint does not contain."""
         file = None
         if self.checkpoint is not None:
             file = SearchCheckpoint(self.checkpoint, fingerprint(base, parts, runs))
@@ -288,7 +291,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return finished
 
     def _collect(self, settings: list[dict[str, Any]], finished: list[RunResult], n_parts: int) -> None:
-        """Set ``cv_results_`` and the best of it."""
+        """Set ``cv_results_`` and the attributes of the best settings."""
         shape = (n_parts, len(settings))
         costs = {name: np.full(shape, np.nan) for name in ("n_parameters", "size_bits", "n_operations")}
         scores, seconds, sizes = np.full(shape, np.nan), np.full(shape, np.nan), costs["n_parameters"]
@@ -314,7 +317,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_score_ = float(mean[self.best_index_])
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the most probable class of every row, by the best estimator.
+        """Predict the class of each row with the best estimator.
 
         Parameters
         ----------
@@ -329,7 +332,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of every class, by the best estimator.
+        """Predict class probabilities with the best estimator.
 
         Parameters
         ----------
@@ -344,7 +347,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the log-probability of every class, by the best estimator.
+        """Predict log class probabilities with the best estimator.
 
         Parameters
         ----------

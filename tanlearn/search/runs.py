@@ -1,8 +1,7 @@
-"""Many trainings at once: settings times data parts, one task a training.
+"""Populations of trainings: one task per combination of settings and split.
 
-Gradient TAN is used by searching: over losses, rates, seeds and candidate draws. Trainings share nothing but the
-encoded data, their epochs run without the GIL, and each has its own generator, so the outcome of a training does
-not depend on how many run beside it or in which order.
+Trainings share only the encoded data, their epochs run without the GIL, and each has its own random generator. The
+outcome of a training therefore does not depend on the number or order of the others.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from tanlearn.network.inference import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 
-#: Share of CUDA's free memory that trainings may take, and the most that take their steps together: with so many,
-#: a launch of any shape in use fills the largest device several times over.
+#: Fraction of CUDA's free memory that trainings may use, and the maximum number of trainings that run together: with
+#: so many, every kernel launch fills the largest device several times over.
 MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
 __all__ = ["Part", "Run", "RunResult", "run_population"]
@@ -36,36 +35,36 @@ __all__ = ["Part", "Run", "RunResult", "run_population"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Encoded training rows, and rows to score on."""
+    """Encoded training rows and held-out rows of a split."""
 
-    data: EncodedData  # What the runs train on; shared by all of them
-    codes: Codes  # (n_features, n_held_out): Rows to score on, encoded by what was learnt from the training rows
-    y: AnyArray  # (n_held_out,): Their class codes; -1 for a class that the training rows do not have
-    weight: AnyArray | None = None  # (n_held_out,): Their weights
+    data: EncodedData  # training rows, shared by all runs
+    codes: Codes  # (n_features, n_held_out) held-out rows, with the encoding fitted to the training rows
+    y: AnyArray  # (n_held_out,) class codes; -1 for a class that is not in the training rows
+    weight: AnyArray | None = None  # (n_held_out,) weights
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training: which settings on which part."""
+    """One training: settings and the split to train on."""
 
-    setting: int  # Number of the settings
-    part: int  # Number of the part
-    parameters: dict[str, Any]  # What to set on the estimator, ``random_state`` included
+    setting: int  # index of the settings
+    part: int  # index of the split
+    parameters: dict[str, Any]  # of the estimator, including random_state
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a training went."""
+    """Result of one training."""
 
-    setting: int  # Number of the settings
-    part: int  # Number of the part
-    score: float  # Share of held-out weight classified rightly; nan if the training failed
-    n_parameters: int  # Free parameters of the model
-    seconds: float  # Wall time of the training; of those that went side by side on CUDA, their share
-    failure: str = ""  # Why it failed, or nothing
-    # Bits of all numbers of the model's tables; 32 each, if they are not rounded
+    setting: int  # index of the settings
+    part: int  # index of the split
+    score: float  # correctly classified fraction of the held-out weight; nan if the training failed
+    n_parameters: int  # free parameters of the model
+    seconds: float  # wall time of the training; on CUDA, time of the group divided by its size
+    failure: str = ""  # reason of a failure, or empty
+    # bits of all parameters of the model; 32 per parameter, if they are not rounded
     size_bits: int = field(default=0, repr=False)
-    n_operations: int = field(default=0, repr=False)  # Additions for a prediction
+    n_operations: int = field(default=0, repr=False)  # additions per prediction
 
 
 def run_population(
@@ -76,7 +75,17 @@ def run_population(
     n_jobs: int | None = None,
     progress: Callable[[str], Any] | None = None,
 ) -> Generator[RunResult]:
-    """Train and score every run; yield the results as they come."""
+    """Train and score all runs; yield the results in the order of completion.
+
+    ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`; there, each
+    split is sent once. Results do not depend on it, only their order does. If the estimator's ``device`` is "cuda",
+    gradient TANs run together on the device, as many as fit in its memory; ``progress`` then receives lines of text,
+    since their results come together.
+
+    Closing the generator stops the trainings that run in threads or on loky's workers. Those on a cluster finish, but
+    no other begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if a process
+    backend cannot serialize the estimator or a value.
+    """
     device = getattr(estimator, "device", "cpu")
     check_device(device)
     if device == "cuda" and hasattr(estimator, "begin_encoded"):
@@ -89,12 +98,12 @@ def run_population(
         try:
             for _, result in results:
                 yield result
-        finally:  # whoever stops listening stops the trainings, too
+        finally:  # closing the generator also stops the trainings
             stop.set()
 
 
 def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bool] | None) -> RunResult:
-    """Train and score one run; a training that fails is a result, not an end of the others."""
+    """Train and score one run; a failure is returned as a result and does not end the other runs."""
     started = time.perf_counter()
     try:
         model = _configured(estimator, run)
@@ -109,7 +118,7 @@ def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bo
 def _run_on_cuda(
     estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
 ) -> Generator[RunResult]:
-    """Train and score all runs on CUDA, as many at once as it has memory for."""
+    """Train and score all runs on CUDA, as many together as fit in memory."""
     waiting = deque(runs)
     while waiting:
         yield from _run_some(estimator, parts, waiting, progress)
@@ -118,7 +127,7 @@ def _run_on_cuda(
 def _run_some(
     estimator: Classifier, parts: Sequence[Part], waiting: deque[Run], progress: Callable[[str], Any] | None
 ) -> Generator[RunResult]:
-    """Take runs off the queue, and train and score them; when it ends, so does their memory."""
+    """Take runs off the queue, train and score them together, and free their memory at the end."""
     started = time.perf_counter()
     cupy().get_default_memory_pool().free_all_blocks()
     room = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
@@ -127,7 +136,7 @@ def _run_some(
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
-            if model.device != "cuda" or model.checkpoint is not None:  # goes by itself
+            if model.device != "cuda" or model.checkpoint is not None:  # trained separately
                 yield _train(parts[run.part], estimator, run, None)
                 continue
             trainings = model.begin_encoded(parts[run.part].data)
@@ -137,33 +146,33 @@ def _run_some(
         room -= sum(training.cuda_bytes() for training in trainings)
         begun.append((run, model, trainings))
     outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
-    seconds = (time.perf_counter() - started) / max(1, len(begun))  # a share: they went side by side
+    seconds = (time.perf_counter() - started) / max(1, len(begun))  # the time of the group divided by its size
     for run, model, trainings in begun:
         failure = None
         try:
             model.end_encoded(trainings, [next(outcomes) for _ in trainings])
         except Exception as error:
-            failure = error.with_traceback(None)  # which would keep this frame, and with it the memory of all
+            failure = error.with_traceback(None)  # its traceback would keep this frame and the memory of all trainings
         yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
 
 
 def _configured(estimator: Classifier, run: Run) -> Any:
-    """Return the estimator with a run's parameters; the values are cloned, too, because runs share losses."""
+    """Return a clone of the estimator with the parameters of a run; values are cloned because runs share losses."""
     model = clone(estimator).set_params(**clone(run.parameters, safe=False))
     parameters = model.get_params(deep=False)
-    # Runs are scored by predicted classes. A calibration moves those of tables of few bits with a prior only.
+    # Runs are scored by predicted classes. With few bits, calibration changes the classes only if a prior is set.
     is_needless = "calibrate" in parameters and parameters.get("bits") is not None and model.class_prior is None
     return model.set_params(calibrate=False) if is_needless else model
 
 
 def _failed(run: Run, error: Exception, seconds: float) -> RunResult:
-    """Return what is known of a run that has failed."""
+    """Return the result of a failed run."""
     kind = "" if isinstance(error, (ValueError, FloatingPointError)) else f"{type(error).__name__}: "
     return RunResult(run.setting, run.part, np.nan, 0, seconds, f"{kind}{error}")
 
 
 def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
-    """Return how a fitted model does on the held-out rows."""
+    """Return the result of a fitted model on the held-out rows."""
     scores = log_joint(model.tables_, model.structure_, part.codes, device=getattr(model, "device", "cpu"))
     scores = model.calibration_.shifted(scores)  # as predict does
     score = float(np.average(scores.argmax(axis=1) == part.y, weights=part.weight))
@@ -173,11 +182,11 @@ def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
 
 @dataclass(frozen=True)
 class _Interruptible:
-    """The user's callback, and an end of the training when nobody waits for it any more."""
+    """Callback of the user that also ends the training when its results are no longer needed."""
 
     callback: Callable[[Any], Any] | None
     is_over: Callable[[], bool]
 
     def __call__(self, report: Any) -> Any:
-        """Return whether to stop."""
+        """Return whether to stop the training."""
         return self.is_over() or (self.callback is not None and self.callback(report))

@@ -1,4 +1,4 @@
-"""Models of many sizes: gradient TAN along a path of prices, every training starting where the one before ended."""
+"""Size paths: gradient TAN for a sequence of size penalties, with warm starts."""
 
 from __future__ import annotations
 
@@ -27,40 +27,44 @@ def size_path(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> list[TANClassifier]:
-    """Fit a classifier for every price of a number in the tables ([RE] eq. 17), and every seed.
+    """Fit one classifier per size penalty ([RE] eq. 17) and seed.
+
+    Each training starts from the parameters of the previous one.
 
     Parameters
     ----------
     estimator : TANClassifier
-        Its parameters are those of the first training of a path; it is not changed.
+        Classifier with the parameters of the first training of a path; it is not changed.
     X : array-like or frame of shape (n_samples, n_features)
         Raw values.
     y : array-like of shape (n_samples,)
         Classes.
     size_weights : sequence of float
-        Prices, in nats a number and row, beside the mean loss of rows (as :class:`~tanlearn.TANClassifier` says), in
-        the order of the path; from 0 up, trees lose their dearest edges first.
+        Penalties in nats per parameter and row, relative to the mean loss per row (see
+        :class:`~tanlearn.TANClassifier`), in the order of the path. With increasing penalties, the edges with the
+        largest CPTs disappear first.
     n_epochs : int, optional
-        Passes over the data of all trainings but the first, by default a quarter of the estimator's.
+        Passes over the data of all trainings except the first; by default a quarter of the estimator's.
     random_states : sequence of int, default=(0,)
-        A path for each.
+        Seeds, one per path.
     sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights.
+        Non-negative weights of the rows.
     n_jobs : int, optional
-        Threads, one a path, or what :func:`joblib.parallel_config` names as a backend. The models do not depend on it.
+        Number of threads, each for one path, or of workers of the backend set by :func:`joblib.parallel_config`. The
+        models do not depend on it.
 
     Returns
     -------
     list of TANClassifier
-        Fitted, path by path; ``size_weight``, ``random_state`` and ``size_bits_`` tell them apart.
+        Fitted classifiers, path by path. They differ in ``size_weight``, ``random_state`` and ``size_bits_``.
 
     Raises
     ------
     ValueError
-        If there is no price or no seed, a seed is no int, the estimator has a checkpoint, or the data break a rule of
-        the border.
+        If there is no penalty or no seed, a seed is not an int, the estimator has a checkpoint, or the data are
+        invalid.
     TypeError
-        If the backend is one of processes, and the estimator cannot be sent there.
+        If the backend uses processes and the estimator cannot be serialized.
 
     References
     ----------
@@ -78,11 +82,11 @@ def size_path(
     """
     weights, seeds = list(size_weights), list(random_states)
     if not weights or not seeds:
-        raise ValueError("size_weights and random_states must hold at least one number each.")
+        raise ValueError("size_weights and random_states must contain at least one number each.")
     if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
-        raise ValueError(f"random_states must be ints, so that all trainings of a path have one; got {seeds!r}.")
+        raise ValueError(f"random_states must be ints, one per path for all its trainings; got {seeds!r}.")
     if estimator.checkpoint is not None:
-        raise ValueError("a checkpoint is of one training, and a path has many: leave it out.")
+        raise ValueError("a checkpoint holds one training, but a path has several: set the checkpoint to None.")
     later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
     rows = X, y, sample_weight
     paths = in_order(_follow, [(rows, (estimator, weights, later, seed)) for seed in seeds], n_jobs)
@@ -92,7 +96,7 @@ def size_path(
 def _follow(
     rows: tuple[Any, Any, Any], estimator: TANClassifier, size_weights: list[float], later: int, seed: int
 ) -> list[TANClassifier]:
-    """Return the classifiers of one path, trained for so many epochs after the first."""
+    """Train the classifiers of one path, all except the first for ``later`` epochs."""
     model = clone(estimator).set_params(warm_start=True, random_state=seed)
     found = []
     for weight in size_weights:

@@ -41,7 +41,7 @@ class CudaPopulation:
         self.adams = [Adam(np.empty(0)) for _ in states]
         self.structure_adams = [Adam(np.empty(0)) for _ in states]
         n_tables = [len(state.phi) for state in states]
-        #: The tables of run r have the indices first[r] to first[r + 1] - 1.
+        #: The CPTs of run r have the indices first[r] to first[r + 1] - 1.
         self._first = np.append(0, np.cumsum(n_tables)).tolist()
         self.problem = _make_problem(self.states, data, weights, losses, batch_size)
         self._offset = self.problem.offset.get()
@@ -64,7 +64,7 @@ class CudaPopulation:
         """Launch one epoch of all runs and return without waiting for it.
 
         All arguments hold one entry per run. A plan of None leaves its run unchanged. ``rates`` are the learning rates
-        of the tables and of the structure logits. ``temperatures`` are those of the softmax in the structure gradient.
+        of the CPTs and of the structure logits. ``temperatures`` are those of the softmax in the structure gradient.
         """
         steps, n_steps = self._steps, self.problem.n_steps
         sizes, structure_sizes = np.zeros((2, *steps.step_sizes.shape))
@@ -100,7 +100,7 @@ class CudaPopulation:
                 raise
 
     def _launch(self) -> None:
-        """Launch an epoch, from the second on as a CUDA graph: a single launch costs as much as a whole step."""
+        """Launch an epoch, from the second on as a CUDA graph, since launches take as long as the steps themselves."""
         self._n_epochs += 1
         if self._n_epochs == 1:
             cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
@@ -126,7 +126,7 @@ class CudaPopulation:
         return np.where(is_sound, self._scratch.total.get() / self.problem.n_steps, np.nan).tolist()
 
     def pull(self, run: int) -> None:
-        """Copy the tables of run number ``run`` from the device to its state."""
+        """Copy the CPTs of run number ``run`` from the device to its state."""
         state = self.states[run]
         n_classes = state.layout.n_classes
         begin, end = self._offset[self._first[run]], self._offset[self._first[run + 1]]
@@ -148,7 +148,7 @@ class CudaEngine(Engine):
         self.adam, self.structure_adam = population.adams[run], population.structure_adams[run]
 
     def pull(self) -> State:
-        """Copy the tables of the last epoch from the device to the state, and return it."""
+        """Copy the CPTs of the last epoch from the device to the state, and return it."""
         self.population.pull(self.run)
         return self.state
 
@@ -164,7 +164,7 @@ def _make_problem(
     losses: Sequence[CompiledLoss],
     batch_size: int,
 ) -> cuda_train.Problem:
-    """Return the constants of the training on the device; the tables of all runs are numbered consecutively."""
+    """Return the constants of the training on the device; the CPTs of all runs are numbered consecutively."""
     real, d, n_runs = states[0].cells.dtype, data.n_features, len(states)
     sizes = [np.diff(state.layout.offset) for state in states]
     groups = [state.candidates.group for state in states]
@@ -188,7 +188,7 @@ def _make_problem(
         group=_there(np.append(0, np.concatenate(ends)), np.int32),
         tables=_there(np.concatenate([_tables(run, state) for run, state in enumerate(states)]), np.int32),
         parents=_there(np.concatenate([state.layout.parents for state in states]), np.int32),
-        # The priors of all runs come first, so that the tables are contiguous.
+        # The priors of all runs come first, so that the CPTs are contiguous.
         offset=_there(n_runs * data.n_classes + np.append(0, np.cumsum(np.concatenate(sizes))), np.int64),
         prior=_there(np.arange(n_runs) * data.n_classes, np.int64),
         arborescence=_there([state.candidates.arborescence for state in states], np.int32),
@@ -202,7 +202,7 @@ def _make_problem(
 
 
 def _tables(run: int, state: State) -> AnyArray:
-    """Return (feature over all runs, run, feature, row length) of each table of a run, shape (n_tables, 4)."""
+    """Return (feature over all runs, run, feature, row length) of each CPT of a run, shape (n_tables, 4)."""
     child, _, n_states, offset = state.layout.arrays()
     group = run * state.candidates.n_features + child
     return np.stack([group, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)

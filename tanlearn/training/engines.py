@@ -2,8 +2,8 @@
 
 The unfused engine also trains on CUDA; the fused engine for many runs on CUDA is in ``cuda_population.py``.
 
-One step (differentiable TAN, section 3) draws a structure and scores the batch with the tables of that structure only.
-The gradient goes to the cells of the drawn tables and, straight through the softmax, to the logits of all candidates.
+One step (differentiable TAN, section 3) draws a structure and scores the batch with the CPTs of that structure only.
+The gradient goes to the entries of the drawn CPTs and, straight through the softmax, to the logits of all candidates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tanlearn.training.state import Plan, State
 
 __all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
 
-#: Table rows read per step that justify a second thread; each further thread needs half as many more. With fewer rows
+#: CPT rows read per step that justify a second thread; each further thread needs half as many more. With fewer rows
 #: the synchronization costs more than it saves (letter reads 11,000 rows per step, satimage 14,000, usps 230,000).
 SHARED_ROWS = 100_000
 #: Steps without a draw after which an Adam direction has decayed to zero: 0.9^400 = 5e-19.
@@ -62,14 +62,14 @@ class Engine(ABC):
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         """Train one epoch and return the mean loss of the drawn structures, or nan if a parameter is no longer finite.
 
-        ``rates`` are the learning rates of the tables and of the structure logits. ``temperature`` is that of the
+        ``rates`` are the learning rates of the CPTs and of the structure logits. ``temperature`` is that of the
         softmax in the structure gradient.
         """
         mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan
 
     def pull(self) -> State:
-        """Return the state with the tables of the last epoch; its structure logits are always current."""
+        """Return the state with the CPTs of the last epoch; its structure logits are always current."""
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
@@ -113,7 +113,7 @@ class UnfusedEngine(Engine):
 
     It supports any loss (evaluated on the host at each step) and any float type, and on the CPU missing values and
     several augmenting parents. Missing features are marginalized under the drawn structure, both in the scores and in
-    the gradient of the drawn tables. An incomplete row contributes to the choice between two candidates only if both
+    the gradient of the drawn CPTs. An incomplete row contributes to the choice between two candidates only if both
     families are observed.
     """
 
@@ -139,7 +139,7 @@ class UnfusedEngine(Engine):
         self._rounded, self._d_cells = (backend.empty(state.layout.n_cells, state.cells.dtype) for _ in range(2))
 
     def pull(self) -> State:
-        """Copy the tables of the last epoch to the state, from CUDA if needed, and return it."""
+        """Copy the CPTs of the last epoch to the state, from CUDA if needed, and return it."""
         self.state.cells[:] = self.backend.get(self.parameters.theta)
         return self.state
 
@@ -177,7 +177,7 @@ class UnfusedEngine(Engine):
                 self._step_structure(rates[1], temperature)
             self._parametrization.forward(parameters.rho, out=parameters.theta)
         state.phi[:] = get(parameters.phi)
-        self.pull()  # epoch() checks that the tables are finite
+        self.pull()  # epoch() checks that the CPTs are finite
         return total
 
     def _draw(self, uniform: Any) -> None:
@@ -229,7 +229,7 @@ class _Gaps:
         return self._eliminator.log_joint(self._codes, samples, self._cells)
 
     def add_gradient(self, samples: IntArray, d_scores: FloatArray, d_cells: FloatArray) -> None:
-        """Add the gradient with respect to the cells of the drawn tables, in place."""
+        """Add the gradient with respect to the entries of the drawn CPTs, in place."""
         d_scores = d_scores.astype(np.float64)
         gradient = self._eliminator.log_joint_adjoint(self._codes, samples, self._cells, d_scores)
         self._state.layout.add_cells(d_cells, self._selected, gradient)
@@ -237,7 +237,7 @@ class _Gaps:
     def add_choice_gradient(
         self, samples: IntArray, d_scores: FloatArray, cells: FloatArray, d_choice: FloatArray
     ) -> None:
-        """Add the gradient with respect to the choice of tables, in place."""
+        """Add the gradient with respect to the choice of CPTs, in place."""
         codes = np.take(self._codes, samples, axis=1)
         rows, drawn_rows = np.empty((2, len(samples)), np.intp)
         families, missing = self._state.layout.arrays(), missing_code(codes.dtype)
@@ -271,7 +271,7 @@ class FusedEngine(Engine):
         ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
         self._decay = (ratio ** np.arange(DECAY_STEPS)).astype(real)
         n_cells = np.diff(state.layout.offset)
-        # Cost of a feature's tables: the rows of the batch are read, and the cells are updated.
+        # Cost of a feature's CPTs: the rows of the batch are read, and the entries are updated.
         table_costs = size + n_cells / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
         self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
@@ -343,7 +343,7 @@ class FusedEngine(Engine):
             return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
-        """Train one epoch like the kernel ``train_epoch``, with the tables of each step divided between threads."""
+        """Train one epoch like the kernel ``train_epoch``, with the CPTs of each step divided between threads."""
         arrays = (self.problem, self.parameters, steps, self._scratch)
         gaps = self._gaps
         bounds = self._bounds

@@ -87,7 +87,7 @@ def train_in_bits(
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
         outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
-    else:  # created inside the threads, because each training allocates the tables of all candidates
+    else:  # created inside the threads, because each training allocates the CPTs of all candidates
         outcomes = in_threads(train_split, formats, n_jobs)
     return best_split(outcomes, data, validation, verbose=verbose)
 

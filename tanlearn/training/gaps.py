@@ -17,8 +17,8 @@ def make_gaps(
 ) -> Gaps | None:
     """Allocate the working memory for missing values, or return None if all rows are complete.
 
-    ``codes`` is (n_features, n_samples). ``n_cells`` is the maximum number of cells of the drawn tables, prior
-    included. ``shape`` is (n_threads, batch_size). ``is_normalized`` means that the scoring tables sum to one: a
+    ``codes`` is (n_features, n_samples). ``n_cells`` is the maximum number of entries of the drawn CPTs, prior
+    included. ``shape`` is (n_threads, batch_size). ``is_normalized`` means that the scoring CPTs sum to one: a
     missing feature without observed descendants then needs no computation.
     """
     missing = missing_code(codes.dtype)

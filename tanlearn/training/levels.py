@@ -14,7 +14,7 @@ __all__ = ["Levels"]
 
 
 class _Level(NamedTuple):
-    """One term of a table: its slice of the parameters, the parent axes it lacks, and its shape with ones there."""
+    """One term of a CPT: its slice of the parameters, the parent axes it lacks, and its shape with ones there."""
 
     place: slice
     absent: tuple[int, ...]
@@ -22,17 +22,17 @@ class _Level(NamedTuple):
 
 
 class Levels:
-    """Unnormalized tables as sums of terms over the subsets of their parents.
+    """Unnormalized CPTs as sums of terms over the subsets of their parents.
 
     With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Rare combinations share
-    the lower-order terms, and a ridge penalty on the higher-order terms shrinks the table toward them. There are more
-    parameters than cells, and only the ridge penalty makes them unique.
+    the lower-order terms, and a ridge penalty on the higher-order terms shrinks the CPT toward them. The terms have
+    more parameters than the CPTs have entries; only the ridge penalty makes them unique.
     """
 
     depth: IntArray  # (n_numbers,) number of parents in each parameter's term; 0 for the class prior
 
     def __init__(self, layout: TableLayout) -> None:
-        self._layout = layout  # a table has ``2 ** n_parents`` terms, so parents must be few
+        self._layout = layout  # a CPT has ``2 ** n_parents`` terms, so parents must be few
         self._tables: list[list[_Level]] = []
         depths, n_numbers = [np.zeros(layout.n_classes, np.intp)], layout.n_classes
         for t in range(layout.n_tables):
@@ -51,7 +51,7 @@ class Levels:
         self.depth = np.concatenate(depths)
 
     def cells(self, numbers: FloatArray) -> FloatArray:
-        """Return the tables (n_cells,) for term parameters (n_numbers,), whose first entries are the class prior."""
+        """Return the CPTs (n_cells,) for term parameters (n_numbers,), whose first entries are the class prior."""
         cells = np.zeros(self._layout.n_cells)
         cells[: self._layout.n_classes] = numbers[: self._layout.n_classes]
         for table, levels in zip(self._views(cells), self._tables, strict=True):
@@ -60,7 +60,7 @@ class Levels:
         return cells
 
     def pull_back(self, d_cells: FloatArray) -> FloatArray:
-        """Return the gradient (n_numbers,) with respect to the terms from the gradient (n_cells,) of the tables.
+        """Return the gradient (n_numbers,) with respect to the terms from the gradient (n_cells,) of the CPTs.
 
         This is the transpose of :meth:`cells`.
         """
@@ -72,7 +72,7 @@ class Levels:
         return d_numbers
 
     def of_cells(self, cells: FloatArray) -> FloatArray:
-        """Return terms (n_numbers,) whose sums equal finite tables (n_cells,).
+        """Return terms (n_numbers,) whose sums equal finite CPTs (n_cells,).
 
         Higher-order terms have mean zero over each of their parents.
         """
@@ -86,6 +86,6 @@ class Levels:
         return numbers
 
     def _views(self, cells: FloatArray) -> list[FloatArray]:
-        """Return each table as a view of the cells, in the table's own shape."""
+        """Return each CPT as a view of the cells, in the CPT's own shape."""
         offset = self._layout.offset.tolist()
         return [cells[offset[t] : offset[t + 1]].reshape(self._layout.shape(t)) for t in range(self._layout.n_tables)]

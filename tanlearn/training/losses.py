@@ -378,8 +378,8 @@ class SoftHybrid(CompiledLoss):
     With ``eta=1`` and ``gamma=0`` the second term is the negative log conditional likelihood. With another ``eta``, it
     is ``1/eta`` times the negative log conditional likelihood of the scores ``eta s``. For large ``eta`` it approaches
     the hinge loss of :class:`Hybrid`. ``gamma`` is the margin by which the true class should lead. The family
-    therefore connects maximum likelihood, conditional likelihood and maximum margin. It is differentiable, so batch
-    learners can minimize it.
+    therefore connects maximum likelihood, conditional likelihood and maximum margin. The loss is differentiable, so
+    batch learners can minimize it.
 
     Parameters
     ----------

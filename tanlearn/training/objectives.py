@@ -22,7 +22,7 @@ class Objective:
     """Weighted mean loss of a fixed structure over a data set, as a function of ``rho``.
 
     Missing values are marginalized, which requires an acyclic structure. On CUDA the rows are transferred once, then
-    only parameters and gradients. CUDA does not support custom losses, missing values, or tables with more than two
+    only parameters and gradients. CUDA does not support custom losses, missing values, or CPTs with more than two
     augmenting parents.
 
     The objective composes a parametrization, the log joint and a loss; the gradient passes through them in reverse::
@@ -35,7 +35,7 @@ class Objective:
         if data.device == "cuda":
             _refuse_what_only_the_cpu_does(data, loss)
             layout.check_device(data.device)
-        self._layout, self._loss = layout, loss  # one table per feature
+        self._layout, self._loss = layout, loss  # one CPT per feature
         self._backend = backend = backend_of(data.device)
         self._parametrization = Normalized(layout, backend=backend)
         is_incomplete = data.is_incomplete

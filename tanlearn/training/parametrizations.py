@@ -21,7 +21,7 @@ class Normalized:
     """
 
     def __init__(self, layout: TableLayout, dtype: Any = np.float64, backend: Backend = CPU) -> None:
-        # A group of distributions: the prior over the classes, then each table over its child's values.
+        # A group of distributions: the prior over the classes, then each CPT over its child's values.
         n_values, offset = layout.groups()
         self._backend = backend  # holds arguments and results
         self._n_values, self._offset, self._groups = backend.put(n_values, offset, np.arange(len(n_values)))
@@ -43,7 +43,7 @@ class Normalized:
         """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values).
 
         All are (n_cells,); ``out`` may be ``d_theta`` itself. ``tables`` (n_selected,), on the host, restricts the
-        computation to the prior and those tables and leaves the rest of ``out`` unchanged.
+        computation to the prior and those CPTs and leaves the rest of ``out`` unchanged.
         """
         put, kernels = self._backend.put, self._backend.kernels
         d_rho = self._backend.empty(theta.shape, theta.dtype) if out is None else out

@@ -18,7 +18,7 @@ __all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings"]
 class TrainingSettings:
     """Settings of gradient training; the defaults are the protocol of differentiable TAN, section 4.2."""
 
-    learning_rate: float = 3e-2  # initial Adam rate of the tables; decays exponentially to a thousandth
+    learning_rate: float = 3e-2  # initial Adam rate of the CPTs; decays exponentially to a thousandth
     structure_learning_rate: float = 1e-3  # Adam rate of the structure logits; constant
     n_epochs: int = 500  # passes over the data
     batch_size: int = 100  # rows per step; the last partial batch of an epoch is dropped
@@ -29,10 +29,10 @@ class TrainingSettings:
     patience: int | None = None  # epochs without a lower validation error before training stops
     # format of the resulting log-probabilities; training scores use rounded log-probabilities ([RE] eq. 11)
     fixed_point: FixedPoint | None = None
-    # Penalty per cell of the drawn tables in the structure loss ([RE] eq. 17), in nats per cell and row. Losses are
+    # Penalty per CPT entry in the structure loss ([RE] eq. 17), in nats per entry and row. Losses are
     # means over rows here and sums in the paper, whose lambda is ``n_samples size_weight``.
     size_weight: float = 0.0
-    # Train terms whose sums are tables with up to two parents (gradient k-trees). ``init`` and ``size_weight`` are
+    # Train terms whose sums are CPTs with up to two parents (gradient k-trees). ``init`` and ``size_weight`` are
     # then ignored.
     terms: bool = False
 
@@ -89,6 +89,6 @@ class TrainingOutcome:
     # per feature, probability of each candidate by its parent (-1 for none)
     probabilities: list[dict[int, float]]
     history: list[EpochReport] = field(repr=False)  # one report per epoch
-    # Log-probabilities (n_cells,) of all candidate tables and structure logits (n_tables,) after the last epoch, from
+    # Log-probabilities (n_cells,) of all candidate CPTs and structure logits (n_tables,) after the last epoch, from
     # which another training of the same candidates can start.
     parameters: tuple[FloatArray, FloatArray] = field(repr=False)

@@ -45,12 +45,12 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 
 
 class State(StructureState):
-    """Tables and structure logits of all candidates during training.
+    """CPTs and structure logits of all candidates during training.
 
-    With ``fixed_point``, scores and the resulting tables use rounded log-probabilities; gradients pass straight through
+    With ``fixed_point``, scores and the resulting CPTs use rounded log-probabilities; gradients pass straight through
     the rounding ([RE] eq. 8). ``cells`` has shape (n_cells + LANES,), normalized log-probabilities with padding,
     because kernels read whole vector registers. ``init`` is "uniform" or "maximum-likelihood"; ``size_weight`` is the
-    penalty in nats per cell and row ([RE] eq. 17).
+    penalty in nats per CPT entry and row ([RE] eq. 17).
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class State(StructureState):
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
-        # (n_tables,) penalty of each table in nats per row; empty without penalties
+        # (n_tables,) penalty of each CPT in nats per row; empty without penalties
         self.price: FloatArray = float(size_weight) * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
 
     def scoring_cells(self) -> FloatArray:
@@ -79,7 +79,7 @@ class State(StructureState):
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure drawn without noise, and its tables, normalized or rounded to ``fixed_point``."""
+        """Return the structure drawn without noise, and its CPTs, normalized or rounded to ``fixed_point``."""
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         layout = self.layout.select(selected)
         rho = self.layout.select_cells(self.theta, selected).astype(np.float64)

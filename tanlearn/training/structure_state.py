@@ -1,4 +1,4 @@
-"""Distribution over the candidate tables of each feature, structures drawn from it, and the tables' parameters."""
+"""Distribution over the candidate CPTs of each feature, structures drawn from it, and the CPT parameters."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["StructureState"]
 
 
 class StructureState:
-    """Structure logits and parameters of all candidate tables during training.
+    """Structure logits and parameters of all candidate CPTs during training.
 
-    ``slack`` is the number of zeros after the cells, which kernels may read. Raises TableMemoryError if the tables do
+    ``slack`` is the number of zeros after the cells, which kernels may read. Raises TableMemoryError if the CPTs do
     not fit in memory.
     """
 
@@ -28,15 +28,15 @@ class StructureState:
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, slack: int = 0, dtype: Any = np.float32) -> None:
         self.candidates = candidates  # candidate parents of each feature
-        self.layout = candidates.layout(data.n_states, data.n_classes)  # layout of all candidate tables
+        self.layout = candidates.layout(data.n_states, data.n_classes)  # layout of all candidate CPTs
         self.layout.check_memory(data.n_samples)
-        # (n_cells + slack,) class prior, tables, then zeros
+        # (n_cells + slack,) class prior, CPTs, then zeros
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
         self.phi: FloatArray = np.zeros(candidates.n_tables)  # (n_tables,) structure logits
-        # (n_tables,) first parent of each table, -1 for none
+        # (n_tables,) first parent of each CPT, -1 for none
         self.table_parent = np.ascontiguousarray(candidates.parents[:, 0])
-        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) tables of the last draw
+        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) CPTs of the last draw
         nodes = 2 * n_features + 1 if candidates.arborescence else 0
         source, target = np.empty((2, nodes, nodes), np.int32)
         work = np.empty((6, nodes), np.int32)
@@ -47,7 +47,7 @@ class StructureState:
 
     @property
     def theta(self) -> FloatArray:
-        """The class prior and all tables, shape (n_cells,), as a view of ``cells``."""
+        """The class prior and all CPTs, shape (n_cells,), as a view of ``cells``."""
         return self.cells[: self.layout.n_cells]
 
     def move_to(self, theta: FloatArray | None, phi: FloatArray) -> None:
@@ -65,7 +65,7 @@ class StructureState:
 
     @staticmethod
     def count(layout: TableLayout, data: EncodedData) -> AnyArray:
-        """Return the weighted counts (n_cells,) of all tables, integers if the rows have no weights.
+        """Return the weighted counts (n_cells,) of all CPTs, integers if the rows have no weights.
 
         Families with a missing value are not counted. Weights are relative to their mean, as in the loss.
         """
@@ -85,9 +85,9 @@ class StructureState:
         return perturbed
 
     def draw(self, perturbed: FloatArray) -> IntArray:
-        """Choose a table for each feature from the perturbed logits (n_tables,); update and return ``selected``.
+        """Choose a CPT for each feature from the perturbed logits (n_tables,); update and return ``selected``.
 
-        The choice is the best table per feature, or the best tree (Chu and Liu; Edmonds 1967). Where pairs of parents
+        The choice is the best CPT per feature, or the best tree (Chu and Liu; Edmonds 1967). Where pairs of parents
         could form a cycle, features choose one after another: see :attr:`~tanlearn.CandidateSets.draws`.
         """
         group = self.candidates.group

@@ -1,7 +1,7 @@
 """Parameters of gradient k-trees: structure logits, and terms whose sums are unnormalized CPTs.
 
-The terms are initialized so that every structure that can be drawn is a proper network. Their sums are smoothed log
-frequencies: tables with two parents back off to the product of those with one parent, and these to the table without
+The terms are initialized so that every structure that can be drawn is a normalized network. Their sums are smoothed log
+frequencies: CPTs with two parents back off to the product of those with one parent, and these to the CPT without
 parents. Training therefore starts at a good model, and rare combinations of parent values start at the estimate from
 single parents.
 """
@@ -26,7 +26,7 @@ __all__ = ["TermState"]
 #: Pseudo-count, in rows, of the back-off distribution at initialization. For 5, 20, 100 and 500 the held-out error was
 #: 9.4, 9.0, 8.5 and 8.7 % on letter, 3.2, 3.2, 3.3 and 4.1 % on usps, and equal on satimage.
 BACK_OFF = 100.0
-#: Pseudo-count, in rows, of a value's marginal frequency when the final tables are rescaled (``_weights``).
+#: Pseudo-count, in rows, of a value's marginal frequency when the final CPTs are rescaled (``_weights``).
 FREQUENCY = 5.0
 
 
@@ -34,8 +34,8 @@ class TermState(StructureState):
     """Terms and structure logits of all candidates during training.
 
     ``cells`` has shape (n_cells + slack,), float32: class prior, all terms, then zeros. There is one term per
-    candidate, as large as its table. Raises ValueError if the candidates are not nothing, single parents and pairs of
-    these, and TableMemoryError if the terms do not fit in memory.
+    candidate, as large as its CPT. The candidates of a feature must be no parent, single parents, and pairs of these;
+    otherwise ValueError is raised. Raises TableMemoryError if the terms do not fit in memory.
     """
 
     has_pairs: ClassVar[bool] = True
@@ -48,9 +48,9 @@ class TermState(StructureState):
         self._start(data)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure drawn without noise and its unnormalized tables, the sums of its terms, in float64.
+        """Return the structure drawn without noise and its unnormalized CPTs, the sums of its terms, in float64.
 
-        A constant may be added to a row of a table for all classes without changing the posterior of a complete row.
+        A constant may be added to a row of a CPT for all classes without changing the posterior of a complete row.
         The constants are chosen so that, given the parents, the frequency of each value over all classes matches the
         data. Marginalization of missing values needs this: without it, the error on letter with a fifth of the values
         missing was 16.6 instead of 16.2 %.
@@ -87,7 +87,7 @@ class TermState(StructureState):
         """Initialize the terms with smoothed log frequencies."""
         layout, counts = self.layout, self.count(self.layout, data)
         self.theta[: data.n_classes] = np.log((counts[: data.n_classes] + 1) / (counts[: data.n_classes] + 1).sum())
-        logs: dict[int, FloatArray] = {}  # log probabilities of the tables with a single parent
+        logs: dict[int, FloatArray] = {}  # log probabilities of the CPTs with a single parent
         for i, first in enumerate(self.candidates.group[:-1].tolist()):
             alone = _table(layout, counts, first) + 1.0
             log_alone = np.log(alone / alone.sum(axis=0))
@@ -108,7 +108,7 @@ class TermState(StructureState):
 
 
 def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
-    """Return a table of the layout as a view of the cells, in the table's own shape."""
+    """Return a CPT of the layout as a view of the cells, in the CPT's own shape."""
     return cells[layout.offset[t] : layout.offset[t + 1]].reshape(layout.shape(t))
 
 

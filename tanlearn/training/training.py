@@ -32,7 +32,7 @@ from tanlearn.training.term_state import TermState
 
 __all__ = ["Training", "error_rate", "train"]
 
-#: Ratio of the last to the first learning rate of the tables; the decay is exponential ([DT] 4.2).
+#: Ratio of the last to the first learning rate of the CPTs; the decay is exponential ([DT] 4.2).
 DECAY = 1e-3
 
 
@@ -58,7 +58,7 @@ def train(
     equals), and ``settings.patience`` may end the training early. ``callback`` receives an :class:`EpochReport` after
     each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step is long enough; the
     outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its first entry is None,
-    the tables are initialized as usual.
+    the CPTs are initialized as usual.
 
     ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
     first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
@@ -178,7 +178,7 @@ class Training:
         return UnfusedEngine(state, data, self.weights, loss)
 
     def cuda_bytes(self) -> int:
-        """Estimate the CUDA memory of this training in bytes, without the rows: tables and batches of an epoch."""
+        """Estimate the CUDA memory of this training in bytes, without the rows: CPTs and batches of an epoch."""
         size = min(self.settings.batch_size, self.data.n_samples)
         n_steps = self.data.n_samples // size
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
@@ -204,7 +204,7 @@ class Training:
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
     def schedule(self) -> tuple[tuple[float, float], float]:
-        """Return the learning rates (tables, structure logits) and the temperature of the next epoch.
+        """Return the learning rates (CPTs, structure logits) and the temperature of the next epoch.
 
         After the last epoch, return those of the last one.
         """

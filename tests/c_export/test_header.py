@@ -262,19 +262,19 @@ def small(X, **options):
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        ([["a"], ["b"]], {"name": "2nd"}, "name must begin with a letter .* got '2nd'"),
-        ([["a"], ["b"]], {"name": "int x"}, "name must begin .* got 'int x'"),
+        ([["a"], ["b"]], {"name": "2nd"}, "name must be a C identifier: .* got '2nd'"),
+        ([["a"], ["b"]], {"name": "int x"}, "name must be a C identifier: .* got 'int x'"),
         ([["a"], ["b"]], {"number_type": "int8"}, "number_type must be one of 'double', 'float', .* got 'int8'"),
-        ([["a\0"], ["b"]], {}, r"column 'x0' holds 'a\\x00', which C cannot hold as const char \*"),
-        ([["\ud800"], ["b"]], {}, "which C cannot hold as const char"),
-        ([[0.1], [None], [2.5]], {"number_type": "float"}, "category 0.1, which is no number of type float"),
-        ([[0.5], [2.5]], {"number_type": "int16"}, "holds 0.5, which C cannot hold as int16_t"),
-        ([[40000], [1]], {"number_type": "int16"}, "holds 40000, which C cannot hold as int16_t"),
-        ([[2**63], [1]], {}, "holds 9223372036854775808, which C cannot hold as int64_t"),
+        ([["a\0"], ["b"]], {}, r"column 'x0' contains 'a\\x00', which const char \* cannot represent"),
+        ([["\ud800"], ["b"]], {}, r"which const char \* cannot represent"),
+        ([[0.1], [None], [2.5]], {"number_type": "float"}, "category 0.1, which float cannot represent"),
+        ([[0.5], [2.5]], {"number_type": "int16"}, "contains 0.5, which int16_t cannot represent"),
+        ([[40000], [1]], {"number_type": "int16"}, "contains 40000, which int16_t cannot represent"),
+        ([[2**63], [1]], {}, "contains 9223372036854775808, which int64_t cannot represent"),
         ([["a", None], ["b", None]], {}, "column 'x1' had no value in training"),
-        ([["a"], ["b"]], {"test_rows": [[1]]}, "X column 0, row 0, holds 1, which C cannot hold as const char"),
-        ([[1], [2]], {"test_rows": [[1.5]]}, "row 0, holds 1.5, which C cannot hold as int32_t"),
-        ([[1], [2]], {"test_rows": [[1], [None]]}, "X column 0 misses a value in row 1"),
+        ([["a"], ["b"]], {"test_rows": [[1]]}, r"X column 0, row 0, contains 1, which const char \* cannot represent"),
+        ([[1], [2]], {"test_rows": [[1.5]]}, "row 0, contains 1.5, which int32_t cannot represent"),
+        ([[1], [2]], {"test_rows": [[1], [None]]}, "X column 0 has a missing value in row 1"),
         ([[1], [2]], {"test_rows": [[1, 2]]}, "X has 2 features"),
     ],
 )
@@ -288,7 +288,9 @@ def test_what_c_cannot_hold_is_refused_and_nothing_written(tmp_path, X, options,
 def test_cuts_beyond_the_type_of_numbers_are_refused(tmp_path):
     X = np.repeat([[1.0], [1e6]], 20, axis=0)
     model = NaiveBayesClassifier(encoder=TableEncoder(discrete_features=False)).fit(X, X[:, 0] > 5).with_bits((2, 1))
-    with pytest.raises(ValueError, match=r"column 'x0' is cut at 500000.5, which is beyond int16_t. Pass a wider"):
+    with pytest.raises(
+        ValueError, match=r"column 'x0' has the cut point 500000.5, which is beyond int16_t. Pass a wider"
+    ):
         model.export_c(tmp_path / "m.h", number_type="int16")
     model.export_c(tmp_path / "m.h", number_type="int32")
 
@@ -296,11 +298,11 @@ def test_cuts_beyond_the_type_of_numbers_are_refused(tmp_path):
 def test_more_than_c_can_count_is_refused(tmp_path, monkeypatch):
     model = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).with_bits((3, 2))
     monkeypatch.setattr(c_export, "_MOST", 3)
-    with pytest.raises(ValueError, match="there are 4 features or classes, and an int in C may count to 3 only"):
+    with pytest.raises(ValueError, match="there are 4 features or classes, but a 16-bit int in C is at most 3"):
         model.export_c(tmp_path / "m.h")
     monkeypatch.undo()
     monkeypatch.setattr(c_tables, "_LARGEST_POSITION", 100)
-    with pytest.raises(ValueError, match=r"the tables have \d+ bits, but positions in C are numbers of 32 bits"):
+    with pytest.raises(ValueError, match=r"the CPTs have \d+ bits, but positions in C have 32 bits"):
         model.export_c(tmp_path / "m.h")
 
 
@@ -310,7 +312,7 @@ def test_only_fitted_classifiers_of_integers_are_exported(tmp_path):
     with pytest.raises(ValueError, match=r"train with bits=.*model.with_bits"):
         NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).export_c(tmp_path / "m.h")
     model = small([["a"], ["b"]])
-    with pytest.raises(ValueError, match="is no file name that C can include"):
+    with pytest.raises(ValueError, match="cannot be included in C"):
         model.export_c(tmp_path / 'a"b.h', name="m", test_rows=[["a"]])
     with pytest.raises(OSError, match="Make the folder first"):
         model.export_c(tmp_path / "none" / "m.h")

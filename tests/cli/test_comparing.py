@@ -96,7 +96,7 @@ def test_default_learners_that_are_left_out_are_named(run, table, monkeypatch):
     monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 4: 10})
     done = run("compare", table, "--target", "go", "--output", "json")
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
-    assert "left out, as they take long for 60 numbers: TAN-CMI CG-CL, TAN Subset HYB, TAN Order-free" in done.stderr
+    assert "left out, because 60 numbers take long: TAN-CMI CG-CL, TAN Subset HYB, TAN Order-free" in done.stderr
 
 
 def test_table_has_a_title_headers_with_units_and_a_caption(run, table):
@@ -154,7 +154,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     ("arguments", "message"),
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
-        (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
+        (["--learners", ","], "tanlearn: learners is empty: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit."),
         (["a.csv", "--data", "b.csv"], "tanlearn: the table is a.csv or --data b.csv, but not both."),

@@ -84,10 +84,10 @@ def test_a_table_alone_is_counted_as_all_parts(run, places):
     assert "all: 398 rows, 5 columns, 2 classes (no, yes); " in told(done)
     assert " counts of values and pairs in " in done.stdout
     assert done.stderr.splitlines() == [
-        "tanlearn: text and numbers stand in code: all of it counts as text.",
+        "tanlearn: text and numbers are mixed in code: all values count as text.",
         "tanlearn: 2 of 400 rows have no 'y' and are left out.",
         "tanlearn: dates count as days since 1970: born.",
-        "tanlearn: 'code' counts as text: beside numbers it holds 'x', 'y'. --missing 'x' --missing 'y' would make "
+        "tanlearn: 'code' counts as text: besides numbers it holds 'x', 'y'. --missing 'x' --missing 'y' would make "
         "them missing values.",
     ]
     assert TableCounts.load(places / "whole.counts") == TableCounts.load(places / "all.counts")
@@ -100,7 +100,7 @@ def test_single_values_are_enough_for_naive_bayes(run, places):
     assert "NB ML: " in told(run("fit", places / "all.counts", "-o", places / "m.tan"))
     line = refused(run("fit", places / "all.counts", "-l", "aode", "-o", places / "x.tan"))
     assert line.endswith(
-        "AODE does not learn from what is in " + str(places / "all.counts") + ". Those that do: NB ML."
+        "AODE cannot be fitted to the counts in " + str(places / "all.counts") + ". Learners that can: NB ML."
     )
     assert not (places / "x.tan").exists()
 
@@ -152,11 +152,11 @@ def test_what_is_not_known_is_told(run, places):
     assert line.startswith("tanlearn: ")
     assert "count as missing: " in line
     assert "'Wien'" in line
-    assert "fitted without" not in done.stderr
+    assert "when the encoder was fitted" not in done.stderr
     frame.drop(columns="area").to_csv(places / "b.csv", index=False)
     line = refused(run("counts", places / "b.csv", *like))
     assert "1 of the 5 columns of " in line
-    assert "are not there: area" in line
+    assert "are absent: area" in line
     frame.assign(area="large", y="maybe").to_csv(places / "b.csv", index=False)
     assert "'area' holds the text 'large' in row 1, but" in run("counts", places / "b.csv", *like).stderr
     frame.assign(y="maybe").to_csv(places / "b.csv", index=False)
@@ -189,10 +189,10 @@ def test_what_does_not_add_up_names_the_file(run, places):
     told(run("counts", places / "a.csv", "-t", "y", "--text", "code", "-o", places / "four"))
     one, output = places / "one", places / "output"
     for files, message in (
-        ([one, places / "two"], f"{places / 'two'} (there) does not add to {one} (here): counts add up only in the"),
-        ([one, one, places / "three"], f"{places / 'three'} (there) does not add to {one}, {one} (here): these are"),
-        ([one, places / "four"], "on the command line tanlearn counts --like."),
-        ([one, places / "sum"], f"{one} is a counts file and {places / 'sum'} a summary, which do not add up."),
+        ([one, places / "two"], f"{places / 'two'} (there) cannot be added to {one} (here): counts can be added only"),
+        ([one, one, places / "three"], f"{places / 'three'} (there) cannot be added to {one}, {one} (here): these are"),
+        ([one, places / "four"], ", or tanlearn counts --like."),
+        ([one, places / "sum"], f"{one} is a counts file and {places / 'sum'} a summary, which cannot be merged."),
         ([one, places / "a.csv"], f"{places / 'a.csv'} is neither a counts file nor a summary. Make one with tanlearn"),
         ([one, places / "nothing"], f"there is no file {places / 'nothing'}."),
     ):
@@ -202,7 +202,8 @@ def test_what_does_not_add_up_names_the_file(run, places):
     damaged.write_bytes(one.read_bytes()[:-200])
     line = refused(run("merge", one, damaged, "-o", output))
     assert (
-        f"'{damaged}' cannot be loaded: it is damaged: cut off or altered. Use an intact copy, or count again." in line
+        f"'{damaged}' cannot be loaded: it is damaged: truncated or altered. Use an intact copy, or count again."
+        in line
     )
     assert not output.exists()
 
@@ -213,10 +214,10 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
     told(run("counts", places / "b.parquet", *options, places / "two"))
     told(run("counts", places / "a.csv", *options, places / "three", "--drop", "town"))
     line = refused(run("merge", places / "one", places / "two", "-o", places / "all"))
-    assert f"{places / 'two'} does not add to {places / 'one'}: X column 'code' holds int" in line
-    assert line.endswith("With tanlearn counts --summary --text, a column is one of texts.")
+    assert f"{places / 'two'} cannot be merged with {places / 'one'}: X column 'code' holds int" in line
+    assert line.endswith("tanlearn counts --summary --text reads a column as text.")
     line = refused(run("merge", places / "one", places / "three", "-o", places / "all"))
-    assert f"{places / 'three'} is of the columns rooms, area, code, born, but {places / 'one'} of town, rooms" in line
+    assert f"{places / 'three'} has the columns rooms, area, code, born, but {places / 'one'} has town, rooms" in line
     assert not (places / "all").exists()
 
 
@@ -226,12 +227,12 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
         (["all.csv"], "--target must name the column with the classes"),
         (["all.csv", "-t", "z"], "there is no column 'z'"),
         (["all.csv", "-t", "y", "--text", "z"], "there is no column 'z'"),
-        (["all.csv", "-t", "y", "--summary", "--single"], "--summary counts nothing, so --single has no say"),
-        (["all.csv", "-t", "y", "--like", "m", "--drop", "born"], "m settles columns and their categories, so --drop"),
+        (["all.csv", "-t", "y", "--summary", "--single"], "--summary counts nothing, so --single has no effect"),
+        (["all.csv", "-t", "y", "--like", "m", "--drop", "born"], "m determines columns and categories, so --drop"),
         (["all.csv", "-t", "y", "--like", "m"], "there is no file m"),
         (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv is neither a summary nor a counts file nor a model"),
-        (["digits"], "digits is no table in a file"),
-        (["one"], "one is no table, but a counts file of tanlearn"),
+        (["digits"], "digits is not a table in a file"),
+        (["one"], "one is not a table, but a counts file of tanlearn"),
         (["all.csv", "-t", "y", "-o", "no/x"], "there is no folder no"),
     ],
 )
@@ -245,16 +246,16 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("one", ["-t", "y"], "one holds counts and no rows, so --target has no say. Leave it out."),
-        ("one", ["--folds", "3"], "so --folds has no say"),
+        ("one", ["-t", "y"], "one holds counts, not rows, so --target has no effect. Leave it out."),
+        ("one", ["--folds", "3"], "so --folds has no effect"),
         (
             "one",
             ["-l", "skdb"],
-            "SKDB does not learn from what is in one. Those that do: NB ML, TAN-CMI ML, KDB-1 ML, AODE.",
+            "SKDB cannot be fitted to the counts in one. Learners that can: NB ML, TAN-CMI ML, KDB-1 ML, AODE.",
         ),
         ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
-        ("sum", [], "sum is a summary, and holds no counts. Count with: tanlearn counts TABLE --like sum."),
-        ("m.tan", [], "m.tan is a model, and no table."),
+        ("sum", [], "sum is a summary without counts. Count with: tanlearn counts TABLE --like sum."),
+        ("m.tan", [], "m.tan is a model. Name a table or a counts file."),
     ],
 )
 def test_fit_says_what_it_cannot_learn_from(run, places, monkeypatch, file, options, message):

@@ -84,7 +84,7 @@ def test_data_sets_with_a_name_are_learnt_too(run, tmp_path):
     assert tanlearn.load(path).feature_names_in_[:2].tolist() == ["pixel_0_0", "pixel_0_1"]
     done = run("fit", "digits", "-l", "nb ml", "-o", path, "--drop", "pixel_0_0")
     assert done.exit_code == 2
-    assert done.stderr == "tanlearn: --drop names columns of a table, but digits is none. Leave it out.\n"
+    assert done.stderr == "tanlearn: --drop names columns of a table, but digits is not a table. Leave it out.\n"
 
 
 def test_parameters_are_set_by_name(run, shop, tmp_path):
@@ -110,7 +110,7 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     [
         (
             ["nepochs=3"],
-            "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Those that exist: batch_size",
+            "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Its parameters: batch_size",
         ),
         (["n_epochs"], "--set takes name=value, got 'n_epochs'."),
         # Python 3.13 parses deeper expressions, and returns the string as it is.
@@ -135,7 +135,7 @@ BAD = {
     "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is not valid utf-8 text"),
     "one class": (b"a,b\n1,x\n2,x\n", "the target 'b' has one value only, 'x', in 2 rows. There must be two classes."),
     "no class": (b"a,b\n1,\n2,\n", "the target 'b' has no value, in 2 rows."),
-    "one column": (b"b\nx\ny\n", "there must be a target and a column beside it"),
+    "one column": (b"b\nx\ny\n", "there must be a target and another column"),
 }
 
 
@@ -195,7 +195,7 @@ def test_folds_and_threads_are_checked_before_the_work(run, shop, tmp_path):
         assert (done.exit_code, done.stdout) == (2, "")
         assert "it must be a number of threads from 1" in plain(done.stderr)
     done = run("fit", "digits", "--chunk-rows", "50", "-o", tmp_path / "m.tan")
-    assert "--chunk-rows reads tables in files by chunks, but digits is none. Leave it out." in done.stderr
+    assert "--chunk-rows reads tables in files, but digits is not a table. Leave it out." in done.stderr
     assert not (tmp_path / "m.tan").exists()
 
 
@@ -221,9 +221,9 @@ def test_why_numbers_are_texts_is_told(run, tmp_path):
     options = ["-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan"]
     assert "'zip' holds digits" in run("fit", path, *options, "--chunk-rows", "20").stderr
     notes = run("fit", path, *options).stderr
-    assert "'zip' holds digits with leading zeros, or numbers stored as texts: it counts as text." in notes
-    assert "'share' counts as text, for commas as in '0,0'. --decimal , reads them as fractions." in notes
-    assert "'age' counts as text: beside numbers it holds '?'. --missing '?' would make that a missing" in notes
+    assert "'zip' holds digits with leading zeros, or numbers stored as text: it counts as text." in notes
+    assert "'share' counts as text for its commas, as in '0,0'. --decimal , reads them as numbers." in notes
+    assert "'age' counts as text: besides numbers it holds '?'. --missing '?' would make that a missing" in notes
     assert "'age' differs from row to row" not in notes
     done = run("fit", path, *options, "--decimal", ",", "--missing", "?")
     assert done.exit_code == 0
@@ -237,14 +237,14 @@ def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     done = run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan", "--folds", "3")
     assert done.exit_code == 0
-    (line,) = [line for line in done.stderr.splitlines() if "discretiz" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "discretization" in line]
     assert line.endswith("by such a column alone. --drop leaves such a column out.")
 
 
 def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):
     done = run("fit", shop, "-t", "buys", "--chunk-rows", "50", "-l", "nb hyb", "-o", tmp_path / "m.tan")
     able = "NB ML, TAN-CMI ML, KDB-1 ML, KDB-2 ML, KDB-5 HS, KDB-5 HDP, AODE, A2DE, A3DE, SKDB."
-    assert f"NB HYB needs all rows at once, so it cannot learn by chunks. Those that can: {able}" in done.stderr
+    assert f"NB HYB needs all rows at once, so it cannot be fitted in chunks. Learners that can: {able}" in done.stderr
 
 
 @pytest.mark.parametrize("learner", ["nb ml", "tan-cmi ml", "kdb-2 ml", "kdb-5 hdp", "aode", "a2de"])
@@ -268,7 +268,7 @@ def test_chunks_make_the_model_of_all_rows(run, tmp_path, learner):
     for output, n_rows in ((whole, 0), (parts, 30)):
         done = run("fit", path, "-t", "y", "-l", learner, "-o", output, "--chunk-rows", n_rows)
         assert done.exit_code == 0, done.output
-    assert "text and numbers stand in code: all of it counts as text." in done.stderr
+    assert "text and numbers are mixed in code: all values count as text." in done.stderr
     one, other = tanlearn.load(whole), tanlearn.load(parts)
     assert encoder_difference(one.encoder_, other.encoder_) is None
     assert {"born", "area"} <= {
@@ -293,7 +293,7 @@ def test_chunks_take_dates_and_quantities_for_what_they_are(run, shop, tmp_path)
 def test_large_files_are_learnt_by_chunks(run, shop, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_LARGE", 1000)
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", tmp_path / "m.tan")
-    assert "is large: it is learnt by chunks of 200,000 rows." in done.stderr
+    assert "is large and read in chunks of 200,000 rows." in done.stderr
     assert "shop: 298 rows" in done.stdout
 
 
@@ -318,9 +318,9 @@ def test_chunks_keep_integers_integers(run, tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1.0, 2.0, np.inf, None], "holds inf, but classes are texts, integers or truths."),
-        ([1.0, 2.5, 2.0, None], "holds 2.5, but classes are texts, integers or truths."),
-        ([b"a", b"b", b"a", None], "holds bytes. Decode them to texts."),
+        ([1.0, 2.0, np.inf, None], "holds inf, but class labels must be strings, integers or booleans."),
+        ([1.0, 2.5, 2.0, None], "holds 2.5, but class labels must be strings, integers or booleans."),
+        ([b"a", b"b", b"a", None], "holds bytes. Decode them to strings."),
     ],
 )
 def test_classes_of_no_kind_are_refused(run, tmp_path, labels, message, chunks):

@@ -66,7 +66,7 @@ def test_bars_are_of_one_scale_and_nothing_has_none(capsys):
     assert lines["none"][2:] == lines["almost"][2:] == ["+0.00"]
     assert lines["against"][2:] == ["-0.50", "-" * 5]
     assert lines["impossible"][2:] == ["-inf", "-" * 20]
-    assert lines["(how"][-2:] == ["+2.00", "+" * 20]
+    assert lines["(class"][-2:] == ["+2.00", "+" * 20]
     assert lines["sum"] == ["sum", "+0.00"]
 
 
@@ -75,8 +75,8 @@ def test_names_with_commas_are_told_in_quotes(run, tmp_path):
     table.write_text('"name of, thing",age,y\n' + '"a, b",1,"x, y"\n"c",2,z\n' * 20)
     assert run("fit", table, "-t", "z", "-o", path).stderr.endswith("The columns are: 'name of, thing', age, y.\n")
     assert run("fit", table, "-t", "y", "-l", "nb ml", "-o", path).exit_code == 0
-    assert "not given, and so summed out: 'name of, thing'." in run("explain", path, "age=1").stderr
-    assert "It was: 'a, b', c." in run("explain", path, "name of, thing=d", "age=1").stderr
+    assert "not given, so marginalized: 'name of, thing'." in run("explain", path, "age=1").stderr
+    assert "Known values: 'a, b', c." in run("explain", path, "name of, thing=d", "age=1").stderr
     assert "classes     'x, y' 50.0%, z 50.0%" in run("describe", path).stdout
 
 
@@ -84,8 +84,8 @@ def test_what_is_not_given_or_unknown_is_told(run, model):
     done = run("explain", model, "town=Paris", "age=30")
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
-        "tanlearn: not given, and so summed out: signed up, spent, newsletter.",
-        "tanlearn: 'town' was never 'Paris' in training, which counts as missing. It was: Graz, Linz.",
+        "tanlearn: not given, so marginalized: signed up, spent, newsletter.",
+        "tanlearn: 'town' was never 'Paris' in training, which counts as missing. Known values: Graz, Linz.",
     ]
 
 
@@ -94,10 +94,13 @@ def test_what_is_not_given_or_unknown_is_told(run, model):
     [
         (["agee=3"], "the model has no column 'agee'. Did you mean 'age'? Its columns are: age, town"),
         (["town=Graz", "age"], "a row is FILE:NUMBER, a JSON object, or name=value; got 'age'."),
-        (['{"age": '], "the row is no JSON object"),
-        (['{"age": [1]}'], "'age' must be a text or a number, got [1]."),
-        (["age=old"], "'age' holds the text 'old' in row 1, but the model knows numbers there."),
-        (["newsletter=yes"], "the row: 'newsletter' holds the text 'yes' in row 1, but the model knows truths there."),
+        (['{"age": '], "the row is not a JSON object"),
+        (['{"age": [1]}'], "'age' must be a string or a number, got [1]."),
+        (["age=old"], "'age' holds the text 'old' in row 1, but the model needs numbers there."),
+        (
+            ["newsletter=yes"],
+            "the row: 'newsletter' holds the text 'yes' in row 1, but the model needs booleans there.",
+        ),
         (["age=3", "age=4"], "'age' is given twice. Leave one of them out."),
         (['{"age": 3, "age": 4}'], "'age' is given twice. Leave one of them out."),
         (["absent.csv:1"], "there is no file absent.csv."),
@@ -132,7 +135,7 @@ def test_large_integers_are_told_apart(run, tmp_path):
 def test_a_row_that_is_not_there(run, model, shop, number):
     done = run("explain", model, f"{shop}:{number}")
     assert done.exit_code == 2
-    assert done.stderr == f"tanlearn: {shop} has rows 1 to 300, and no row {number}.\n"
+    assert done.stderr == f"tanlearn: row {number} does not exist: {shop} has rows 1 to 300.\n"
 
 
 def test_a_model_is_described_for_people_and_programs(run, model):
@@ -179,10 +182,10 @@ def test_a_forest_is_explained_and_described(run, shop, tmp_path, weights):
     np.testing.assert_allclose(found["total"], odds)
     np.testing.assert_allclose(sum(one["log_odds"] for one in found["columns"]) + found["prior"], odds)
     done = run("explain", path, "spent=150")
-    assert done.stderr == "tanlearn: not given, and so taken for missing: newsletter.\n"
+    assert done.stderr == "tanlearn: not given, so treated as missing: newsletter.\n"
     told = run("describe", path).stdout
     combined = "averaged, at most 0" if weights is None else "added, at most 1"  # an average keeps what it uses
-    assert f"networks    3, {combined} parents a column" in told
+    assert f"networks    3, {combined} parents per column" in told
     assert json.loads(run("describe", path, "--json").stdout) == forest.describe()
 
 
@@ -217,18 +220,18 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "C gets integers, and the tables of"),
+        ([], "C needs integers: round the tables of"),
         (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
         (["--bits", "4"], "bits=4 leaves the split"),
         (["--bits", "4"], "with --rows and --target."),
         (["--bits", "3,1", "--target", "buys"], "--target names a column of --rows. Give both, or leave it out."),
-        (["--bits", "3,1", "-o", "m"], "--output names a header, so it ends in .h, .hh, .hpp; got 'm'."),
-        (["--bits", "3,1", "-o", "m.c"], "--output names a header, so it ends in .h, .hh, .hpp; got 'm.c'."),
+        (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp; got 'm'."),
+        (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp; got 'm.c'."),
         (
             ["--bits", "3,1", "-o", "my-m.h"],
-            "'my-m' is no name in C, of a letter and letters, digits or",
+            "'my-m' is not a C name of letters, digits and _.",
         ),
-        (["--bits", "3,1", "--name", "0"], "name must begin with a letter"),
+        (["--bits", "3,1", "--name", "0"], "name must be a C identifier"),
     ],
 )
 def test_what_cannot_become_c_is_one_line(run, model, tmp_path, options, message):

@@ -63,7 +63,7 @@ def test_missing_columns_are_refused_and_named(run, model, tmp_path):
     done = run("predict", model, path, "-o", tmp_path / "p.csv")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "3 of the 5 columns of" in done.stderr
-    assert "are not there: signed up, spent, newsletter. The columns are: town, age, x." in done.stderr
+    assert "are absent: signed up, spent, newsletter. The columns are: town, age, x." in done.stderr
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -139,8 +139,8 @@ def test_text_among_numbers_is_refused_with_its_row_or_named_missing(run, model,
     new.write_text("\n".join([*lines[:41], ",".join(cells), *lines[42:]]))
     done = run("predict", model, new)
     assert done.exit_code == 2
-    assert "'spent' holds the text '?' in row 41, but the model knows numbers there." in done.stderr
-    assert "say --missing '?'" in done.stderr
+    assert "'spent' holds the text '?' in row 41, but the model needs numbers there." in done.stderr
+    assert "add --missing '?'" in done.stderr
     assert run("predict", model, new, "--missing", "?").exit_code == 0
 
 
@@ -178,7 +178,7 @@ def test_files_that_are_no_models_and_those_of_other_versions(run, model, new, t
     content = model.read_bytes()
     for damage, message in (
         (content[:-5], "it is damaged"),
-        (b"a,b\n1,2\n", "it is no model of tanlearn"),
+        (b"a,b\n1,2\n", "it is not a tanlearn model"),
         (newer(content), "has format 2 of tanlearn"),
     ):
         model.write_bytes(damage)

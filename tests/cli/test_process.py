@@ -126,7 +126,7 @@ def test_what_nobody_has_foreseen_is_one_line_that_says_how_to_see_more(run, mod
     done = run("predict", model, shop)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1] == (
-        "tanlearn: unexpected KeyError: 'absent'. With TANLEARN_TRACEBACK=1 set, it shows where it comes from."
+        "tanlearn: unexpected KeyError: 'absent'. Set TANLEARN_TRACEBACK=1 to see the traceback."
     )
     monkeypatch.setenv("TANLEARN_TRACEBACK", "1")
     assert isinstance(run("predict", model, shop).exception, KeyError)

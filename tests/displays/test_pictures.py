@@ -204,7 +204,7 @@ def test_pixels_have_arcs_and_shades(ax):
     shades = ax.images[0].get_array()
     assert shades.shape == (2, 3)
     assert shades.argmax() == 4
-    with pytest.raises(ValueError, match=r"6 pixels, one a feature; got \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"6 pixels, one per feature; got \(2, 2\)"):
         StructureDisplay.from_estimator(model, image_shape=(2, 2), ax=ax)
 
 
@@ -242,7 +242,7 @@ def test_tables_show_probabilities_with_names(model, ax):
     assert [label.get_text() for label in ax.get_yticklabels()] == display.values
     numbers = {text.get_text() for text in ax.texts}
     assert f"{display.table[0, 0]:.2f}" in numbers
-    with pytest.raises(ValueError, match=r"0 to 3 or a name.*got 'wage'"):
+    with pytest.raises(ValueError, match=r"0 to 3 or a column name.*got 'wage'"):
         TableDisplay.from_estimator(model, "wage", ax=ax)
     with pytest.raises(ValueError, match="got -1"):
         TableDisplay.from_estimator(model, -1, ax=ax)
@@ -294,7 +294,7 @@ def test_reliability_counts_by_bins(ax):
     assert np.isnan(display.error_before_)
     with pytest.raises(ValueError, match="n_bins"):
         ReliabilityDisplay(confidence, confidence > 0, n_bins=0)
-    with pytest.raises(ValueError, match="same rows"):
+    with pytest.raises(ValueError, match="same length"):
         ReliabilityDisplay(confidence, confidence[1:] > 0)
     with pytest.raises(ValueError, match="from 0 to 1"):
         ReliabilityDisplay(confidence * 2, confidence > 0)
@@ -317,7 +317,7 @@ def test_reliability_of_a_model_is_with_and_without_calibration(ax):
 def test_fronts_and_importances(ax):
     display = ParetoDisplay(np.array([1e3, 2e3, 4e3]), np.array([0.3, 0.35, 0.1]), np.array([0, 2])).plot(ax)
     np.testing.assert_allclose(display.ax_.lines[0].get_xydata(), [[1e3, 30], [4e3, 10]])
-    with pytest.raises(ValueError, match="as many"):
+    with pytest.raises(ValueError, match="equal shapes"):
         ParetoDisplay(np.ones(2), np.ones(3), np.array([0]))
     ax.clear()
     ForestImportanceDisplay(np.array([0.1, 0.4]), ["a", "b"]).plot(ax)

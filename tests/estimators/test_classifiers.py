@@ -199,7 +199,7 @@ def test_heuristic_candidates_of_images():
         ({"patience": 3}, "set validation_fraction too"),
         ({"temperature": (10.0, 0.0)}, "two positive numbers"),
         ({"temperature": ("a", "b")}, "two positive numbers"),
-        ({"image_shape": (2, 2)}, "candidates='subset' has no use for image_shape"),
+        ({"image_shape": (2, 2)}, "candidates='subset' does not use image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
         ({"validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is less than one row"),
@@ -211,7 +211,7 @@ def test_bad_parameters_are_named(parameters, message):
 
 
 def test_structure_of_another_table_is_refused():
-    with pytest.raises(ValueError, match="structure is of 2 features, but X has 4 columns"):
+    with pytest.raises(ValueError, match="structure has 2 features, but X has 4 columns"):
         BayesNetClassifier(structure=Structure([-1, 0])).fit(X_IRIS, Y_IRIS)
 
 

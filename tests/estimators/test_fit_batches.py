@@ -168,7 +168,7 @@ def test_chunks_may_follow(name):
     [
         (BayesNetClassifier(structure=GreedySearch()), r"GreedySearch\(\) needs all rows at once"),
         (NaiveBayesClassifier(parameters=ConjugateGradient()), r"ConjugateGradient\(\) needs all rows at once"),
-        (BayesForestClassifier(), r"weights='auto' are found by leaving rows out.* Use weights=None\."),
+        (BayesForestClassifier(), r"weights='auto' are fitted by leaving rows out.* Use weights=None\."),
     ],
 )
 def test_learners_that_need_all_rows_have_no_fit_batches(model, message):

@@ -137,7 +137,7 @@ def test_without_an_encoder_the_model_is_that_of_codes(model, count):
     with pytest.raises(NotFittedError):
         found.predict(table()[0])
     if hasattr(found, "partial_fit"):
-        with pytest.raises(ValueError, match=r"learnt from counts of codes.*Pass encoder and classes to from_counts"):
+        with pytest.raises(ValueError, match=r"fitted from counts of codes.*Pass encoder and classes to from_counts"):
             found.partial_fit(*table())
 
 
@@ -212,9 +212,9 @@ def test_counts_of_another_kind_are_refused(model, count, message):
         (
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
             contexts(WIDE),
-            "m='auto' is chosen by leaving rows out.*Name m",
+            "m='auto' is chosen by leaving rows out.*Set m",
         ),
-        (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure is of 2 features"),
+        (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure has 2 features"),
         (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weighs rows when they are"),
         (NaiveBayesClassifier(class_prior=[0.3, 0.3, 0.4]), pairs, "class_prior"),
         (NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=-1)), pairs, "'alpha' parameter"),
@@ -235,7 +235,7 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
     for arguments, message in (
         ({"encoder": border.encoder_}, "classes is missing"),
         ({"classes": border.classes_}, "encoder is missing"),
-        ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but 3 are named"),
+        ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but classes has 3"),
         ({"encoder": border.encoder_, "classes": ["yes", "no"]}, "classes must be at least two, sorted"),
         (
             {"encoder": encoded(frame[frame["town"] != "Wien"], y[frame["town"] != "Wien"])[1].encoder_},
@@ -249,7 +249,7 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
     with pytest.raises(NotFittedError):
         model.from_counts(counts, encoder=clone(border.encoder_), classes=border.classes_)
     both = TableCounts(counts, encoder=border.encoder_, classes=border.classes_)
-    with pytest.raises(ValueError, match="bring encoder and classes along"):
+    with pytest.raises(ValueError, match="contain encoder and classes"):
         model.from_counts(both, classes=border.classes_)
     assert not hasattr(model, "tables_")
 

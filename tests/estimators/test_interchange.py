@@ -162,10 +162,10 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
     days = pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]))
     dated = NaiveBayesClassifier().fit(pd.DataFrame({"day": days}), [0, 1])
     cases = [
-        (fitted("aode"), TypeError, "AODEClassifier is no Bayesian network of one structure"),
-        (fitted("k-tree"), TypeError, "KTreeClassifier is no Bayesian network of one structure"),
-        (fitted("cyclic"), ValueError, "a structure with a cycle is no Bayesian network"),
-        (doubled, ValueError, "the tables are not normalised: .* miss it by 1"),
+        (fitted("aode"), TypeError, "AODEClassifier is not a Bayesian network with a single structure"),
+        (fitted("k-tree"), TypeError, "KTreeClassifier is not a Bayesian network with a single structure"),
+        (fitted("cyclic"), ValueError, "a network with a cycle is not a Bayesian network"),
+        (doubled, ValueError, "the tables are not normalized: .* miss it by 1"),
         (dated, ValueError, "Cast the categories to str"),
         (NaiveBayesClassifier(), NotFittedError, "not fitted"),
     ]
@@ -173,9 +173,9 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
         with pytest.raises(kind, match=message):
             write(refused, tmp_path / "kept")
     for name in ("income", "", 7):
-        with pytest.raises(ValueError, match=rf"no name of a feature, got {name!r}\. Pass another"):
+        with pytest.raises(ValueError, match=rf"differs from all feature names, got {name!r}\. Pass another"):
             write(model, tmp_path / "kept", class_name=name)
-    with pytest.raises(OSError, match="the network cannot be written, what was there is unchanged"):
+    with pytest.raises(OSError, match="the network cannot be written, an existing file is unchanged"):
         write(model, tmp_path / "absent" / "network")
     with pytest.raises(OSError, match="the network cannot be read"):
         read(tmp_path / "absent")

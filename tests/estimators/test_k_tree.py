@@ -237,7 +237,7 @@ def test_another_prior_moves_probabilities():
     [
         ({"loss": Hybrid()}, "loss must be ConditionalNLL, Margin or HingeMargin, got Hybrid"),
         ({"candidates": "unconstrained"}, "k-trees have none: use 'order-free'"),
-        ({"checkpoint": "file", "loss": None}, "held-out rows take several"),
+        ({"checkpoint": "file", "loss": None}, "selection on held-out rows needs several"),
         ({"checkpoint": "file", "random_state": None}, "needs an int random_state"),
         ({"patience": 3}, "set validation_fraction too"),
         ({"temperature": (0, 1)}, "two positive numbers"),

@@ -16,9 +16,9 @@ y = np.array(["no & never", "yes"] * 10)
 
 def test_a_fitted_network_shows_what_it_has_learnt():
     model = BayesNetClassifier(structure=Structure([-1, 0]))
-    assert "What it has learnt" not in model._repr_html_()
+    assert "Fitted model" not in model._repr_html_()
     html = model.fit(X, y)._repr_html_()
-    learnt = html.partition("<details><summary>What it has learnt")[2]
+    learnt = html.partition("<details><summary>Fitted model")[2]
     assert "no &amp; never, yes" in learnt
     assert "<b>" not in learnt
     assert "to&lt;wn" in learnt
@@ -38,7 +38,7 @@ def test_many_classes_and_forests_and_pipelines_fit():
     model = NaiveBayesClassifier().fit(np.arange(30).reshape(-1, 1) % 15, np.arange(30) % 15)
     assert "8, 9 and 5 more" in model._repr_html_()
     forest = BayesForestClassifier(n_estimators=2, random_state=0).fit(X, y)
-    assert "What it has learnt" in forest._repr_html_()
+    assert "Fitted model" in forest._repr_html_()
     assert "NaiveBayesClassifier" in make_pipeline(NaiveBayesClassifier())._repr_html_()
 
 

@@ -155,15 +155,15 @@ def test_rows_with_other_names_are_refused(make):
     for row, message in (
         (
             {name: ROW[name] for name in ("word", "code", "flag")},
-            "has 0 values for column 'size' of fit, and needs one .None stands for",
+            "has 0 values for column 'size' of fit, and needs one .None is a missing",
         ),
-        ({**ROW, "sise": 1}, "has a value for 'sise', which was no column in fit"),
+        ({**ROW, "sise": 1}, "has a value for 'sise', which was not a column in fit"),
         (dict(enumerate(ROW.values())), r"0 values for column 'word' of fit.* names are 0, 1, 2, 3\. "),
     ):
         with pytest.raises(ValueError, match=message):
             predictor.predict(make(row))
     nameless = NaiveBayesClassifier().fit(X.to_numpy(), y).row_predictor()
-    with pytest.raises(TypeError, match=r"no names in fit to find its values by: pass a tuple"):
+    with pytest.raises(TypeError, match=r"no names in fit: pass a tuple"):
         nameless.predict(make(ROW))
 
 
@@ -185,8 +185,8 @@ def test_a_string_is_no_row(row):
     [
         ([255, 0, 9999, 0], "code 9999 of feature 2"),
         ([255, 0, 0, -5], "code -5 of feature 3"),
-        ([0, 0, 0], r"codes must have shape \(4,\), one a feature; got \(3,\)"),
-        ([0, 0, 2, 0], "code 2 of feature 2 is none of its 2 states, which are numbered from 0; 255 means missing"),
+        ([0, 0, 0], r"codes must have shape \(4,\), one per feature; got \(3,\)"),
+        ([0, 0, 2, 0], "code 2 of feature 2 is out of range: its 2 values have codes from 0, and 255 is"),
         ([-1, 0, 0, 0], "code -1 of feature 0"),
     ],
 )
@@ -214,7 +214,7 @@ def test_who_has_no_rows_to_predict_says_so():
     with pytest.raises(NotFittedError):
         NaiveBayesClassifier().row_predictor()
     for ensemble in (AODEClassifier(), AnDEClassifier()):
-        with pytest.raises(TypeError, match=f"{type(ensemble).__name__} is more than one network"):
+        with pytest.raises(TypeError, match=f"single-network classifier; {type(ensemble).__name__} combines"):
             ensemble.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()
 
 

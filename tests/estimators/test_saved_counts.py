@@ -156,7 +156,7 @@ def test_counts_that_a_file_cannot_hold_are_refused(tmp_path):
     contexts.update(EncodedData.from_codes(known.encoder_.encode(X).T, (y == "yes").astype(int)))
     model = BayesNetClassifier(structure=Structure([-1, 0, 0]), parameters=HierarchicalSmoothing(m=1.0, sparse=True))
     model.from_counts(contexts, encoder=known.encoder_, classes=known.classes_)
-    with pytest.raises(TypeError, match=r"but no ContextCounts\. Save the model"):
+    with pytest.raises(TypeError, match=r"but not ContextCounts\. Save the model"):
         model.save(tmp_path / "model", counts=True)
     assert [*tmp_path.iterdir()] == []
 

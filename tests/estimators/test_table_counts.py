@@ -98,12 +98,12 @@ def test_like_a_model_in_what_that_counts():
 def test_what_like_settles_is_left_out(counts):
     frame, y = table()
     for setting in ({"encoder": TableEncoder()}, {"columns": ["town"]}, {"pairs": False}, {"exact": True}):
-        with pytest.raises(ValueError, match="like settles columns, categories, cuts"):
+        with pytest.raises(ValueError, match="like determines columns, categories, cut points"):
             TableCounts.of_source(frame.assign(sold=y), "sold", like=counts, **setting)
     with pytest.raises(TypeError, match="like must be a TableCounts or a fitted classifier, got TableEncoder"):
         TableCounts.of_source(frame.assign(sold=y), "sold", like=TableEncoder())
     turned = frame[["town", "number", "rooms", "area"]]
-    with pytest.raises(ValueError, match=r"(?s)batch 0.*the columns are .*'town', 'number'.* Name and order them"):
+    with pytest.raises(ValueError, match=r"(?s)batch 0.*the columns are .*'town', 'number'.* Use the same names"):
         TableCounts.of_source([(turned, y)], like=counts)
     with pytest.raises(ValueError, match="no column is called 'area'"):
         TableCounts.of_source(frame.drop(columns="area").assign(sold=y), "sold", like=counts)
@@ -122,15 +122,15 @@ def changed(frame, y, *, town=None, **columns):
     [
         (
             lambda X, y: changed(X, y, town=("Wien", "Wels")),
-            "X column 'town' has the category 'Wien' here, which is not",
+            "X column 'town' has the category 'Wien' here, which is unknown",
         ),
-        (lambda X, y: changed(X, y, town=("Wien", None)), "'Wien' here, which is not known there"),
-        (lambda X, y: changed(X, y, town=(["Wien", None], ["Wien", "Wels"])), "'Wels' there, which is not known here"),
+        (lambda X, y: changed(X, y, town=("Wien", None)), "'Wien' here, which is unknown there"),
+        (lambda X, y: changed(X, y, town=(["Wien", None], ["Wien", "Wels"])), "'Wels' there, which is unknown here"),
         (lambda X, y: changed(X, y, town=("Linz", "Zell")), "X column 'town' has the category 'Linz' here"),
         (lambda X, y: changed(X, y, rooms=X["rooms"].astype(str)), "X column 'rooms' has the category 1 here"),
-        (lambda X, y: changed(X, y, area=X["area"] + 1), r"X column 'area' is cut at \S+ here and at"),
-        (lambda X, y: changed(X, y, area=0.5), r"X column 'area' has \d cut\(s\) here and 0 there"),
-        (lambda X, y: changed(X, y, area="a"), "X column 'area' has cuts here and categories there"),
+        (lambda X, y: changed(X, y, area=X["area"] + 1), r"X column 'area' has the cut point \S+ here and \S+ there"),
+        (lambda X, y: changed(X, y, area=0.5), r"X column 'area' has \d cut point\(s\) here and 0 there"),
+        (lambda X, y: changed(X, y, area="a"), "X column 'area' has cut points here and categories there"),
         (
             lambda X, y: changed(X.rename(columns={"rooms": "beds"}), y),
             "column 2 is X column 'rooms' here and X column",
@@ -146,7 +146,7 @@ def test_counts_in_other_categories_or_cuts_are_refused(counts, change, message)
     other = change(frame, y)
     with pytest.raises(ValueError, match=message) as caught:
         counts.merge(other)
-    assert "Count both in those of one: TableCounts.of_source(..., like=one)" in str(caught.value)
+    assert "Count with those of one of them: TableCounts.of_source(..., like=one)" in str(caught.value)
     assert counts.counts.to_bytes() == before
     assert counts != other
 
@@ -161,7 +161,7 @@ def test_declared_categories_have_their_order(counts):
 def test_counts_of_another_kind_are_refused(counts):
     frame, y = table()
     other = TableCounts.of_source([(frame, y)], pairs=False)
-    with pytest.raises(TypeError, match=r"in CountState, the others in FamilyCounts.*all pairs, or single values"):
+    with pytest.raises(TypeError, match=r"in CountState, the others in FamilyCounts.*pairs, or single values"):
         counts.merge(other)
 
 
@@ -208,12 +208,12 @@ def test_a_file_of_another_encoder_or_kind_is_not_written(tmp_path):
     frame, y = table()
     path = tmp_path / "all.counts"
     path.write_text("what was there")
-    with pytest.raises(TypeError, match=r"no RowCounts. Save the model that is learnt from them"):
+    with pytest.raises(TypeError, match=r"not RowCounts. Save the model fitted from them"):
         TableCounts.of_model(AnDEClassifier().fit_batches([(frame, y)])).save(path)
     numbers = frame[["rooms", "area"]]
     encoder = TableEncoder(discrete_features=False, discretizer=Bins()).fit(numbers, y)
     counts = TableCounts(CountState(encoder.n_states_, 2), encoder=encoder, classes=["no", "yes"]).update(numbers, y)
-    with pytest.raises(ValueError, match="encodes with Bins, but a file holds"):
+    with pytest.raises(ValueError, match="uses Bins, but files store"):
         counts.save(path)
     assert counts.empty().merge(counts) == counts  # of one and the same fit
     assert path.read_text() == "what was there"
@@ -224,9 +224,9 @@ def test_damage_is_told(counts, tmp_path):
     counts.save(path)
     content = path.read_bytes()
     for wrong, message in (
-        (content[:-300], "damaged: cut off or altered. Use an intact copy, or count again"),
-        (content[:900] + bytes([content[900] ^ 1]) + content[901:], "damaged: cut off or altered"),
-        (b"town,sold\nGraz,no\n", "it is no counts file of tanlearn. Name a file that tanlearn counts has written"),
+        (content[:-300], "damaged: truncated or altered. Use an intact copy, or count again"),
+        (content[:900] + bytes([content[900] ^ 1]) + content[901:], "damaged: truncated or altered"),
+        (b"town,sold\nGraz,no\n", "it is not a tanlearn counts file. Name a file that tanlearn counts has written"),
     ):
         path.write_bytes(wrong)
         with pytest.raises(ValueError, match=f"{re.escape(repr(str(path)))} cannot be loaded: .*{message}"):
@@ -272,7 +272,7 @@ def test_a_file_is_there_whole_or_not_at_all(counts, tmp_path, monkeypatch):
     path = tmp_path / "all.counts"
     path.write_text("what was there")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(OSError, match="the counts file cannot be written, what was there is unchanged"):
+    with pytest.raises(OSError, match="the counts file cannot be written, an existing file is unchanged"):
         counts.save(path)
     assert [found.name for found in tmp_path.iterdir()] == ["all.counts"]
     assert path.read_text() == "what was there"

@@ -69,7 +69,7 @@ def test_graph_has_the_names_of_the_columns():
     graph = fitted("chow-liu").to_networkx(class_name="income class")
     assert list(graph.nodes) == ["income class", *fitted("chow-liu").feature_names_in_]
     assert graph.number_of_edges() == 6 + fitted("chow-liu").structure_.n_edges
-    with pytest.raises(ValueError, match=r"class_name must be .* no name of a feature, got 'town'"):
+    with pytest.raises(ValueError, match=r"class_name must be .* differs from all feature names, got 'town'"):
         fitted("chow-liu").to_networkx(class_name="town")
     assert list(NaiveBayesClassifier().fit([[1], [2]], [0, 1]).to_networkx().edges) == [("class", "x0")]
     assert not hasattr(fitted("aode"), "to_networkx")

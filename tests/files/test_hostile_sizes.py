@@ -96,11 +96,11 @@ def test_members_that_share_bytes_are_refused(kind):
 )
 def test_arrays_that_claim_what_is_not_there_are_refused(shape, dtype):
     content = claiming(shape, dtype)
-    assert peak(CountState.from_bytes, content, match="no .or a damaged. CountState") < 10**6
+    assert peak(CountState.from_bytes, content, match="not a valid CountState") < 10**6
 
 
 def test_other_archives_are_refused():
-    with pytest.raises(ValueError, match=r"no \(or a damaged\) CountState"):
+    with pytest.raises(ValueError, match="not a valid CountState"):
         CountState.from_bytes(claiming((1,), "<i8", 8))  # a format of 0, and nothing else
     state = CountState(DATA.n_states, DATA.n_classes).update(DATA)
     arrays = read_arrays(state.to_bytes())
@@ -123,7 +123,7 @@ def test_classes_of_a_summary_are_as_long_as_their_names(label):
     arrays["state"] = np.frombuffer(json.dumps({**state, "label_type": label}).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
-    assert peak(lambda: TableSummary.from_bytes(buffer.getvalue()).classes_, match="damaged. TableSummary") < 10**6
+    assert peak(lambda: TableSummary.from_bytes(buffer.getvalue()).classes_, match="not a valid TableSummary") < 10**6
 
 
 def test_counts_of_families_that_are_not_there_are_refused(tmp_path):
@@ -187,7 +187,7 @@ def test_parents_have_a_limit(parse):
             text += f"<VARIABLE><NAME>{name}</NAME><OUTCOME>s</OUTCOME></VARIABLE>"
             text += f"<DEFINITION><FOR>{name}</FOR>{given}<TABLE>1</TABLE></DEFINITION>"
         text += "</NETWORK></BIF>"
-    with pytest.raises(ValueError, match="it has 40 parents, more than 30"):
+    with pytest.raises(ValueError, match="it has 40 parents, but at most 30"):
         parse(text.encode())
 
 
@@ -206,7 +206,7 @@ def test_names_that_stand_twice_are_found_without_comparing_all_with_all():
     from tanlearn.files.discrete_network import unique
 
     names = [CountedName(i) for i in range(5000)] + [CountedName(4999)]
-    with pytest.raises(ValueError, match="'4999' stands twice"):
+    with pytest.raises(ValueError, match="'4999' occurs twice"):
         unique(names, "states")
     assert CountedName.n_compared < 20 * len(names)
 
@@ -220,7 +220,7 @@ def test_text_that_spells_its_numbers_out_has_no_limit_but_that_of_single_tables
     )
     assert len(parse_bif((head + spelled).encode()).definitions) == 7
     implied = "".join(f"probability ({name} | class) {{ (s1) 1 0 0 0 0; default 0 1 0 0 0; }}\n" for name in "abcdef")
-    with pytest.raises(ValueError, match="line 10: up to here defaults stand for more than 30 numbers"):
+    with pytest.raises(ValueError, match="line 10: up to here defaults imply more than 30 numbers"):
         parse_bif((head + implied).encode())
 
 
@@ -257,7 +257,7 @@ def test_lines_of_a_search_are_checked(line, tmp_path):
     with path.open("a") as file:
         file.write(f"{line}\n")
     content = path.read_bytes()
-    with pytest.raises(ValueError, match="is no search checkpoint, or is damaged"):
+    with pytest.raises(ValueError, match="is not a search checkpoint, or is damaged"):
         SearchCheckpoint(path, "d")
     assert path.read_bytes() == content
 

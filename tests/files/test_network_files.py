@@ -130,36 +130,44 @@ def test_rounded_probabilities_are_divided_by_their_sum(parse):
 
 
 WRONG = {
-    "garbage": ("network", "net work", "line 2: 'net' stands where network, variable or probability belongs"),
-    "comment": ("over two lines */", "", "line 3: a comment, a quoted name or a property begins with '/. no commas"),
-    "quote": ('"a few"', '"a few', "line 6: a comment, a quoted name or a property begins with '\"a few"),
-    "property": ("property position = (7, 8) ;", "property position", "line 7: '}' stands where 'type' belongs"),
-    "type": ("type discrete[ 3 ]", "type continuous[ 3 ]", "line 6: 'continuous' stands where 'discrete' belongs"),
+    "garbage": ("network", "net work", "line 2: expected network, variable or probability, found 'net'"),
+    "comment": (
+        "over two lines */",
+        "",
+        "line 3: a comment, a quoted name or a property that begins with '/. no commas",
+    ),
+    "quote": ('"a few"', '"a few', "line 6: a comment, a quoted name or a property that begins with '\"a few"),
+    "property": ("property position = (7, 8) ;", "property position", "line 7: expected 'type', found '}'"),
+    "type": ("type discrete[ 3 ]", "type continuous[ 3 ]", "line 6: expected 'discrete', found 'continuous'"),
     "count": ("[ 3 ]", "[ 4 ]", "line 4: variable 'rust spot' must have 4 states, but 3 follow"),
     "huge count": ("[ 3 ]", f"[ {'9' * 5000} ]", "must have 99999"),
-    "states": ("very many", "none", "line 4: variable 'rust spot': states must differ, but 'none' stands twice"),
-    "empty state": ("very many", "", "line 4: variable 'rust spot': states must have names"),
+    "states": ("very many", "none", "line 4: variable 'rust spot': states must be distinct, but 'none' occurs twice"),
+    "empty state": ("very many", "", "line 4: variable 'rust spot': states must have one or more nonempty names"),
     "declared twice": ("variable age", "variable class", "line 8: variable 'class' is declared twice"),
     "undeclared": ("noise | age", "noise | agee", "line 10: probability of 'noise': 'agee' is not declared"),
-    "own parent": ("| age, class", "| age, noise", "line 10: probability of 'noise': .* but 'noise' stands twice"),
-    "no default": ("default .5 5e-1 ;", "", r"line 10: probability of 'noise': there are no numbers for \(new, yes\)"),
+    "own parent": ("| age, class", "| age, noise", "line 10: probability of 'noise': .* but 'noise' occurs twice"),
+    "no default": (
+        "default .5 5e-1 ;",
+        "",
+        r"line 10: probability of 'noise': the numbers for \(new, yes\) are missing",
+    ),
     "two defaults": ("default .5 5e-1 ;", "default 1 0; default 0 1;", "line 11: .*two defaults"),
     "state": ("(old, yes)", "(olde, yes)", r"line 12: \(olde, yes\) must be one state each of \['age', 'class'\]"),
     "few states": ("(old, yes)", "(old)", r"line 12: \(old\) must be one state each"),
-    "row twice": ("(old, yes)", "(old, yes) 1, 0; (old, yes)", r"line 12: \(old, yes\) stands twice"),
-    "table and row": ("default .5", "table .5", "line 10: probability of 'noise': a table has all the numbers"),
-    "numbers": ("0.125, 0.875;", "0.125, 0.875, 0;", "line 12: 2 numbers belong here, but 3 stand"),
-    "table": ("0.25 0.25 0.5;", "0.25 0.25;", "line 15: 6 numbers belong here, but 5 stand"),
-    "no number": ("0.875", "0,875x", "line 12: 2 numbers belong here"),
-    "word": ("0.875", "many", "line 12: 'many' stands where a probability belongs"),
-    "nan": ("0.875", "nan", "line 12: 'nan' stands where a probability belongs"),
-    "negative": ("0.875", "-0.875", "line 12: '-0.875' stands where a probability belongs"),
-    "large": ("0.875", "8.75", "line 12: 8.75 is no probability"),
-    "overflow": ("0.875", "1e999999", "line 12: 1e999999 is no probability"),
+    "row twice": ("(old, yes)", "(old, yes) 1, 0; (old, yes)", r"line 12: \(old, yes\) occurs twice"),
+    "table and row": ("default .5", "table .5", "line 10: probability of 'noise': a table must be the only entry"),
+    "numbers": ("0.125, 0.875;", "0.125, 0.875, 0;", "line 12: expected 2 numbers, found 3"),
+    "table": ("0.25 0.25 0.5;", "0.25 0.25;", "line 15: expected 6 numbers, found 5"),
+    "no number": ("0.875", "0,875x", "line 12: expected 2 numbers"),
+    "word": ("0.875", "many", "line 12: expected a probability, a decimal number from 0 to 1, found 'many'"),
+    "nan": ("0.875", "nan", "line 12: expected a probability, a decimal number from 0 to 1, found 'nan'"),
+    "negative": ("0.875", "-0.875", "line 12: expected a probability, a decimal number from 0 to 1, found '-0.875'"),
+    "large": ("0.875", "8.75", "line 12: a probability must lie between 0 and 1, got 8.75"),
+    "overflow": ("0.875", "1e999999", "line 12: a probability must lie between 0 and 1, got 1e999999"),
     "sum": ("0.875", "0.8", "line 10: probability of 'noise': .*number 3 of its 4 distributions sums to 0.925"),
     "defined twice": ("( age class )", "( class )", "line 16: variable 'class' has two probability blocks"),
     "not defined": ("probability(class){table 0.25,0.75;}", "", "line 3: variable 'class' has no probabilities"),
-    "cut off": ("0.75 0.25; }\n", "0.75 0.25;", "line 16: 'the end of the file' stands where"),
+    "cut off": ("0.75 0.25; }\n", "0.75 0.25;", "line 16: expected '.*', found 'the end of the file'"),
 }
 
 
@@ -172,19 +180,35 @@ def test_bif_that_breaks_a_rule_is_refused_with_its_line(parse, tmp_path, old, n
 
 
 WRONG_XML = {
-    "no XML": ("<GIVEN>age</GIVEN><GIVEN>", "<GIVEN>age</GIVEN><GIVEN", "line 13: this is no XML .not well-formed"),
-    "cut off": ("</NETWORK></BIF>", "", "line 16: this is no XML .no element found"),
+    "no XML": ("<GIVEN>age</GIVEN><GIVEN>", "<GIVEN>age</GIVEN><GIVEN", "line 13: invalid XML .not well-formed"),
+    "cut off": ("</NETWORK></BIF>", "", "line 16: invalid XML .no element found"),
     "root": ('BIF VERSION="0.3"><NETWORK>', 'BIF VERSION="0.3"><NET>', "mismatched tag"),
-    "entity": ("BIF ( NETWORK )*> ", 'BIF ( NETWORK )*> <!ENTITY a "b">', "line 2: the entity 'a' is declared"),
-    "decision": ('nature"><NAME> class', 'decision"><NAME> class', "line 5: .*type 'decision', but must be of nature"),
-    "no name": ("<NAME> class </NAME>", "", "line 5: VARIABLE must hold one NAME, but has 0"),
-    "no states": ("<OUTCOME>new</OUTCOME><OUTCOME>old</OUTCOME>", "", "line 8: variable 'age': states must have names"),
+    "entity": (
+        "BIF ( NETWORK )*> ",
+        'BIF ( NETWORK )*> <!ENTITY a "b">',
+        "line 2: entity declarations are not allowed: remove that of 'a'",
+    ),
+    "decision": (
+        'nature"><NAME> class',
+        'decision"><NAME> class',
+        "line 5: .*type 'decision', but the type must be 'nature'",
+    ),
+    "no name": ("<NAME> class </NAME>", "", "line 5: VARIABLE must contain one NAME, but has 0"),
+    "no states": (
+        "<OUTCOME>new</OUTCOME><OUTCOME>old</OUTCOME>",
+        "",
+        "line 8: variable 'age': states must have one or more nonempty names",
+    ),
     "twice": ("<NAME>age</NAME>", "<NAME>class</NAME>", "line 8: variable 'class' is declared twice"),
-    "no table": ("<TABLE>.25 75E-2</TABLE>", "", "line 10: DEFINITION must hold one TABLE, but has 0"),
+    "no table": ("<TABLE>.25 75E-2</TABLE>", "", "line 10: DEFINITION must contain one TABLE, but has 0"),
     "undeclared": ("<FOR>class</FOR>", "<FOR>klass</FOR>", "line 10: definition of 'klass': 'klass' is not declared"),
     "defined twice": ("<FOR>class</FOR>", "<FOR>age</FOR>", "line 10: variable 'age' has two definitions"),
-    "numbers": (".25 75E-2", ".25", "line 10: definition of 'class': its table must have 2 numbers, but has 1"),
-    "word": (".25 75E-2", ".25 x", "line 10: definition of 'class': 'x' stands where a probability belongs"),
+    "numbers": (".25 75E-2", ".25", "line 10: definition of 'class': its TABLE must have 2 numbers, but has 1"),
+    "word": (
+        ".25 75E-2",
+        ".25 x",
+        "line 10: definition of 'class': expected a probability, a decimal number from 0 to 1, found 'x'",
+    ),
     "encoding": ('<?xml version="1.0"?>', '<?xml version="1.0" encoding="no"?>', "line 1: unknown encoding: no. Save"),
 }
 
@@ -210,7 +234,7 @@ def network_of(*parents, n_classes=2):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (network_of(), "there must be a variable beside the class 'class'"),
+        (network_of(), "there must be a variable besides the class 'class'"),
         (network_of(["a", "b"], ["b", "a"]), "the parents form a cycle"),
         (network_of(["a"], ["class", "a"]), r"'class' has parents \(a\), but the class must have none"),
         (network_of(["a"], n_classes=1), "the class 'class' must have at least two states"),
@@ -235,7 +259,7 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
     text += "".join(f"variable {name} {{ type discrete [1600] {{ {states} }}; }}" for name in names)
     row = "0 " * 1599 + "1"
     chain = [f"probability ({b} | {a}, class) {{ default {row}; }}" for a, b in itertools.pairwise(names)]
-    with pytest.raises(ValueError, match="line 1: up to here defaults stand for more than 16777216 numbers"):
+    with pytest.raises(ValueError, match="line 1: up to here defaults imply more than 16777216 numbers"):
         parse(text + "".join(chain))
     text += "".join(f"probability ({name}) {{ default {row}; }}" for name in names).replace("(v1)", "(v1 | v0)")
     wide = text.replace("variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }", "")

@@ -121,13 +121,13 @@ def test_xml_may_begin_with_blank_lines_a_byte_order_mark_and_comments(before):
     network = parse_xmlbif((before + XML).encode())
     assert np.exp(network.definitions["x"].log_table).tolist() == [[0.5, 0.5], [1, 0]]
     line = (before + XML).count("\n") + 1
-    with pytest.raises(ValueError, match=f"line {line}: this is no XML"):
+    with pytest.raises(ValueError, match=f"line {line}: invalid XML"):
         parse_xmlbif((before + XML).replace("</BIF>", "<BIF>").encode())
 
 
 @pytest.mark.parametrize("before", ["x", "<a/>", "<!-- open", "\n<? xml ?>", "<!DOCTYPE BIF>", "<!-- --> x"])
 def test_xml_may_not_begin_with_anything_else(before):
-    with pytest.raises(ValueError, match="this is no XML"):
+    with pytest.raises(ValueError, match="invalid XML"):
         parse_xmlbif((before + XML).encode())
 
 

@@ -179,7 +179,7 @@ def test_errors_come_back(cluster):  # of loky's processes, too, but joblib woul
 def test_what_cannot_be_sent_is_named_before_anything_is(elsewhere):
     lock = threading.Lock()
     search = TANSearchCV(TANClassifier(callback=lambda report: lock.locked()), SPACE, n_iter=2, random_state=0)
-    with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent there: .*lock.*Leave out callbacks"):
+    with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent there: .*lock.*Remove callbacks"):
         search.fit(X, Y)
 
 

@@ -175,5 +175,5 @@ def test_dense_tables_that_would_be_too_large_are_refused():
     for call in (lambda: learnt.cells, lambda: learnt[5], lambda: learnt.probabilities(5)):
         with pytest.raises(TableMemoryError, match="feature 5 given 0 and 1 and 2 and 3 and 4"):
             call()
-    with pytest.raises(ValueError, match="device='cuda' has no kernels for tables that back off"):
+    with pytest.raises(ValueError, match="device='cuda' has no kernels for CPTs that back off"):
         learnt.check_device("cuda")

@@ -120,11 +120,11 @@ def test_how_structures_are_drawn():
 @pytest.mark.parametrize(
     ("parents", "place"),
     [
-        ([[1, -1], [-1, -1]], r"got \[1\] as number 0"),
-        ([[-1, -1], [1, 2]], r"got \[1, 2\] as number 1"),
-        ([[-1, -1], [1, 2], [1, -1], [2, -1]], r"got \[1, 2\] as number 1"),
-        ([[-1, -1], [-1, -1]], r"got \[\] as number 1"),
-        ([[-1, -1, -1], [1, 2, 3]], r"got \[1, 2, 3\] as number 1"),
+        ([[1, -1], [-1, -1]], r"got \[1\] at index 0"),
+        ([[-1, -1], [1, 2]], r"got \[1, 2\] at index 1"),
+        ([[-1, -1], [1, 2], [1, -1], [2, -1]], r"got \[1, 2\] at index 1"),
+        ([[-1, -1], [-1, -1]], r"got \[\] at index 1"),
+        ([[-1, -1, -1], [1, 2, 3]], r"got \[1, 2, 3\] at index 1"),
     ],
 )
 def test_sets_without_members_are_refused(parents, place):
@@ -162,11 +162,14 @@ def test_sets_of_a_structure_leave_no_choice():
         ),
         ({"kind": [[1], [5]], "n_features": 2}, r"candidates\[1\] must be .* got \[5\]"),
         ({"kind": [[1]], "n_features": 2}, r"candidates\[0\] must be .* got \[1\]"),
-        ({"kind": [[]], "n_features": 2}, "must be of 2 features, got 1"),
+        ({"kind": [[]], "n_features": 2}, "must have 2 features, got 1"),
         ({"kind": [[], [0.9]], "n_features": 2}, r"candidates\[1\] must be .* got \[0.9\]"),
-        ({"kind": [[], []], "n_features": 2, "n_candidates": 1}, "explicit candidates has no use for n_candidates=1"),
-        ({"kind": "all", "n_candidates": 2}, "candidates='all' has no use for n_candidates=2: leave it out"),
-        ({"kind": "subset", "image_shape": (3, 3)}, "no use for image_shape"),
+        (
+            {"kind": [[], []], "n_features": 2, "n_candidates": 1},
+            "explicit list of candidates does not use n_candidates=1",
+        ),
+        ({"kind": "all", "n_candidates": 2}, "candidates='all' does not use n_candidates=2: leave it out"),
+        ({"kind": "subset", "image_shape": (3, 3)}, "does not use image_shape"),
         ({"kind": "heuristic", "image_shape": (-3, -3)}, r"needs image_shape.*got \(-3, -3\)"),
         ({"kind": "heuristic", "image_shape": (3, 3.0)}, r"needs image_shape.*got \(3, 3.0\)"),
         ({"kind": "heuristic", "image_shape": ("a", "b")}, "needs image_shape"),
@@ -174,8 +177,8 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": "heuristic", "image_shape": (2, 3)}, r"got \(2, 3\)"),
         ({"kind": "heuristic", "image_shape": (1, 9), "ordering": "B"}, "square images, got 1 x 9. Use order A"),
         ({"kind": "all", "ordering": [0, 1]}, r"permutation of 0..8, got \[0, 1\]"),
-        ({"kind": "all", "ordering": "A"}, "Pixel orders 'A', 'B' and 'C' go with candidates='heuristic'"),
-        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' has no use for ordering"),
+        ({"kind": "all", "ordering": "A"}, "Pixel orders 'A', 'B' and 'C' require candidates='heuristic'"),
+        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' does not use ordering"),
     ],
 )
 def test_bad_requests_are_refused(arguments, message):

@@ -195,7 +195,7 @@ def test_bytes_round_trip_and_refuse_damage():
     data = counted.to_bytes()
     assert CountState.from_bytes(data) == counted
     for broken in (b"", b"PK\x03\x04", data[:-30], data[: len(data) // 2], b"x" * 100):
-        with pytest.raises(ValueError, match="no \\(or a damaged\\) CountState"):
+        with pytest.raises(ValueError, match="bytes are not a valid CountState"):
             CountState.from_bytes(broken)
 
 
@@ -239,9 +239,9 @@ def archive(save=np.savez, **fields):
     [
         ({"tanlearn_counts": -3}, "format is not a positive integer"),
         ({"tanlearn_counts": 1.0}, "format is not a positive integer"),
-        ({"n_states": np.array([2.7, 3.2])}, r"integer number of values from 1; got n_states \[2\.7, 3\.2\]"),
+        ({"n_states": np.array([2.7, 3.2])}, r"integer number of values of at least 1; got n_states \[2\.7, 3\.2\]"),
         ({"n_states": np.array([2, 0])}, r"got n_states \[2, 0\]"),
-        ({"n_states": np.array([2**62, 2**62])}, "is the limit"),
+        ({"n_states": np.array([2**62, 2**62])}, "but the limit is"),
         ({"n_states": np.array([2**20, 2**20])}, "do not fit"),
         ({"n_classes": 2.5}, r"got n_classes 2\.5"),
         ({"n_classes": np.array([2])}, r"got n_classes \[2\]"),
@@ -267,7 +267,7 @@ def test_archive_that_zipfile_cannot_or_should_not_open_is_refused():
     for place, value, error in ((entry + 6, 99, NotImplementedError), (entry + 8, 1, RuntimeError)):
         damaged = bytearray(sound)
         damaged[place] = value  # the version that is needed to open the member; the flag that it is encrypted
-        with pytest.raises(ValueError, match="no \\(or a damaged\\) CountState") as caught:
+        with pytest.raises(ValueError, match="bytes are not a valid CountState") as caught:
             CountState.from_bytes(bytes(damaged))
         assert isinstance(caught.value.__cause__, error)
 
@@ -281,7 +281,7 @@ def test_header_that_asks_for_more_memory_than_there_is_refused():
     with zipfile.ZipFile(buffer, "w") as file:
         for name, content in members.items():
             file.writestr(f"{name}.npy", content)
-    with pytest.raises(ValueError, match="no \\(or a damaged\\) CountState"):
+    with pytest.raises(ValueError, match="bytes are not a valid CountState"):
         CountState.from_bytes(buffer.getvalue())
 
 
@@ -294,15 +294,15 @@ def test_bytes_of_a_newer_format_are_refused(monkeypatch):
 
 
 def test_other_tables_are_refused():
-    with pytest.raises(ValueError, match="one and the same table"):
+    with pytest.raises(ValueError, match="only over the same features and classes"):
         CountState([2, 2], 2).update(random_data(0))
-    with pytest.raises(ValueError, match="one and the same table"):
+    with pytest.raises(ValueError, match="only over the same features and classes"):
         CountState([2, 3, 4], 2).merge(CountState([2, 3, 4], 3))
     with pytest.raises(ValueError, match="different features, got 1 twice"):
         CountState([2, 3], 2).pair(1, 1)
     with pytest.raises(ValueError, match="at least one feature"):
         CountState([], 2)
-    with pytest.raises(ValueError, match=r"integer number of values from 1; got n_states \[2\.7\]"):
+    with pytest.raises(ValueError, match=r"integer number of values of at least 1; got n_states \[2\.7\]"):
         CountState([2.7], 2)
     with pytest.raises(ValueError, match=r"got n_classes 2\.5"):
         CountState([2], 2.5)

@@ -79,7 +79,9 @@ def test_families_of_others_are_refused():
     counts = families(data).update(data)
     with pytest.raises(ValueError, match="but the two differ in parents"):
         counts.merge(families(data, Structure([-1, -1, 1])))
-    with pytest.raises(ValueError, match=r"classes and n_states \[3, 3, 3\], the batch has 2 classes and n_states \[4, 4, 4\]"):
+    with pytest.raises(
+        ValueError, match=r"classes and n_states \[3, 3, 3\], the batch has 2 classes and n_states \[4, 4, 4\]"
+    ):
         counts.update(other)
     heavy = EncodedData(data.codes[:, :2], data.n_states, data.y[:2], 2, np.full(2, 2**61))
     with pytest.raises(ValueError, match="integer weights add up to"):

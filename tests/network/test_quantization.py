@@ -126,7 +126,7 @@ def test_bits_that_are_none_are_refused(bits):
 def test_tables_check_their_magnitudes():
     layout = TableLayout.of_parents(np.array([[-1, -1]]), np.array([2]), 2)
     for magnitudes, message in (
-        ([1, 2, 3], "must be 6 integers, one a cell"),
+        ([1, 2, 3], "must be 6 integers, one per CPT entry"),
         ([0.5] * 6, "must be 6 integers"),
         ([4] * 6, r"2 bits must be from 0 to 3, got 4\.\.4"),
         ([-1] * 6, r"got -1\.\.-1"),
@@ -207,7 +207,7 @@ def test_complete_rows_are_explained_and_others_refused():
     np.testing.assert_array_equal(model.explain(X_IRIS).sum(axis=1), model.predict_joint_log_proba(X_IRIS))
     X = X_IRIS[:3].copy()
     X[1, 2] = np.nan
-    with pytest.raises(ValueError, match="row 1 misses a feature, and tables that are not normalised"):
+    with pytest.raises(ValueError, match="row 1 misses a feature, and CPTs that are not normalized"):
         model.explain(X)
     completed, _ = model.complete(X)
     assert np.isfinite(completed.astype(float)).all()
@@ -224,7 +224,7 @@ def test_a_class_prior_is_rounded_too():
 def test_a_class_that_the_format_cannot_rule_out_is_refused():
     model = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS)
     for prior in ([1, 0, 0], [0.999, 0.0005, 0.0005]):
-        with pytest.raises(ValueError, match=r"class 1 of 0 to 2 has probability .*Take more integer bits"):
+        with pytest.raises(ValueError, match=r"class 1 of 0 to 2 has probability .*Use more integer bits"):
             model.with_bits((3, -1)).with_class_prior(prior)
     rest = np.exp(-6.5)  # the format's lowest number is -6, and this is rounded to it
     assert model.with_bits((3, -1)).with_class_prior([1 - 2 * rest, rest, rest]).tables_.log_prior.tolist() == [
@@ -232,11 +232,13 @@ def test_a_class_that_the_format_cannot_rule_out_is_refused():
         -6,
         -6,
     ]
-    with pytest.raises(ValueError, match="class 1 of 0 to 2 has probability 0, which no fixed-point number says"):
+    with pytest.raises(
+        ValueError, match="class 1 of 0 to 2 has probability 0, which a fixed-point number cannot represent"
+    ):
         NaiveBayesClassifier(class_prior=[1, 0, 0]).fit(X_IRIS, Y_IRIS).with_bits((3, 1))
     with pytest.raises(ValueError, match="has probability 0"):
         TANClassifier(bits=(1, 1), class_prior=[1, 0, 0], **QUICK).fit(X_IRIS, Y_IRIS)
-    with pytest.raises(ValueError, match="theta holds nan"):
+    with pytest.raises(ValueError, match="theta contains nan"):
         FixedPoint(3, 1).encode([np.nan])
 
 
@@ -454,7 +456,7 @@ def test_a_warm_start_goes_on_with_another_price():
         (X[:900], y[:900], {"random_state": 1}),
         (X[:900], y[:900] + 1, {}),
     ):
-        with pytest.raises(ValueError, match="warm_start goes on where the previous fit ended, but"):
+        with pytest.raises(ValueError, match="warm_start continues from the previous fit, but"):
             copy.copy(model).set_params(**options).fit(table, classes)
 
 

@@ -71,7 +71,7 @@ def test_graph_has_the_class_above_everything():
     assert set(graph.predecessors("b")) == {"C", "a"}
     with pytest.raises(ValueError, match="3 entries, got 1"):
         Structure([-1, 0, 0]).to_networkx(["a"])
-    with pytest.raises(ValueError, match="'C' names two nodes: rename a feature, or pass another class_name"):
+    with pytest.raises(ValueError, match="'C' is the name of two nodes: rename a feature, or pass another class_name"):
         Structure([-1, 0, 0]).to_networkx(["A", "B", "C"])
     assert Structure([-1, 0, 0]).to_networkx(["A", "B", "C"], class_name="Y").number_of_edges() == 5
 

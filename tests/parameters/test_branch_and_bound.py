@@ -194,7 +194,7 @@ def test_an_interrupted_search_keeps_what_it_has(monkeypatch):
         return relax(self, *args, **settings)
 
     monkeypatch.setattr(IntegerMargin, "relax", interrupted)
-    with pytest.warns(UserWarning, match="interrupted in node 3: the best tables so far are returned"):
+    with pytest.warns(UserWarning, match="interrupted in node 3: the best CPTs so far are returned"):
         learner, _ = limited(max_nodes=50)
     assert (learner.objective_, learner.bound_, learner.n_nodes_) == (expected.objective_, expected.bound_, 2)
     assert not learner.converged_

@@ -202,7 +202,7 @@ def test_without_cvxpy_the_extra_is_named(monkeypatch):
 
 def test_a_failing_solver_is_reported():
     pytest.importorskip("cvxpy")
-    with pytest.raises(RuntimeError, match=r"not solved: .*NOPE.* is not installed.*name another solver"):
+    with pytest.raises(RuntimeError, match=r"not solved: .*NOPE.* is not installed.*choose another solver"):
         ConvexRelaxation(solver="NOPE").fit(Structure([-1, -1]), noisy_data(), RNG)
 
 

@@ -235,7 +235,7 @@ def test_iterations_that_were_run_are_those_told(capsys):
         (CrossTuned(cv=31), "31 folds need as many rows of positive weight, but there are 30"),
         (CrossTuned(cv=1), "'cv' parameter of CrossTuned"),
         (CrossTuned(learner=StochasticGradient()), "'learner' parameter of CrossTuned"),
-        (CrossTuned(param_grid=[]), "param_grid must hold at least one setting"),
+        (CrossTuned(param_grid=[]), "param_grid must contain at least one setting"),
         (CrossTuned(param_grid={"loss__sharpness": [1]}), "Invalid parameter 'sharpness'"),
         (CrossTuned(param_grid={"loss__kappa": [-1.0]}), "'kappa' parameter of Margin"),
     ],

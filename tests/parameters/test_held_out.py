@@ -285,7 +285,7 @@ def test_hybrid_cv_says_what_it_has_chosen(capsys):
 @pytest.mark.parametrize(
     ("learner", "rows", "message"),
     [
-        (HybridCV(learners=[]), 90, r"there must be a learner and two rows .* got learners=\[\] and 90 row"),
+        (HybridCV(learners=[]), 90, r"needs at least one learner and two rows .* got learners=\[\] and 90 row"),
         (HybridCV(), 1, r"two rows of positive weight, got .* and 1 row\(s\)\. Use MaximumLikelihood\(\)"),
         (HybridCV(cv=7), 5, "7 folds need as many rows"),
         (HybridCV(cv=1.5), 90, "The 'cv' parameter of HybridCV must be"),
@@ -477,7 +477,7 @@ def test_losses_by_default_are_named():
 
 def test_learners_of_another_kind_are_refused_before_work():
     for learner in (MaximumLikelihood(), CrossTuned()):
-        with pytest.raises(TypeError, match=r"learners must be of ConjugateGradient, .* got (Max|Cross)"):
+        with pytest.raises(TypeError, match=r"learners must be instances of ConjugateGradient, .* got (Max|Cross)"):
             HybridCV(learners=[learner]).fit(CHAIN, noisy_data(), np.random.default_rng(0))
 
 

@@ -138,7 +138,7 @@ def test_whole_classifier(learner, tmp_path):
     rows = X.head(40)
     assert [predictor.predict(row) for row in rows.itertuples(index=False, name=None)] == fitted.predict(rows).tolist()
     assert predictor.predict_codes(fitted.encoder_.encode(rows)[:, 3]) == fitted.predict(rows)[3]
-    with pytest.raises(ValueError, match="code 17 of feature 2 is none of its 3 states"):
+    with pytest.raises(ValueError, match="code 17 of feature 2 is out of range: its 3 values"):
         predictor.predict_codes([0, 0, 17, 0, 0])
     assert fitted.size_bits_ == 32 * fitted.tables_.n_cells
     assert fitted.n_parameters_ == fitted.tables_.n_cells - 1
@@ -199,14 +199,14 @@ def test_damaged_files_are_refused(tmp_path):
         ({"counts": counts.astype(np.float32)}, "counts must be int64 or float64"),
         ({"counts": counts * 0}, "a value or a count of feature 0 is out of range"),
         ({"class_counts": -good["class_counts"]}, "class_counts must not be negative"),
-        ({"values": swapped}, "the entries of feature 0 must be sorted, and differ"),
+        ({"values": swapped}, "the entries of feature 0 must be sorted and distinct"),
         ({"values": far}, "a value or a count of feature 0 is out of range"),
         ({"values": open_again}, "a value or a count of feature 3 is out of range"),
-        ({"n_entries": -good["n_entries"]}, "as many as n_entries says"),
+        ({"n_entries": -good["n_entries"]}, "as many as the sum of n_entries"),
         ({"level_counts": good["level_counts"][1:]}, "level_counts must have type float64"),
         ({"level_counts": -good["level_counts"]}, "level_counts must be positive"),
     ):
         with pytest.raises(ValueError, match=message):
             restored(**changed)
-    with pytest.raises(ValueError, match="the structure must be of 4 features"):
+    with pytest.raises(ValueError, match="the structure must have 4 features"):
         restore_back_off(Structure([-1]), data.n_states, 3, state["cells"], good)

@@ -302,7 +302,7 @@ def test_nested_parameters():
 
 def test_weights_that_are_lost_beside_alpha_are_told():
     data = random_data(weight=np.full(80, 1e-12))
-    with pytest.warns(UserWarning, match=r"80 rows add up to 8e-11, lost beside alpha=1\.0: nothing is learnt"):
+    with pytest.warns(UserWarning, match=r"80 rows sum to 8e-11, which is negligible compared with alpha=1\.0: all"):
         MaximumLikelihood().fit(CHAIN, data, RNG)
     found, expected = (MaximumLikelihood(alpha=0).fit(CHAIN, rows, RNG).cells for rows in (data, random_data()))
     np.testing.assert_allclose(found, expected)

@@ -171,7 +171,7 @@ def test_a_checkpoint_of_another_search_is_refused_and_left_alone(tmp_path):
 def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "search.jsonl"
     path.write_text(text)
-    with pytest.raises(ValueError, match="no search checkpoint"):
+    with pytest.raises(ValueError, match="not a search checkpoint"):
         SearchCheckpoint(path, "d")
     assert path.read_text() == text
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path, text):
 def test_a_checkpoint_of_another_format_is_refused(tmp_path):
     path = tmp_path / "search.jsonl"
     path.write_text('{"tanlearn_search": 1, "fingerprint": "d"}\n')
-    with pytest.raises(ValueError, match="format 1, which lacks what this version keeps"):
+    with pytest.raises(ValueError, match="format 1, which lacks values that this version needs"):
         SearchCheckpoint(path, "d")
     path.write_text('{"tanlearn_search": 3, "fingerprint": "d"}\n')
     with pytest.raises(ValueError, match="format 3, this version reads up to 2: upgrade"):
@@ -224,7 +224,7 @@ def test_progress_names_the_best_so_far(capsys):
             "encoder parameters and class_weight cannot be searched",
         ),
         ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
-        ({"checkpoint": "x", "estimator__callback": print}, "cannot tell what the estimator's callback does"),
+        ({"checkpoint": "x", "estimator__callback": print}, "does not record the effects of the estimator's callback"),
         ({"n_iter": 0}, "'n_iter' parameter"),
         ({"cv": 1.5}, "'cv' parameter"),
     ],
@@ -330,7 +330,7 @@ def test_fingerprints_see_content_and_not_representations():
     for one, other in (sets, orders, (Slotted(1), Slotted(2)), ({"a": 1}, {"a": 2}), ([1], [1.0])):
         digests = [fingerprint(clone(BASE).set_params(candidates=value), [], []) for value in (one, one, other)]
         assert digests[0] == digests[1] != digests[2]
-    with pytest.raises(ValueError, match="a checkpoint cannot tell this search from another"):
+    with pytest.raises(ValueError, match="a checkpoint cannot distinguish this search from another"):
         fingerprint(clone(BASE).set_params(candidates=lambda: 0), [], [])
 
 

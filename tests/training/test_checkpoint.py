@@ -286,19 +286,19 @@ def test_damaged_checkpoint_is_refused(tmp_path):
     content = path.read_bytes()
     for length in rng.integers(0, len(content), 20):
         path.write_bytes(content[:length])
-        assert_refused(path, "damaged: cut off or altered|no checkpoint of tanlearn")
+        assert_refused(path, "damaged: truncated or altered|not a tanlearn checkpoint")
     for place in rng.integers(50, len(content), 60):
         altered = bytearray(content)
         altered[place] ^= 1 << rng.integers(8)
         path.write_bytes(altered)
-        assert_refused(path, "damaged: cut off or altered. Use an intact copy, or remove it to start anew")
+        assert_refused(path, "damaged: truncated or altered. Use an intact copy, or remove it to start anew")
 
 
 def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "training"
     for content in (b"", b"notes", b'{"tanlearn_search": 1, "fingerprint": "d"}\n'):
         path.write_bytes(content)
-        assert_refused(path, "no checkpoint of tanlearn. Name another file")
+        assert_refused(path, "not a tanlearn checkpoint. Name another file")
     model = classifier().fit(*raw_table())
     model.save(path)
     assert_refused(path, "format 'tanlearn model' instead of format 'tanlearn checkpoint'. Name another file")
@@ -315,10 +315,10 @@ def test_newer_and_forged_checkpoints_are_refused(tmp_path, monkeypatch):
     for name, array in arrays.items():
         for forged in (array[:-1], array.astype(np.float16), -1 - array if array.dtype.kind == "i" else array * np.nan):
             path.write_bytes(archive.pack(description, {**arrays, name: forged}, regular_files.CHECKPOINT))
-            assert_refused(path, "breaks a rule of the format")
+            assert_refused(path, "violates the format")
     for forged in ({**description, "state": 1}, {**description, "more": 1}, {}):
         path.write_bytes(archive.pack(forged, arrays, regular_files.CHECKPOINT))
-        assert_refused(path, "breaks a rule of the format")
+        assert_refused(path, "violates the format")
     with monkeypatch.context() as patch:
         patch.setattr(archive, "_VERSION", 2)
         path.write_bytes(archive.pack(description, arrays, regular_files.CHECKPOINT))
@@ -335,7 +335,9 @@ def test_random_state_must_be_a_number(seed, tmp_path):
 def test_loss_that_cannot_be_told_from_others_is_refused(tmp_path):
     loss = SquaredLoss()
     loss.weight = lambda y: 1.0
-    with pytest.raises(ValueError, match=r"a checkpoint cannot tell this training from another.*Leave the checkpoint"):
+    with pytest.raises(
+        ValueError, match=r"a checkpoint cannot distinguish this training from another.*Omit the checkpoint"
+    ):
         fit(checkpoint=tmp_path / "training", loss=loss)
 
 

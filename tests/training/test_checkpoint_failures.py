@@ -46,7 +46,7 @@ def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(
     with monkeypatch.context() as patch:
         patch_system(patch, replace=on_call(4, os.replace, error=FULL))
         with pytest.raises(
-            OSError, match=r"the checkpoint cannot be written, what was there is unchanged.*No space"
+            OSError, match=r"the checkpoint cannot be written, an existing file is unchanged.*No space"
         ) as e:
             fit(checkpoint=path)
     assert e.value.filename == str(path)
@@ -141,8 +141,8 @@ def test_file_of_a_search_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     for version in (b'"x"', b"Infinity", b"NaN", b"[]"):
         content = b'{"tanlearn_search": %s, "fingerprint": "d"}\n' % version
         (tmp_path / "search").write_bytes(content)
-        with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
+        with pytest.raises(ValueError, match="not a search checkpoint, or is damaged"):
             SearchCheckpoint(tmp_path / "search", "d")
     (tmp_path / "search").write_bytes(b"\xff\n")
-    with pytest.raises(ValueError, match="no search checkpoint, or is damaged"):
+    with pytest.raises(ValueError, match="not a search checkpoint, or is damaged"):
         SearchCheckpoint(tmp_path / "search", "d")
