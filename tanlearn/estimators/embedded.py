@@ -39,7 +39,7 @@ class EmbeddedMixin:
 
     @property
     def size_bits_(self) -> int:
-        """Size of all CPT entries in bits: the rounded number of bits per entry, or 32, as in [RE]."""
+        """Size of all CPT entries in bits: 32 bits per entry, as in [RE], or the bits that they were rounded to."""
         return self.tables_.n_cells * self.tables_.bits_per_cell
 
     @property

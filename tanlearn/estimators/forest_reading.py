@@ -55,10 +55,10 @@ class ForestReadingMixin(ExplanationMixin):
         Notes
         -----
         With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
-        the certainty of predictions to the estimated label noise. This reduces all contributions a little, and large
-        ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the prior is
-        split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both are exact,
-        without sampling.
+        the certainty of predictions by the estimated share of random labels. This reduces all contributions a little,
+        and large ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the
+        prior is split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both are
+        exact, without sampling.
 
         In a column without missing values in training, a missing value contributes 0. In other columns, "missing" is a
         category.
@@ -80,8 +80,8 @@ class ForestReadingMixin(ExplanationMixin):
         """Mean increase of the log loss without each feature, in nats, shape (n_features,).
 
         The log loss is that of out-of-fold rows, predicted by networks that were grown without them. Without a feature,
-        its families contribute nothing, and families of its children use fewer parents. Redundant evidence does
-        not count: of two equal features, both may have importance 0. Features without information may have slightly
+        its families contribute nothing, and families of its children use fewer parents. Redundant evidence does not
+        count: of two equal features, both may have importance 0. Features without information may have slightly
         negative importances, by chance.
 
         Raises
@@ -109,8 +109,8 @@ class ForestReadingMixin(ExplanationMixin):
         list of tuple
             Parent, child and strength of each pair of parent and child in any network. The strength, in nats per row,
             is the contribution of the child to the classes given this parent, beyond its contribution without this
-            parent. All contributions of features, alone and given parents, add up to the mean over rows of sum_c p_c
-            log(p_c / q_c), where p are the predictions and q the class frequencies. As orders are random, each of two
+            parent. All contributions of features, alone and given parents, add up to the mean over rows of ``sum_c p_c
+            log(p_c / q_c)``, where p are the predictions and q the class frequencies. As orders are random, each of two
             dependent features is a parent of the other in some networks.
 
         Raises

@@ -2,9 +2,9 @@
 
 The class is the first variable, and the features follow in their order. Names consist of ASCII letters, digits and
 ``_``. They begin with a letter or ``_``; names of states may also be non-negative integers. Keywords of BIF are not
-used, and names of variables differ in more than case. A minus sign before a number becomes ``minus_``, each run of
-other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are called x0,
-x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
+used, and names of variables are distinct regardless of case. A minus sign before a number becomes ``minus_``, each run
+of other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are called
+x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
 ``above_4_75``, or ``any`` for a single interval.
 
 All other information is in a property of each variable, which other programs ignore: ``property tanlearn = {...}``. It

@@ -37,9 +37,9 @@ __all__ = ["TableCounts"]
 class TableCounts:
     """Counts of raw data, with the categories, cut points, column names and classes of the counts.
 
-    Counts from several sites or times can be added if their categories and cut points are equal. ``merge`` checks this,
-    and ``from_counts`` of a classifier fits to the sum the same model as to all rows. No rows are kept: a file contains
-    how often values, and pairs of values, occur in each class.
+    Counts from several sites or times can be added if their categories and cut points are equal. ``merge`` checks this.
+    ``from_counts`` of a classifier fits the same model to the sum as to all rows. No rows are kept: a file contains how
+    often values, and pairs of values, occur in each class.
 
     Parameters
     ----------
