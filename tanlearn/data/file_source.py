@@ -192,7 +192,7 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
             )
         if (np.abs(y) < LARGEST_EXACT).all():  # integers that became floats because values were missing
             y = y.astype(np.int64)
-    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
+    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in frame[target].unique()):
         raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
     return frame.assign(**{target: y}), n_missing
 
