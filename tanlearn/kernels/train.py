@@ -1,7 +1,7 @@
 """Training steps and epochs of gradient TAN: the fused version of the step in ``training/engines.py``.
 
 Each step draws a structure, scores a batch, and updates the drawn CPTs and the structure logits (Roth and Pernkopf,
-"Differentiable TAN structure learning for Bayesian network classifiers", 2020, section 3).
+"Differentiable TAN structure learning for Bayesian network classifiers", PGM 2020).
 
 * Rows of CPTs are read and written one vector register at a time (``_lanes.py``).
 * Each CPT is visited once per step, while it is in the first-level cache, for its choice gradient and its Adam step

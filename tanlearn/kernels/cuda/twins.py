@@ -4,7 +4,7 @@ Each function launches a kernel of ``cuda/*.cu`` and returns; its results are av
 equal those of the CPU. Floating-point sums are added in an order that depends on the problem and not on the device, so
 results are reproducible bit by bit. The CPU kernels are the reference implementations.
 """
-# Shapes and dtypes: those of the CPU kernel of the same name
+# Shapes and dtypes are those of the CPU kernel of the same name, such as codes (d, n) and scores (n, C)
 
 from __future__ import annotations
 
