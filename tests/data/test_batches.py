@@ -233,7 +233,7 @@ def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_pat
         ({"target": "late", "columns": ["age", "x"]}, "no column is called 'x'. There are: "),
         ({"target": "late", "columns": ["age", "age"]}, "'age' is named 2 times among columns, target and weight"),
         ({"target": "late", "columns": ["late"]}, "'late' is named 2 times"),
-        ({"target": "late", "columns": []}, "there is no feature beside target and weight"),
+        ({"target": "late", "columns": []}, "there is no feature besides target and weight"),
     ],
 )
 @pytest.mark.parametrize("name", ["pandas", "lazy", "Table", "folder", "generator of frames"])
