@@ -67,7 +67,7 @@ class TableFile:
 
     @property
     def is_text(self) -> bool:
-        """Whether the file is delimited text."""
+        """True if the file is delimited text."""
         return self.format in ("csv", "tsv")
 
     @property

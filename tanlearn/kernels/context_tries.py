@@ -8,8 +8,10 @@ the context above, corrected by its own counts (hierarchical smoothing),
 log P_j is therefore a sum of gains log(P_i / P_i-1) over levels i <= j. For a class that does not occur in a context,
 the gain is 0. Contexts form a trie, in which the contexts that split another one are numbered consecutively. Only
 values and classes that occur in a context are stored; "seen" means that they occur in it. The forest
-(``tanlearn/forest``) uses one trie per family and weights the gains of each level. Reference: Petitjean et al. 2018,
-hierarchical smoothing of Bayesian network classifiers.
+(``tanlearn/forest``) uses one trie per family and weights the gains of each level.
+
+Reference: Petitjean et al., "Accurate parameter estimation for Bayesian network classifiers using hierarchical
+Dirichlet processes", Machine Learning 107, 2018, section 3.
 """
 # Shapes: n samples, d features, C classes; F families of up to k parents with N contexts in total, family after family,
 # each level by level from the context without parents (the root) on; S samples with an observed child, for all families

@@ -46,8 +46,8 @@ def _asymptotic(x):  # type: ignore[no-untyped-def]
 def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # type: ignore[no-untyped-def]
     """Write counts, totals and tables from the longest contexts upwards, and add to ``sums``.
 
-    ``sums[j]`` is the number of tables of level j, and the sum over its contexts and classes of psi(N + c) - psi(c).
-    Their ratio is the concentration that makes the tables of level j most probable.
+    ``sums[j, 0]`` is the number of tables of level j, and ``sums[j, 1]`` the sum of psi(N + c) - psi(c) over its
+    contexts and classes. Their ratio is the concentration that makes the tables of level j most probable.
     """
     counts[:] = own
     totals[:] = 0.0

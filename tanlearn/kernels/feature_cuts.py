@@ -71,7 +71,7 @@ def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, 
 
 @kernel
 def quantile_cuts(x, n_values, weight, quantiles, reached, is_cut):  # type: ignore[no-untyped-def]
-    """Mark a cut point at each quantile of a feature's codes, except after the last value."""
+    """Mark a cut point at each quantile of a feature's codes below its last value."""
     reached[:n_values] = 0.0
     for r in range(x.shape[0]):
         if x[r] < n_values:

@@ -7,9 +7,9 @@ largest is 1 per class, are summed over its values, and the result is passed to 
 joint. In the downward pass the gradient is distributed over the same CPT entries (belief propagation; Pearl,
 "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
 
-The sums are sums of exponentials. A sum so small that terms may have underflowed is recomputed with logarithms, because
-a value with a low probability at first may be most probable in the end. ``elimination.py``, which uses logarithms
-throughout, is the reference implementation.
+Sums are computed from exponentials. A sum so small that terms may have underflowed is recomputed with logarithms,
+because a value with a low probability at first may be most probable in the end. ``elimination.py``, which uses
+logarithms throughout, is the reference implementation.
 """
 # Shapes: d features, C classes, M parameters, E events (distinct components with the values next to them), P pairs of
 # row and event. sample (d,): codes of a row; codes (d, n); start (n,): scratch; row, d_row (C,)

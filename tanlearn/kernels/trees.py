@@ -70,11 +70,11 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 @kernel
 def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ignore[no-untyped-def]
-    """Choose tables with any number of parents that form no cycle, greedily in the order of the features' best entries.
+    """Choose tables with any number of parents that form no cycle, by a greedy algorithm.
 
-    Each feature takes the best table that closes no cycle with the tables chosen before; the table without parents
-    closes none. (With one parent per feature, the result is not the tree of maximum weight.) ``above`` has a bit for
-    each ancestor of each feature, including the feature itself.
+    Features choose in decreasing order of their best entries. Each takes the best table that closes no cycle with the
+    tables chosen before; the table without parents closes none. (With one parent per feature, the result is not the
+    tree of maximum weight.) ``above`` has a bit for each ancestor of each feature, including the feature itself.
     """
     d = group.shape[0] - 1
     for i in range(d):

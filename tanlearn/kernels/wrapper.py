@@ -61,8 +61,8 @@ def worth(row, values, label, kind, cap):  # type: ignore[no-untyped-def]
 def is_first_best(row, values, label):  # type: ignore[no-untyped-def]
     """Return 1 if a class would be predicted: above all classes before it, and not below any class after it.
 
-    All classes are compared, because a loop that ends early is mispredicted: 13 ns per sample of ten classes, 8.5
-    without.
+    All classes are compared, because a loop with an early exit is mispredicted: 13 ns per sample of ten classes instead
+    of 8.5 ns.
     """
     own = row[label] + values[label]
     beaten = False
