@@ -131,7 +131,7 @@ class Batches:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                warn(f"{error} All values of such a column are read as strings.")
+                warn(f"{error}: all values count as text.")
                 self.same = SameColumns()
 
     def __iter__(self) -> Iterator[Batch]:

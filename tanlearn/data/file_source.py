@@ -28,14 +28,14 @@ __all__ = [
 
 
 class MixedColumnsError(ValueError):
-    """Error for columns with strings in some batches of a file and other values in others."""
+    """Columns with text in some rows of a file and numbers, dates or booleans in others.
+
+    The file can be read again with these columns as text.
+    """
 
     def __init__(self, file: str, names: Collection[str]) -> None:
-        found = ", ".join(map(repr, sorted(names)))
-        super().__init__(
-            f"{file}: {found} must hold values of one kind, got strings in some rows and other values elsewhere."
-        )
-        self.names = set(names)
+        self.names = sorted(names)
+        super().__init__(f"{file}: text and other values are mixed in {', '.join(map(repr, self.names))}")
 
 
 class FileSource:

@@ -268,7 +268,7 @@ def test_chunks_make_the_model_of_all_rows(run, tmp_path, learner):
     for output, n_rows in ((whole, 0), (parts, 30)):
         done = run("fit", path, "-t", "y", "-l", learner, "-o", output, "--chunk-rows", n_rows)
         assert done.exit_code == 0, done.output
-    assert "text and numbers are mixed in code: all values count as text." in done.stderr
+    assert "text and other values are mixed in 'code': all values count as text." in done.stderr
     one, other = tanlearn.load(whole), tanlearn.load(parts)
     assert encoder_difference(one.encoder_, other.encoder_) is None
     assert {"born", "area"} <= {
