@@ -1,5 +1,7 @@
 """A forest as arrays, back again, and arrays that point nowhere."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from support.forests import learn, make
@@ -35,14 +37,69 @@ def test_state_is_the_forest():
         ("root", lambda a: np.append(a[:-1], a[-1] + 1), "every (family|root) must have"),
         ("root", lambda a: np.append(a[1], a[1:]), "one after the other"),
         ("gain", lambda a: np.full_like(a, -np.inf), "gain"),
+        # The first values that are refused.
+        ("weights", lambda a: a[:, :, :0], "at least one member and level"),
+        ("weights", lambda a: a[:0], "at least one member and level"),
+        ("weights", lambda a: at(a, (0, 0, 0), -np.inf), "weights must be finite"),
+        ("log_frequency", lambda a: at(a, 0, -np.inf), "log_frequency must be finite"),
+        ("doubt", lambda a: 1.0, "doubt a share"),
+        ("doubt", lambda a: -1e-9, "doubt a share"),
+        ("doubt", lambda a: np.nan, "doubt a share"),
+        ("is_average", int, "is_average true or false"),
+        ("parents", lambda a: at(a, (0, 0, 0), -2), "parents must be features"),
+        ("parents", lambda a: at(a, (0, 0, 0), 5), "parents must be features"),
+        ("sizes", lambda a: a[:, :-1], "sizes must"),
+        ("classes", lambda a: at(a, 3, 3), "classes must be known"),
+        ("unseen", lambda a: at(a, 0, -np.inf), "unseen must be finite"),
+        ("children", lambda a: at(a, 0, -1), "children must increase"),
+        ("children", lambda a: at(a, -1, a[-1] - 1), "children must increase"),
+        ("class_start", lambda a: at(a, 0, 1), "class_start must increase"),
+        ("value_start", lambda a: at(a, 1, a[2] + 1), "value_start must increase"),
+        ("cell_start", lambda a: at(a, 1, a[1] - 1), "a cell for each"),
+        ("root", lambda a: at(a, -1, len_branch()), "root among the contexts"),
+        ("root", lambda a: at(a, 0, 1), "root among the contexts"),
+        ("root", lambda a: at(a, 1, 0), "one after the other"),
     ],
 )
 def test_state_that_points_nowhere_is_refused(name, change, message):
-    data = make(60)
-    state = to_state(learn(data, n_members=1))
+    state = dict(valid_state())
     state[name] = change(state[name])
     with pytest.raises(ValueError, match=message):
-        from_state(state, data.n_states, 3)
+        from_state(state, np.full(5, 12), 3)
+
+
+@cache
+def valid_state():
+    """Return the state of a forest of one network over five features of 12 values, and three classes."""
+    return to_state(learn(make(60), n_members=1))
+
+
+def len_branch():
+    """Return the number of contexts of that network."""
+    return len(valid_state()["branch"])
+
+
+def at(array, place, value):
+    """Return a copy of an array with another value at one place."""
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize("name", ["unseen", "classes", "gain", "values", "branch", "children", "root"])
+def test_lists_with_an_entry_more_are_refused(name):
+    state = dict(valid_state())
+    state[name] = np.append(state[name], state[name][-1:])
+    with pytest.raises(ValueError, match=f"{name} must"):
+        from_state(state, np.full(5, 12), 3)
+    state["sizes"] = at(state["sizes"], (0, list(_LISTS).index(name)), len(state[name]))
+    with pytest.raises(ValueError, match="must|every"):
+        from_state(state, np.full(5, 12), 3)
+
+
+def test_a_shift_of_impossible_classes_is_kept():
+    state = {**valid_state(), "shift": np.array([-np.inf, 0.5, -np.inf])}
+    assert from_state(state, np.full(5, 12), 3).shift.tolist() == [-np.inf, 0.5, -np.inf]
 
 
 def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
