@@ -68,6 +68,8 @@ _BEHIND = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
 _MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
+#: Halves of the day that pandas does not read.
+_HALF = re.compile(r"[ap](?:\.m\.?|m\.)$", re.IGNORECASE)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"(?:[T ,]+\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp][Mm]|Z|[+-]\d\d:?\d\d)?)?"
 _NUMBER_DATE = re.compile(rf"(\d{{1,2}})([/.\-])(\d{{1,2}})\2(?:\d{{4}}|\d\d){_CLOCK}")
@@ -103,11 +105,14 @@ class StringLook:
     is_ambiguous : bool
         Whether commas may be thousands separators as well as decimal marks.
     signs : tuple of str
-        Signs or units around the numbers that fit; "()" for parentheses.
+        Signs or units around the numbers that fit; "()" for parentheses. For times, "a.m." if one is written with
+        periods.
     has_minus, has_spaces : bool
         Whether values that fit contain the minus sign U+2212, or spaces.
     is_mostly_unique : bool
         Whether there are at least 30 rows, and at least half of them hold a value that occurs in no other row.
+    is_text : bool
+        Whether the values in quotes are strings, such as digits with leading zeros, and not all numbers.
     """
 
     kind: str
@@ -123,6 +128,7 @@ class StringLook:
     has_minus: bool = False
     has_spaces: bool = False
     is_mostly_unique: bool = False
+    is_text: bool = False
 
     @property
     def has_several_units(self) -> bool:
@@ -327,8 +333,9 @@ def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
             continue
         found += _as_numbers(kind, texts, pairs)
         if kind == "quoted":
-            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs))
-    found.append(_look("time", texts, list(map(_is_time, stripped))))
+            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs, is_text=True))
+    pairs = [(text, ("a.m.",) if _HALF.search(text) else ()) for text in stripped]
+    found.append(_look("time", texts, list(map(_is_time, stripped)), pairs))
     found += _as_dates(texts, stripped)
     return found
 
