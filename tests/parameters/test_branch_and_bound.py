@@ -1,5 +1,7 @@
 """Branch and bound: its optimum and its bounds against enumeration, its limits, and what becomes of its tables."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,9 +22,10 @@ from tanlearn import (
     round_tables,
 )
 from tanlearn.network.inference import log_joint
-from tanlearn.network.tables import TableLayout
-from tanlearn.parameters import integer_margin
-from tanlearn.parameters.integer_margin import IntegerMargin
+from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.parameters import branch_and_bound, integer_margin
+from tanlearn.parameters.held_out import Trained
+from tanlearn.parameters.integer_margin import Bound, IntegerMargin
 
 RNG = np.random.default_rng(0)
 #: Parents, values, classes, bits: 64 to 16,384 tables.
@@ -75,6 +78,41 @@ def test_the_optimum_is_that_of_enumeration(shape, search, seed, margin, whole):
     assert learner.gap_ == 0
     assert learner.objective_ == pytest.approx(least / total, rel=1e-5, abs=1e-9)
     assert hinge(tables.magnitudes.astype(int), data, parents, margin)[0] == pytest.approx(learner.objective_ * total)
+
+
+def test_the_point_that_reduced_costs_leave_of_a_box_is_kept(monkeypatch):
+    """The box contains two points, and the relaxation returns the worse one."""
+    data = random_data("naive Bayes", 4)
+    problem = problem_of("naive Bayes", data, 2)
+    points = naive_parameters.grid([0] * 10, [1] * 10).astype(np.int64)
+    values = hinge(points, data, [-1, -1], 2)
+    best = points[values.argmin()]
+    neighbors = np.abs(best - np.eye(10, dtype=np.int64))
+    worse = neighbors[hinge(neighbors, data, [-1, -1], 2).argmax()]
+    start = points[np.where(values > values.min(), values, np.inf).argmin()]
+    assert problem.value(best) < problem.value(start) < problem.value(worse)
+    search = branch_and_bound._Search(problem, start)
+    lower, upper = np.minimum(best, worse), np.maximum(best, worse)
+    search._heap, search.n_nodes = [(0.0, 0, lower, upper, worse.astype(float))], 1
+    found = problem.relax(lower, upper, worse)._replace(magnitudes=worse.astype(float))
+    monkeypatch.setattr(IntegerMargin, "relax", lambda *_, **__: found)
+    monkeypatch.setattr(IntegerMargin, "descend", lambda self, magnitudes, *_, **__: magnitudes)
+    search.look(bool)
+    np.testing.assert_array_equal(search.best, best)
+    assert search.state(1.0) == (values.min(), values.min(), 0.0)
+
+
+def test_a_box_is_cut_at_the_cell_that_is_furthest_from_a_whole_number():
+    lower, upper = np.array([0, 0, 2, 1]), np.array([3, 3, 2, 2])
+
+    def cut(magnitudes, gradient):
+        return branch_and_bound._cut(Bound(0.0, np.array(gradient), np.array(magnitudes)), lower, upper)
+
+    assert cut([0.2, 1.4, 2.0, 1.3], [9.0, -1.0, 9.0, 9.0]) == (1, 1)
+    # At an integer point, the bound depends most on the range of this cell.
+    assert cut([3.0, 2.0, 2.0, 1.0], [2.0, -1.0, 99.0, 7.0]) == (3, 1)
+    assert cut([3.0, 2.0, 2.0, 1.0], [-3.0, 1.0, 99.0, 7.0]) == (0, 2)
+    assert cut([0.0, 3.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]) == (0, 0)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -229,6 +267,30 @@ def test_cells_without_rows_keep_the_numbers_of_the_start():
     np.testing.assert_array_equal(tables[0][2], start[0][2])
 
 
+def test_a_start_may_be_any_object_that_fits_tables():
+    structure = Structure([-1, 0, 0, 1, 1, 2])
+    layout = TableLayout.of_parents(structure.parents, hard_data().n_states, 3)
+    given = Tables(layout, -np.random.default_rng(0).integers(0, 4, layout.n_cells).astype(float))
+    learner = IntegerBranchAndBound(bits=(2, 0), margin=4, start=Trained(given), time_limit=1e-9)
+    np.testing.assert_array_equal(learner.fit(structure, hard_data(), RNG).magnitudes, -given.cells)
+
+
+@pytest.mark.parametrize(("max_nodes", "time_limit"), [(2, None), (7, 90.0)])
+def test_highs_searches_the_nodes_and_the_time_that_are_left(monkeypatch, max_nodes, time_limit):
+    solve, asked = IntegerMargin.solve, []
+
+    def keep(self, n, seconds):
+        asked.append((n, seconds))
+        return solve(self, n, seconds)
+
+    monkeypatch.setattr(IntegerMargin, "solve", keep)
+    monkeypatch.setattr(branch_and_bound, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    data = random_data("three classes", 4)
+    learner = IntegerBranchAndBound(bits=(1, 0), margin=3, max_nodes=max_nodes, time_limit=time_limit)
+    learner.fit(Structure([-1]), data, RNG)
+    assert asked == [(max_nodes - 1, np.inf if time_limit is None else 90.0)]
+
+
 def test_progress_is_told(capsys):
     learner, _ = limited(max_nodes=3, verbose=2)
     lines = capsys.readouterr().out.splitlines()
@@ -238,6 +300,15 @@ def test_progress_is_told(capsys):
     assert f"gap {learner.gap_:.2%}, {learner.n_nodes_} nodes" in lines[-1]
     limited(max_nodes=3)
     assert capsys.readouterr().out == ""
+
+
+def test_of_nodes_without_better_tables_only_the_end_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(integer_margin, "LARGEST_PROGRAMME", 0)
+    learner, _ = limited(max_nodes=4, verbose=1)
+    found = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    n_better = np.count_nonzero(np.diff(learner.history_))
+    assert 0 < n_better < 4
+    assert found == ["better"] * n_better + ["ended by a limit"]
 
 
 def test_an_estimator_keeps_tables_of_few_bits(tmp_path):
