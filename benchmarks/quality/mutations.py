@@ -60,7 +60,7 @@ TESTS = {
         "broken_tables",
         "other_frames",
     ],
-    "composed": ["classifiers", "from_counts", "partial_fit"],
+    "composed": ["classifiers", "fit_batches", "from_counts", "held_out", "partial_fit"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning", "forest_partial_fit"],
     "counts_state": ["saved_counts", "from_counts", "table_counts"],
     "cuts": ["discretize", "quantiles"],

@@ -20,6 +20,7 @@ from tanlearn import (
     ConditionalNLL,
     ConjugateGradient,
     EncodedData,
+    HierarchicalSmoothing,
     Hybrid,
     MaximumLikelihood,
     NaiveBayesClassifier,
@@ -27,7 +28,7 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
 )
-from tanlearn.baselines import ChowLiu
+from tanlearn.baselines import ChowLiu, GreedySearch
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 QUICK = {"n_epochs": 10, "batch_size": 30, "random_state": 0}
@@ -220,6 +221,47 @@ def test_learners_without_their_method_are_refused():
         BayesNetClassifier(structure=MaximumLikelihood()).fit(X_IRIS, Y_IRIS)
     with pytest.raises(TypeError, match="it must implement value_and_gradient"):
         TANClassifier(loss="hinge").fit(X_IRIS, Y_IRIS)
+
+
+class Alone:
+    """A learner of naive Bayes structures and parameters with no other methods than the required ones."""
+
+    def learn(self, data, rng):
+        return Structure.naive_bayes(data.n_features)
+
+    def fit(self, structure, data, rng):
+        self.structure = structure
+        return MaximumLikelihood().fit(structure, data, rng)
+
+
+def test_learners_need_no_more_than_their_method():
+    expected = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).predict_proba(X_IRIS)
+    learner = Alone()
+    for model in (BayesNetClassifier(structure=learner, parameters=learner), NaiveBayesClassifier(parameters=learner)):
+        np.testing.assert_array_equal(model.fit(X_IRIS, Y_IRIS).predict_proba(X_IRIS), expected)
+        assert model.parameters_.structure == model.structure_
+    assert not vars(learner)  # copies were fitted
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesNetClassifier(structure=GreedySearch(), device="cuda"),
+        BayesNetClassifier(parameters=HierarchicalSmoothing(), device="cuda"),
+        NaiveBayesClassifier(parameters=HierarchicalSmoothing(), device="cuda"),
+    ],
+    ids=repr,
+)
+def test_learners_that_do_not_work_on_the_device_are_refused_before_they_start(monkeypatch, model):
+    for module in ("base", "batches"):  # as if the device were there
+        monkeypatch.setattr(f"tanlearn.estimators.{module}.check_device", lambda device: None)
+    learner = model.parameters if getattr(model, "structure", None) is None else model.structure
+    rule = rf"{type(learner).__name__}\(\) works with device='cpu' only, got device='cuda'"
+    with pytest.raises(ValueError, match=rule):
+        model.fit(X_IRIS, Y_IRIS)
+    if learner is model.parameters:
+        with pytest.raises(ValueError, match=rule):
+            model.fit_batches([(X_IRIS, Y_IRIS)])
 
 
 def test_classes_and_names_of_learners_are_refused_with_a_remedy():
