@@ -8,6 +8,7 @@ from threading import Lock
 import numpy as np
 import pytest
 from oracles import calibration as oracle
+from oracles import held_out as held_out_oracle
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -37,6 +38,7 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
+from tanlearn.network.tables import TableLayout, Tables
 from tanlearn.parameters import held_out
 from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
@@ -137,6 +139,61 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
     assert short.iterations.tolist() == full.iterations[:n].tolist()
     same = np.flatnonzero(short.iterations <= 5)  # no run ends before
     np.testing.assert_array_equal(short.errors[:, same], full.errors[:, same])
+
+
+class Scripted:
+    """A learner with given tables after each iteration on each part; it ends with the last of them."""
+
+    def __init__(self, cells):
+        self.cells = cells
+
+    def start(self, structure, data, rng):
+        self.own = [
+            Tables(TableLayout.of_parents(structure.parents, data.n_states, 3), c) for c in self.cells[data.y[0]]
+        ]
+        return self.own[0]
+
+    def improve(self, tables, data, callback, *, n_iter):
+        for tables in self.own[1 : n_iter + 1]:
+            if callback(tables):
+                break
+        return tables
+
+
+@pytest.mark.parametrize("iterations", [looks(9), [1, 4, 7], [3], [0, 2, 20]])
+@pytest.mark.parametrize("patience", [None, 2])
+def test_paths_are_followed_and_chosen_from_as_by_the_oracle(iterations, patience):
+    """Random scores. Some paths end at an evaluation, others between two, before the first, or by patience."""
+    rng, ends = np.random.default_rng(0), set()
+    for _ in range(3):
+        y, weight = rng.integers(0, 3, (2, 12)), rng.integers(1, 4, (2, 12))
+        # The value of the feature is the row number, so that a table can contain any scores.
+        parts = []
+        for k in range(2):
+            sizes = {"n_states": [12], "n_classes": 3}
+            rows = EncodedData.from_codes(np.arange(12)[:, np.newaxis], y[k], sample_weight=weight[k], **sizes)
+            parts.append((EncodedData.from_codes([[0]] * 3, [k, 1, 2], **sizes), rows))
+        quality = rng.uniform(0.0, 1.0, 3)
+        paths = [
+            [
+                [own * np.eye(3)[y[k]] * min(n, 3) + rng.normal(size=(12, 3)) for n in range(rng.integers(1, 12))]
+                for k in range(2)
+            ]
+            for own in quality
+        ]
+        learners = [Scripted([[np.append(np.zeros(3), s) for s in own] for own in of_parts]) for of_parts in paths]
+        choice = choose(learners, Structure([-1]), parts, iterations=iterations, patience=patience)
+        index, look, errors, losses, alone = held_out_oracle.choose(
+            paths, y, weight, iterations, patience, held_out.TEMPERATURES
+        )
+        np.testing.assert_allclose(choice.errors, errors, rtol=1e-12)
+        np.testing.assert_allclose(choice.log_losses, losses, rtol=1e-9)
+        assert (choice.index, choice.n_iter) == (index, iterations[look])
+        assert choice.iterations.tolist() == iterations[: len(errors[0])]
+        alone[index] = look
+        assert choice.best_looks.tolist() == alone
+        ends |= {len(own) - 1 in iterations for of_parts in paths for own in of_parts}
+    assert ends == {True, False}
 
 
 def test_a_run_that_has_converged_is_looked_at_where_it_ended():
