@@ -244,7 +244,22 @@ def test_cuts_may_be_given_otherwise(n_cuts, same, tmp_path):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"device": "cuda"}, {"weights": "all"}, {"smoothing": 0}, {"n_folds": 1}, {"min_samples": 10**30}],
+    [
+        {"device": "cuda"},
+        {"weights": "all"},
+        {"smoothing": 0},
+        {"smoothing": "auto"},
+        {"n_folds": 1},
+        {"min_samples": 0},
+        {"min_samples": 2**31},
+        {"n_estimators": 0},
+        {"max_parents": -1},
+        {"max_features": 1.01},
+        {"max_features": -0.01},
+        {"ridge": -0.5},
+        {"warm_start": 2},
+        {"verbose": -1},
+    ],
 )
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
@@ -355,6 +370,14 @@ def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, m
     with pytest.raises(KeyboardInterrupt):
         small().fit_encoded(data)
     assert asked == [least]
+
+
+def test_parameters_are_counted_by_hand_where_there_are_no_parents():
+    X = np.array([[0, 0], [1, 1], [0, 2], [1, 0], [0, 1], [1, 2]] * 5)
+    model = small(n_estimators=2, max_parents=0, weights=None)
+    model.fit_encoded(EncodedData.from_codes(X, np.arange(30) % 3, n_states=[2, 3]))
+    # Each network has (2 + 3) values and (1 + 1) other values of its two features in each of three classes.
+    assert model.n_parameters_ == 2 * 3 * ((2 + 1) + (3 + 1))
 
 
 def test_structures_of_no_parents_have_no_edges(table):

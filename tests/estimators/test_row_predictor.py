@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer
 
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TableEncoder
+from tanlearn import BayesNetClassifier, HierarchicalSmoothing, NaiveBayesClassifier, Structure, TableEncoder
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 
 
@@ -194,6 +194,26 @@ def test_wrong_codes_are_refused(codes, message):
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
     with pytest.raises(ValueError, match=message):
         predictor.predict_codes(codes)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_wrong_codes_are_refused_where_tables_back_off(sparse):
+    X, y = table()
+    smoothing = HierarchicalSmoothing(m=1.0, sparse=sparse)
+    model = BayesNetClassifier(structure=Structure([-1, 0, 0, 2]), parameters=smoothing).fit(X, y)
+    predictor = model.row_predictor()
+    rows = [*X.itertuples(index=False, name=None)]
+    assert [predictor.predict(row) for row in rows] == model.predict(X).tolist()
+    assert [predictor.predict_codes(codes) for codes in model.encoder_.encode(X).T] == model.predict(X).tolist()
+    for i, n in enumerate(model.encoder_.n_states_.tolist()):
+        codes = np.zeros(4, int)
+        for code in (0, n - 1, 255):
+            codes[i] = code
+            assert predictor.predict_codes(codes) in ("x", "y", "z")
+        for code in (-1, n, 254, 256):
+            codes[i] = code
+            with pytest.raises(ValueError, match=f"code {code} of feature {i} is none of its {n} states"):
+                predictor.predict_codes(codes)
 
 
 def test_codes_are_integers():

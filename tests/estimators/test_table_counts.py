@@ -179,6 +179,16 @@ def test_rows_that_break_a_rule_change_nothing(counts):
     assert counts.counts.to_bytes() == before
 
 
+def test_rows_of_no_weight_may_hold_anything(counts):
+    frame, y = table()
+    expected = counts.empty().update(frame[1:], y[1:])
+    odd = frame.copy()
+    odd.loc[0, "area"] = np.inf
+    found = counts.empty().update(odd, np.where(np.arange(240) == 0, "never", y), np.arange(240) > 0)
+    assert found.counts.class_counts.tolist() == expected.counts.class_counts.tolist()
+    assert found.merge(expected).counts.class_counts.sum() == 2 * 239
+
+
 def test_a_model_without_counts_says_what_to_do():
     with pytest.raises(ValueError, match=r"NaiveBayesClassifier has no counts.*of_source\(\.\.\., like=model\)"):
         TableCounts.of_model(NaiveBayesClassifier().fit(*table()))
