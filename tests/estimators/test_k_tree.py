@@ -353,6 +353,9 @@ def test_k_trees_are_read_as_networks_are():
     np.testing.assert_allclose(model.explain(X).sum(axis=1), model.predict_joint_log_proba(X), atol=1e-9)
     frame = model.explain_frame(X[:2], against=0)
     assert frame["feature"].tolist() == [*(f"x{i}" for i in range(6)), "(classes)"] * 2
+    parents = [", ".join(f"x{j}" for j in row if j >= 0) for row in model.structure_.parents.tolist()]
+    assert frame["parents"].tolist() == [*parents, ""] * 2
+    assert any("," in names for names in parents)
     edges = {(f"x{j}", f"x{i}") for i, row in enumerate(model.structure_.parents) for j in row if j >= 0}
     assert set(model.to_networkx().edges) == edges | {("class", f"x{i}") for i in range(6)}
     assert json.loads(json.dumps(model.describe()))["normalized"] is False
