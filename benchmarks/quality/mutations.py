@@ -43,7 +43,7 @@ TESTS = {
     "ande": ["ande", "class_weights", "models", "models_damage"],
     "annealing": ["annealing", "wrapper"],
     "aode": ["aode", "class_weights", "models", "models_damage"],
-    "batch": ["learners", "extended_baum_welch"],
+    "batch": ["learners", "extended_baum_welch", "fit_batches"],
     "batches": ["batches", "fit_batches", "summaries"],
     "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "other_frames", "from_counts"],
     "calibration": ["calibration", "temper_evidence", "impossible_rows"],

@@ -80,7 +80,7 @@ def is_impossible(scores: FloatArray) -> IntArray:
     -------
     ndarray of shape (n_samples,), bool
     """
-    return np.isneginf(scores.max(axis=1, initial=-np.inf))
+    return np.isneginf(scores.max(axis=1))
 
 
 def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray]) -> FloatArray:

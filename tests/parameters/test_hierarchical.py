@@ -58,6 +58,15 @@ def test_other_weights_are_refused(m):
         HierarchicalSmoothing(m=0).fit(STRUCTURE, table(20), RNG)
 
 
+def test_there_is_a_weight_for_no_parent_and_for_each_number_of_parents():
+    fork = Structure([-1, 0, 0, 0])
+    learner = HierarchicalSmoothing(m=[1.0, 2.0])
+    learner.fit(fork, table(20), RNG)
+    assert learner.m_.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="a positive number, or 2 of them"):
+        HierarchicalSmoothing(m=[1.0] * 4).fit(fork, table(20), RNG)
+
+
 def test_few_rows_of_a_context_call_for_more_smoothing():
     """Noise in the parents: their levels are smoothed most; a function of them: least."""
     rng = np.random.default_rng(1)
