@@ -103,16 +103,17 @@ def test_the_point_that_reduced_costs_leave_of_a_box_is_kept(monkeypatch):
 
 
 def test_a_box_is_cut_at_the_cell_that_is_furthest_from_a_whole_number():
-    lower, upper = np.array([0, 0, 2, 1]), np.array([3, 3, 2, 2])
+    lower, upper = np.array([2, 0, 0, 1]), np.array([2, 3, 3, 2])  # the first cell has one value left
 
     def cut(magnitudes, gradient):
         return branch_and_bound._cut(Bound(0.0, np.array(gradient), np.array(magnitudes)), lower, upper)
 
-    assert cut([0.2, 1.4, 2.0, 1.3], [9.0, -1.0, 9.0, 9.0]) == (1, 1)
+    assert cut([2.0, 0.2, 1.4, 1.3], [9.0, 9.0, -1.0, 9.0]) == (2, 1)
+    assert cut([2.0, 0.2, 1.4, 1.5], [9.0, 9.0, -1.0, 9.0]) == (3, 1)
     # At an integer point, the bound depends most on the range of this cell.
-    assert cut([3.0, 2.0, 2.0, 1.0], [2.0, -1.0, 99.0, 7.0]) == (3, 1)
-    assert cut([3.0, 2.0, 2.0, 1.0], [-3.0, 1.0, 99.0, 7.0]) == (0, 2)
-    assert cut([0.0, 3.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]) == (0, 0)
+    assert cut([2.0, 3.0, 2.0, 1.0], [99.0, 2.0, -1.0, 7.0]) == (3, 1)
+    assert cut([2.0, 3.0, 2.0, 1.0], [99.0, -3.0, 1.0, 7.0]) == (1, 2)
+    assert cut([2.0, 0.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0]) == (1, 0)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -283,6 +283,9 @@ def test_hybrid_cv_keeps_a_table_of_its_learners():
     assert table["best_n_iter"][chosen.best_index_] == chosen.best_n_iter_ > 0
     assert table["mean_test_score"][chosen.best_index_] == chosen.best_score_
     assert (table["mean_log_loss"] > 0).all()
+    splits = [table[f"split{k}_test_score"] for k in range(4)]
+    share = [rows.n_samples for _, rows in held_out_parts(data, 4)]
+    np.testing.assert_allclose(np.average(splits, axis=0, weights=share), table["mean_test_score"])
     for i, learner in enumerate(learners):  # each at its best, as if it were the only one
         alone = HybridCV(learners=[learner], cv=4, max_iter=20)
         alone.fit(CHAIN, data, np.random.default_rng(0))
@@ -346,6 +349,7 @@ def test_hybrid_cv_says_what_it_has_chosen(capsys):
         (HybridCV(), 1, r"two rows of positive weight, got .* and 1 row\(s\)\. Use MaximumLikelihood\(\)"),
         (HybridCV(cv=7), 5, "7 folds need as many rows"),
         (HybridCV(cv=1.5), 90, "The 'cv' parameter of HybridCV must be"),
+        (HybridCV(cv="5"), 90, "The 'cv' parameter of HybridCV must be"),
         (HybridCV(max_iter=0), 90, "The 'max_iter' parameter of HybridCV must be"),
     ],
 )
