@@ -74,16 +74,17 @@ class HierarchicalDirichlet(BaseEstimator):
 
         t = c p (psi(c p + n) - psi(c p))
 
-    then the concentrations under which so many tables are most probable (Polya likelihood; Minka's fixed point)::
+    then the probabilities, from no parent down, and the concentrations under which so many tables are most probable
+    (Polya likelihood; Minka's fixed point), limited to 0.001 and 10,000::
 
         c_j = sum of t / sum over contexts and classes of (psi(c_j + N) - psi(c_j))
 
-    and then the probabilities, from no parent down. Petitjean et al. sample tables and concentrations; expectations are
-    the same for any seed, and need some dozen rounds in place of thousands. What was counted often in
-    one context says less about others than by plain frequencies, and concentrations follow from the counts, without a
-    pass over classes: what is likely, and not what separates the classes best. With KDB-5 error and log loss are 8.0 %
-    and .30 in place of 8.6 % and .38 of :class:`~tanlearn.HierarchicalSmoothing` on letter, 4.0 % and .17 in place of
-    4.2 % and .26 on segment, but 30.2 % and .69 in place of 25.1 % and .54 on the noisy german.
+    Petitjean et al. sample tables and concentrations; expectations are the same for any seed, and need some dozen
+    rounds in place of thousands. What was counted often in one context says less about others than by plain
+    frequencies, and concentrations follow from the counts, without a pass over classes: what is likely, and not what
+    separates the classes best. With KDB-5 error and log loss are 8.0 % and .30 in place of 8.6 % and .38 of
+    :class:`~tanlearn.HierarchicalSmoothing` on letter, 4.0 % and .17 in place of 4.2 % and .26 on segment, but 30.2 %
+    and .69 in place of 25.1 % and .54 on the noisy german.
 
     References
     ----------

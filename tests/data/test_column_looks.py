@@ -417,6 +417,7 @@ def test_plain_numbers_are_suspect_with_fractions_or_with_few_other_strings():
     for others, expected in ((["?"], True), (["?", "x"], True), (["?", "x", "-"], False)):
         values = integers + others
         assert is_suspect(look_at_strings(values, [2] * len(values))) is expected
+    assert is_suspect(look_at_strings([*integers[:20], "?", "x"], [2] * 22))  # two are few in any column
     fractions = [f"{i}.5" for i in range(40)]
     assert is_suspect(look_at_strings(fractions, [2] * 40))
     for n, n_others, expected in ((95, 5, True), (94, 6, False), (108, 6, False), (114, 6, True)):
