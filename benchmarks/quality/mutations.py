@@ -46,7 +46,7 @@ TESTS = {
     "batch": ["learners", "extended_baum_welch", "fit_batches"],
     "batches": ["batches", "fit_batches", "summaries"],
     "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "other_frames", "from_counts"],
-    "calibration": ["calibration", "temper_evidence", "impossible_rows"],
+    "calibration": ["calibration", "temper_evidence"],
     "candidates": ["candidates", "structures"],
     "categories": ["categories", "unseen_columns", "table_encoder"],
     "chow_liu": ["chow_liu", "cuda_learning"],

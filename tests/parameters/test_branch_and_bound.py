@@ -152,6 +152,66 @@ def test_the_bound_of_the_whole_range_is_near_the_relaxed_optimum(seed, margin, 
     assert found.value >= exact - 0.05 * margin * problem.weight.sum()
 
 
+@pytest.mark.parametrize(
+    ("weights", "unit"),
+    [([2, 4, 6], 2.0), ([2, 3, 4], 0.0), ([0.5, 1.5, 2.0], 0.5), ([3, 3, 3], 3.0), ([0.3, 0.5, 0.9], 0.0)],
+)
+def test_values_of_integers_are_multiples_of_the_unit(weights, unit):
+    """Otherwise a bound that is rounded up to the next multiple could cut off the optimum."""
+    data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 0], n_states=[2], sample_weight=weights)
+    layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
+    problem = IntegerMargin(layout, data, 3, 3)
+    assert problem.unit == unit
+    values = np.unique(hinge(naive_parameters.grid([0] * 6, [3] * 6), data, [-1], 3).round(9))
+    if unit:
+        np.testing.assert_allclose(values / unit, np.rint(values / unit))
+    for value, before in zip(values, [0.0, *values[:-1]], strict=True):
+        for bound in (value, value - 1e-9, (value + before) / 2):
+            assert bound - 1e-6 <= problem.next_value(bound) <= value + 1e-6
+    assert problem.next_value(2.5) == (unit * np.ceil(2.5 / unit) if unit else 2.5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_highs_solves_the_whole_programme(shape, seed):
+    parents, _, n_classes, bits = SHAPES[shape]
+    data = random_data(shape, seed, n=25)
+    problem = problem_of(shape, data, 3)
+    n_cells, largest = problem.layout.n_cells, 2**bits - 1
+    found, bound, _ = problem.solve(None, np.inf)
+    least = hinge(naive_parameters.grid([0] * n_cells, [largest] * n_cells), data, parents, 3).min()
+    assert found.dtype == np.int64
+    assert 0 <= found.min() <= found.max() <= largest
+    assert hinge(found, data, parents, 3)[0] == pytest.approx(least)
+    assert bound == pytest.approx(least, rel=1e-6)
+    objective, matrix, right = problem.programme()
+    point = np.random.default_rng(seed).integers(0, largest + 1, n_cells)
+    slack = (matrix[:, :n_cells] @ point - right).reshape(len(problem.weight), n_classes - 1)
+    assert objective[n_cells:] @ np.maximum(0, slack.max(axis=1)) == pytest.approx(hinge(point, data, parents, 3)[0])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_programme_is_small_by_its_numbers_that_may_not_be_zero(shape, monkeypatch):
+    """Cells that both classes of a margin share cancel, so that the matrix has at most so many."""
+    problem = problem_of(shape, random_data(shape, 0), 3)
+    margins = problem.programme()[1].shape[0]
+    numbers = margins * 2 * (len(SHAPES[shape][0]) + 1)
+    assert problem.programme()[1].nnz - margins <= numbers
+    for largest, expected in ((numbers, True), (numbers - 1, False)):
+        monkeypatch.setattr(integer_margin, "LARGEST_PROGRAMME", largest)
+        assert problem.is_small is expected
+
+
+def test_a_late_relaxation_ends_with_a_bound_that_holds():
+    data, calls = random_data("tree", 0), []
+    problem = problem_of("tree", data, 3)
+    sides = np.zeros(problem.layout.n_cells, int), np.ones(problem.layout.n_cells, int)
+    found = problem.relax(*sides, sides[1] / 2, is_late=lambda: calls.append(1) or True)
+    assert len(calls) == len(integer_margin.SHARPNESS)  # one iteration each
+    least = hinge(naive_parameters.grid(sides[0], sides[1]), data, [-1, 0], 3).min()
+    assert found.value <= least
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_descent_ends_where_no_cell_improves(shape):
     parents, _, _, bits = SHAPES[shape]
