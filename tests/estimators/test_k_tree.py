@@ -344,6 +344,18 @@ def test_sums_over_all_rows_that_would_take_too_much_are_refused_with_a_remedy()
         model.score_samples(X)
 
 
+@pytest.mark.parametrize("bits", [None, (3, 1)])
+def test_probabilities_of_all_rows_sum_to_one(bits):
+    X, y = parity(300, noise=0.1)
+    model = KTreeClassifier(**PLAIN).fit(X, y)
+    model = model if bits is None else model.with_bits(bits)
+    every = np.array([*itertools.product([0, 1], repeat=6)])
+    p = np.exp(model.score_samples(every))
+    np.testing.assert_allclose(p.sum(), 1)
+    parts = np.exp(model.score_samples(np.where(np.arange(6) < 2, every, np.nan)[::16].astype(float)))
+    np.testing.assert_allclose(parts, p.reshape(4, 16).sum(axis=1))
+
+
 def test_k_trees_are_read_as_networks_are():
     X, y = parity(noise=0.1)
     model = KTreeClassifier(**{**PLAIN, "n_epochs": 20, "calibrate": True}).fit(X, y)
