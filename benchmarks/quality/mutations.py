@@ -77,6 +77,7 @@ TESTS = {
     "random_tree": ["random_tree", "cuda_learning"],
     "row_checks": ["row_checks", "odd_rows", "border"],
     "row_counts": ["ande"],
+    "row_predictor": ["row_predictor", "impossible_rows"],
     "row_sources": ["fit_batches"],
     "stochastic_gradient": ["learners", "held_out"],
     "structures": ["structures", "k_dependence", "order_search", "convex_relaxation"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from bisect import bisect_left
 from collections import Counter
@@ -121,7 +122,7 @@ class RowPredictor:
             try:
                 codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
                 return self._class_of(np.array(codes, np.intp))
-            except (KeyError, TypeError, ValueError):  # what is unseen, or wrong
+            except (KeyError, OverflowError, TypeError, ValueError):  # what is unseen, wrong, or too large
                 pass
         return self._class_of(self._encode(row))
 
@@ -242,7 +243,8 @@ def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
     def count(value: Any) -> int:
         if value is None or value != value:
             return missing
-        if not -_LARGEST < value < _LARGEST:  # infinite, or of more than 64 bits
+        # As a Python float: NumPy booleans and float16 do not compare with numbers of 64 bits. Strings are no numbers.
+        if not math.fabs(value) < _LARGEST:  # infinite, or of more than 64 bits
             raise ValueError
         return bisect_left(cuts, float(value))
 

@@ -67,6 +67,19 @@ def test_what_was_not_there_in_fit_counts_as_in_predict():
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns, dtype=object))[0]
 
 
+@pytest.mark.parametrize("handle_unknown", ["missing", "error"])
+def test_scalars_of_all_numeric_types_count_as_in_predict(handle_unknown):
+    X, y = table()
+    model = NaiveBayesClassifier(encoder=TableEncoder(handle_unknown=handle_unknown)).fit(X.to_numpy(object), y)
+    predictor, ordinary = model.row_predictor(), ["a", 1, True, 0.5]
+    ones = [True, np.bool_(True), 1.0, 1, *(np.dtype(code).type(1) for code in "bhilqBHILQefdg")]
+    limits = [np.int64(-(2**63)), np.int64(2**63 - 1), np.uint64(2**63), -(2**63), 2**63, np.float16(6e4), 1e300]
+    for i in range(1, 4):
+        for value in [*ones, *(limits if i == 3 else [])]:
+            row = [*ordinary[:i], value, *ordinary[i + 1 :]]
+            assert predictor.predict(row) == model.predict([row])[0], (i, value)
+
+
 def test_gaps_are_encoded_without_the_encoder(monkeypatch):
     X, y = table()
     model = NaiveBayesClassifier().fit(X, y)
