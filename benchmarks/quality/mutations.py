@@ -45,7 +45,7 @@ TESTS = {
     "aode": ["aode", "class_weights", "models", "models_damage"],
     "batch": ["learners", "extended_baum_welch", "fit_batches"],
     "batches": ["batches", "fit_batches", "summaries"],
-    "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "other_frames", "from_counts"],
+    "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "partial_fit"],
     "calibration": ["calibration", "temper_evidence"],
     "candidates": ["candidates", "structures"],
     "categories": ["categories", "unseen_columns", "table_encoder"],

@@ -1,5 +1,7 @@
 """What stands beside a table: classes and weights."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -86,6 +88,30 @@ def test_classes_are_numbered_as_by_sorting(labels):
     np.testing.assert_array_equal(codes, numbers)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_fractions_are_no_classes_wherever_they_stand(is_part):
+    y = np.array([1.0, 2.0] * 10)
+    assert read_classes(y, 20, is_part=is_part)[1].tolist() == [1.0, 2.0]
+    for row in (0, 13, 19):
+        fraction = y.copy()
+        fraction[[row, row - 1]] = 1.5
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            read_classes(fraction, 20, is_part=is_part)
+    # A row that does not count may hold anything.
+    y[3] = 1.5
+    codes, classes = read_classes(y, 20, np.arange(20) != 3, is_part=is_part)
+    assert (codes.tolist(), classes.tolist()) == ([0, 1, 0] + [0, 1] * 8, [1.0, 2.0])
+
+
+def test_parts_may_hold_one_class_or_none():
+    for labels, codes, classes in ((["b"] * 3, [0] * 3, ["b"]), ([7], [0], [7]), ([], [], [])):
+        found = read_classes(np.array(labels, object), len(labels), is_part=True)
+        assert (found[0].tolist(), found[1].tolist()) == (codes, classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # labels that differ in every row of a part are no reason
+        assert len(read_classes([f"name {i}" for i in range(30)], 30, is_part=True)[1]) == 30
 
 
 def test_classes_as_many_as_rows_are_warned_of():
