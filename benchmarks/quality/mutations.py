@@ -55,7 +55,7 @@ TESTS = {
     "composed": ["classifiers", "fit_batches", "from_counts", "held_out", "partial_fit"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning", "forest_partial_fit"],
     "counts_state": ["saved_counts", "from_counts", "table_counts"],
-    "cuts": ["discretize", "quantiles"],
+    "cuts": ["discretize", "quantiles", "raw_numbers"],
     "discretize": ["discretize", "border", "partial_fit"],
     "elimination": ["inference", "objectives", "queries", "expectation_maximization", "quantization"],
     "encoded_data": ["encoded_data", "raw_numbers", "border", "ignored_rows"],
