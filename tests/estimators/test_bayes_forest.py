@@ -212,8 +212,9 @@ def test_it_is_no_density():
     model = small().fit(X, y)
     for method in ("score_samples", "predict_joint_log_proba"):
         assert not hasattr(model, method)
-        with pytest.raises(AttributeError, match=method):
+        with pytest.raises(AttributeError, match=method) as caught:
             getattr(model, method)(X)
+        assert "Use predict_log_proba, or a network such as NaiveBayesClassifier" in str(caught.value.__cause__)
     with pytest.raises(TypeError, match="more than one network"):
         model.row_predictor()
 
@@ -264,6 +265,19 @@ def test_cuts_may_be_given_otherwise(n_cuts, same, tmp_path):
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         small(**parameters).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_folds": 2, "min_samples": 1, "max_parents": 0, "max_features": 0, "ridge": 0, "n_cuts": 1, "verbose": 0},
+        {"n_folds": 99, "min_samples": 2**31 - 1, "max_features": 1.0, "max_parents": 99, "n_cuts": 10**9},
+    ],
+)
+def test_the_limits_of_parameters_are_accepted(parameters):
+    X, y = np.arange(24.0).reshape(12, 2) % 7, np.arange(12) % 2
+    p = small(n_estimators=1, **parameters).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
 
 
 def test_more_classes_than_contexts_can_keep_apart_are_refused():
@@ -354,7 +368,7 @@ def test_ridge_is_how_hard_weights_are_pulled(table):
     assert np.ptp(loose[0, :, 0]) > 0.01
 
 
-@pytest.mark.parametrize(("n", "least"), [(300, 5), (40_960, 10)])
+@pytest.mark.parametrize(("n", "least"), [(300, 5), (24_575, 5), (24_576, 6), (40_959, 9), (40_960, 10)])
 def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, monkeypatch):
     from tanlearn.estimators import bayes_forest
 
