@@ -52,7 +52,7 @@ TESTS = {
     "chow_liu": ["chow_liu", "cuda_learning"],
     "column_notes": ["column_looks", "other_frames", "border"],
     "columns": ["read_columns", "validation", "whole_numbers", "arrow_columns", "categories", "border"],
-    "composed": ["classifiers", "fit_batches", "from_counts", "held_out", "partial_fit"],
+    "composed": ["classifiers", "fit_batches", "from_counts", "partial_fit"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning", "forest_partial_fit"],
     "counts_state": ["saved_counts", "from_counts", "table_counts"],
     "cuts": ["discretize", "quantiles", "raw_numbers"],

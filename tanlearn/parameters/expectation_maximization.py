@@ -117,11 +117,12 @@ class ExpectationMaximization(BaseEstimator):
         ------
         ValueError
             If values are missing and cannot be summed out: the parents form a cycle, or tie too many of them together.
+        TableMemoryError
+            If the tables would need more memory than they may take (8 GiB, or 2 where rows cannot fill them).
         """
         self._validate_params()
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
-        layout.check_memory(data.n_samples)
         self.n_iter_, self.converged_, self.history_ = 0, True, []
         is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))

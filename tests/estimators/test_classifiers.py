@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tanlearn import (
     BayesNetClassifier,
+    Calibration,
     CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
@@ -242,6 +243,16 @@ def test_learners_need_no_more_than_their_method():
         np.testing.assert_array_equal(model.fit(X_IRIS, Y_IRIS).predict_proba(X_IRIS), expected)
         assert model.parameters_.structure == model.structure_
     assert not vars(learner)  # copies were fitted
+
+
+@pytest.mark.parametrize("kind", [NaiveBayesClassifier, BayesNetClassifier])
+def test_probabilities_are_calibrated_as_by_the_learner(kind):
+    model = kind(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=3)).fit(X_IRIS, Y_IRIS)
+    found = model.parameters_.calibration_
+    assert model.calibration_ == found != Calibration()
+    np.testing.assert_allclose(
+        model.predict_log_proba(X_IRIS), found.log_posterior(model.predict_joint_log_proba(X_IRIS))
+    )
 
 
 @pytest.mark.parametrize(
