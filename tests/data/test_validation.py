@@ -10,7 +10,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
-from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_target, read_weights
+from tanlearn.data.validation import (
+    number_class,
+    number_classes,
+    read_classes,
+    read_labels,
+    read_target,
+    read_weights,
+    zero_weight_rows,
+)
 
 # Classes -------------------------------------------------------------------------------------------------------
 
@@ -171,6 +179,34 @@ def test_weights_keep_their_kind_of_number(weight, expected, dtype):
 
 def test_no_weights_stay_none():
     assert read_weights(None, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("weight", "is_allowed"),
+    [
+        ([1e100, 0.0], True), ([1e100, 1e90], False), ([0.5e100, 0.5e100], True), ([1e-100, 0.0], True),
+        ([0.9e-100, 0.0], False), ([2**63 - 1, 0], True), ([2**63 - 1, 1], False), ([2**62, 2**62 - 1], True),
+        (np.array([2**63 - 1, 0], np.uint64), True), ([5e-324, 1.0], True),
+    ],
+)  # fmt: skip
+def test_sums_of_weights_have_limits_and_reach_them(weight, is_allowed):
+    if is_allowed:
+        assert read_weights(weight, 2).tolist() == list(weight)
+    else:
+        with pytest.raises(ValueError, match=r"sample_weight adds up to .* over 2 rows"):
+            read_weights(weight, 2)
+
+
+def test_rows_of_weight_zero_are_those_of_one_number_per_row():
+    assert zero_weight_rows([0.0, -0.0, 5e-324, 2]).tolist() == [True, True, False, False]
+    assert zero_weight_rows(pd.Series([True, False])).tolist() == [False, True]
+    assert zero_weight_rows(np.array([0, 1], object)).tolist() == [True, False]
+    for nothing in (None, 0, [1, 2], [np.nan, 1], [[0], [1], [1]], [[0, 1, 1]], ["0", "1"], [None, "a"], 1j, []):
+        assert zero_weight_rows(nothing) is None
+    X = [["a"], ["b"], ["a"]]
+    for weight in ([[0], [1], [1]], np.array([[0.0, 1.0]] * 3), np.zeros((3, 1, 1))):
+        with pytest.raises(ValueError, match=r"one number per row, got shape \((3, 1|3, 2|3, 1, 1)\)"):
+            TableEncoder().fit(X, [0, 1, 0], weight)
 
 
 LABELS = {
