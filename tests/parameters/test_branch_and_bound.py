@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import parameters as naive_parameters
@@ -188,6 +189,18 @@ def test_highs_solves_the_whole_programme(shape, seed):
     point = np.random.default_rng(seed).integers(0, largest + 1, n_cells)
     slack = (matrix[:, :n_cells] @ point - right).reshape(len(problem.weight), n_classes - 1)
     assert objective[n_cells:] @ np.maximum(0, slack.max(axis=1)) == pytest.approx(hinge(point, data, parents, 3)[0])
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [((None, np.inf), {}), ((7, np.inf), {"node_limit": 7}), ((None, 3.5), {"time_limit": 3.5})],
+)
+def test_highs_has_the_limits_of_the_search_and_no_gap(limits, expected, monkeypatch):
+    """Small programs are solved before a limit, so that only what HiGHS is given shows it."""
+    given, milp = [], scipy.optimize.milp
+    monkeypatch.setattr("scipy.optimize.milp", lambda *args, **options: given.append(options) or milp(*args, **options))
+    problem_of("tree", random_data("tree", 0), 3).solve(*limits)
+    assert given[0]["options"] == {"mip_rel_gap": 0.0, **expected}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
