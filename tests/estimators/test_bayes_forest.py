@@ -394,6 +394,32 @@ def test_parameters_are_counted_by_hand_where_there_are_no_parents():
     assert model.n_parameters_ == 2 * 3 * ((2 + 1) + (3 + 1))
 
 
+@pytest.mark.parametrize(("n_folds", "expected"), [(3, 3), (99, 12)])
+def test_parameters_reach_the_settings(monkeypatch, n_folds, expected):
+    from tanlearn.estimators import bayes_forest
+
+    asked = []
+
+    def ask(data, is_ordered, settings, rng, **others):
+        asked.append((settings, others))
+        raise InterruptedError
+
+    monkeypatch.setattr(bayes_forest, "grow_forest", ask)
+    model = BayesForestClassifier(
+        n_estimators=7, max_parents=2, max_features=0.25, n_cuts=(2, 5), smoothing=3.0, min_samples=9, weights="shared",
+        ridge=0.5, n_folds=n_folds, n_jobs=2,
+    )  # fmt: skip
+    with pytest.raises(InterruptedError):
+        model.fit(np.arange(24.0).reshape(12, 2), np.arange(12) % 2)
+    ((settings, others),) = asked
+    assert (settings.n_members, settings.smoothing, settings.min_samples) == (7, 3.0, 9)
+    assert (settings.weights, settings.ridge, settings.n_folds) == ("shared", 0.5, expected)
+    grain = settings.grain
+    assert (grain.n_cuts, grain.max_parents, grain.max_features, grain.min_candidates) == ((2, 5), 2, 0.25, 0)
+    assert (grain.supervised, grain.max_candidates) == (0.5, 32)
+    assert others == {"n_jobs": 2, "before": None}
+
+
 def test_structures_of_no_parents_have_no_edges(table):
     X, y = table
     structures = small(max_parents=0).fit(X, y).structures_
