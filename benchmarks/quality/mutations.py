@@ -47,7 +47,7 @@ TESTS = {
     "batch": ["learners", "extended_baum_welch", "fit_batches"],
     "batches": ["batches", "fit_batches", "summaries"],
     "bayes_forest": ["bayes_forest", "forest_partial_fit", "forest_reading"],
-    "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "partial_fit"],
+    "border": ["border", "ignored_rows", "raw_numbers", "row_checks", "partial_fit", "weight_scale"],
     "calibration": ["calibration", "temper_evidence"],
     "candidates": ["candidates", "structures"],
     "categories": ["categories", "unseen_columns", "table_encoder"],

@@ -412,6 +412,13 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
         chunk(Classifier(), X[["c0"]], ["no"] * 29 + ["yes"], sample_weight=[1] * 29 + [0])
 
 
+def test_chunks_are_counted_on_the_device_of_the_estimator():
+    estimator = Classifier()
+    for device in ("cpu", "cuda"):
+        estimator.device = device
+        assert chunk(estimator, [["a"], ["b"]], ["no", "yes"]).device == device
+
+
 def test_an_earlier_fit_is_forgotten():
     estimator = Classifier()
     estimator.fit([["a"], ["b"]], [0, 1])
