@@ -65,6 +65,14 @@ def test_a_source_is_counted_as_batches_are():
     np.testing.assert_array_equal(NaiveBayesClassifier().from_counts(single).tables_.cells, whole.tables_.cells)
 
 
+def test_batches_have_as_many_rows_as_asked(monkeypatch):
+    frame, y = table()
+    sizes, add = [], TableCounts._add
+    monkeypatch.setattr(TableCounts, "_add", lambda self, X, *rest: sizes.append(X.n_samples) or add(self, X, *rest))
+    TableCounts.of_source(frame.assign(sold=y), "sold", batch_rows=100)
+    assert sizes == [100, 100, 40]
+
+
 def test_an_encoder_may_be_named():
     frame, y = table()
     encoder = TableEncoder(discrete_features=["town", "rooms", "area", "number"])

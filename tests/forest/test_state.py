@@ -118,9 +118,11 @@ def test_lists_with_an_entry_more_are_refused(name):
         from_state(state, np.full(5, 12), 3)
 
 
-def test_a_shift_of_impossible_classes_is_kept():
-    state = {**valid_state(), "shift": np.array([-np.inf, 0.5, -np.inf])}
-    assert from_state(state, np.full(5, 12), 3).shift.tolist() == [-np.inf, 0.5, -np.inf]
+def test_impossible_classes_and_no_doubt_are_read():
+    state = {**valid_state(), "shift": np.array([-np.inf, 0.5, -np.inf]), "doubt": 0.0}
+    forest = from_state(state, np.full(5, 12), 3)
+    assert forest.shift.tolist() == [-np.inf, 0.5, -np.inf]
+    assert forest.doubt == 0
 
 
 def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
