@@ -113,6 +113,7 @@ def test_concentrations_are_bounded_and_levels_without_rows_keep_one(monkeypatch
         data = EncodedData.from_codes(np.stack([parent, x], axis=1), y, n_states=[3, 3])
         learner = HierarchicalDirichlet(n_iter=300)
         learner.fit(Structure([-1, 0]), data, RNG)
+        assert learner.concentrations_.shape == (2,)  # one a level, from no parent to one
         assert learner.concentrations_[1] == expected
 
 
