@@ -92,7 +92,7 @@ TESTS = {
     "summaries": ["summaries", "column_summaries", "fit_batches", "table_counts", "hostile_sizes"],
     "super_parent": ["super_parent", "wrapper"],
     "table_counts": ["table_counts", "from_counts"],
-    "table_encoder": ["table_encoder", "border", "categories", "unseen_columns"],
+    "table_encoder": ["table_encoder", "border", "categories", "unseen_columns", "row_checks"],
     "training": ["training", "checkpoint", "classifiers", "quantization", "cuda_training"],
     "validation": ["validation", "ignored_rows", "border"],
     "value_counts": ["value_counts", "value_count_kernels", "column_summaries", "summaries"],
