@@ -282,6 +282,15 @@ def test_columns_without_numbers_are_missing_or_refused(discretizer):
         fitted.transform([["a", 1.0], ["b", 2.0]])
 
 
+@pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=lambda own: type(own).__name__)
+def test_restored_discretizers_have_the_cut_points_that_they_are_given(discretizer):
+    found = clone(discretizer).restore([np.array([1.5, 2.5]), np.empty(0)])
+    assert (found.n_features_in_, found.n_states_.tolist(), found.n_states_.dtype) == (2, [3, 1], np.intp)
+    assert found.transform([[1.5, 7.0], [2.0, -7.0], [3.0, np.nan]]).tolist() == [[0, 0], [1, 0], [2, 255]]
+    with pytest.raises(ValueError, match="X has 1 features, but .* is expecting 2 features"):
+        found.transform([[1.0]])
+
+
 def test_discretizers_of_ones_own_say_how_cut_points_are_found():
     class Own(CutDiscretizer):
         n_jobs = None

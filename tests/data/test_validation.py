@@ -127,6 +127,15 @@ def test_classes_as_many_as_rows_are_warned_of():
         read_classes([f"name {i}" for i in range(30)], 30)
 
 
+@pytest.mark.parametrize(("n_classes", "is_warned"), [(15, False), (16, True), (29, True)])
+def test_more_classes_than_half_of_the_rows_are_warned_of(n_classes, is_warned):
+    y = [f"name {i % n_classes}" for i in range(30)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(read_classes(y, 30)[1]) == n_classes
+    assert bool(caught) is is_warned
+
+
 def test_column_vector_of_classes_is_warned_of():
     with pytest.warns(DataConversionWarning, match="column-vector y"):
         codes, _ = read_classes([[1], [0]], 2)
