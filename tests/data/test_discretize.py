@@ -287,7 +287,7 @@ def test_restored_discretizers_have_the_cut_points_that_they_are_given(discretiz
     found = clone(discretizer).restore([np.array([1.5, 2.5]), np.empty(0)])
     assert (found.n_features_in_, found.n_states_.tolist(), found.n_states_.dtype) == (2, [3, 1], np.intp)
     assert found.transform([[1.5, 7.0], [2.0, -7.0], [3.0, np.nan]]).tolist() == [[0, 0], [1, 0], [2, 255]]
-    with pytest.raises(ValueError, match="X has 1 features, but .* is expecting 2 features"):
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2 features"):
         found.transform([[1.0]])
 
 
