@@ -206,7 +206,7 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
     state = to_state(counts)
     assert from_state("ForestCounts", state, n_states, 2) == counts
     tables = counts.members[0].tables
-    most, n_contexts = tables.n_states.max(), len(tables.contexts.branch)
+    most, n_contexts = int(tables.n_states.max()), len(tables.contexts.branch)
     child = tables.n_states.argmin()
     assert tables.n_states[child] < most
 
@@ -225,12 +225,15 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
     good = sorted({*good})
     assert read(good).members[0].keys.tolist() == good
     assert read([]).members[0].keys.tolist() == []
+    assert read(good[:1]).members[0].keys.tolist() == good[:1]
     for wrong in (
         [-1],
         [key(n_contexts, 0, 0)],
         [key(tables.root[child], tables.n_states[child], 0)],
+        [good[0], key(n_contexts, 0, 0)],
         [good[0], good[0]],
         good[::-1],
+        [key(1, 0, 0), -(2**63) + 2**63 % key(1, 0, 0), key(-1, 0, 0), key(2, 0, 0)],  # differences overflow
     ):
         with pytest.raises(ValueError, match="keys must ascend, and be of contexts and values"):
             read(wrong)
