@@ -100,8 +100,9 @@ def _forest_counts(state: dict[str, Any], n_states: IntArray, n_classes: int) ->
         context, value = np.divmod(pairs, int(cells.tables.n_states.max()))
         contexts = len(cells.tables.contexts.branch)
         child = np.searchsorted(cells.tables.root, context, side="right") - 1
-        is_known = len(own) == 0 or (0 <= own[0] <= own[-1] and context[-1] < contexts)
-        if not is_known or (np.diff(own) <= 0).any() or (value >= cells.tables.n_states[child]).any():
+        is_known = len(own) == 0 or (own[0] >= 0 and context[-1] < contexts)
+        # Keys are compared, as differences of forged ones may overflow.
+        if not is_known or (own[1:] <= own[:-1]).any() or (value >= cells.tables.n_states[child]).any():
             raise ValueError("keys must ascend, and be of contexts and values of the forest.")
         members.append(ContextCells(cells.tables, n_classes, own, values))
     counts.members = members
