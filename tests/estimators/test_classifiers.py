@@ -438,6 +438,7 @@ def test_small_tables_without_gaps_have_two_thousand_steps_by_default(monkeypatc
     model = TANClassifier(**parameters, random_state=0)
     ((*_, settings, _),) = asked_of_trainings(monkeypatch, model, binary(n, missing), run=False)
     assert (settings.n_epochs, settings.learning_rate) == expected
+    assert settings.init == "maximum-likelihood"  # by default, unlike that of trainings
 
 
 def test_a_warm_start_needs_the_same_names_of_columns():
