@@ -369,7 +369,7 @@ def test_classes_and_weights_beside_the_source_are_refused(what):
 
 @pytest.mark.parametrize("batch_rows", [0, -1, 2.0, "3"])
 def test_batches_have_a_positive_number_of_rows(batch_rows):
-    with pytest.raises(ValueError, match="batch_rows must be a whole number of at least 1, got"):
+    with pytest.raises(ValueError, match="batch_rows must be an integer of at least 1, got"):
         open_batches(FRAME, "late", batch_rows=batch_rows)
     assert [len(batch.y) for batch in open_batches(FRAME[:3], "late", batch_rows=np.int64(1))] == [1, 1, 1]
 
@@ -395,7 +395,7 @@ def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():
 
 def test_only_part_of_the_names_may_not_be_strings():
     X = pd.DataFrame([[1, 2], [3, 4]], columns=["a", 7])
-    with pytest.raises(TypeError, match=r"in batch 0.*names of columns are strings but for 7"):
+    with pytest.raises(TypeError, match=r"in batch 0.*column names must be all strings or all of other types, but 7"):
         list(open_batches([(X, [0, 1])]))
     numbers = open_batches([(X.set_axis([5, 7], axis=1), [0, 1])])
     assert len(list(numbers)) == 1
@@ -421,7 +421,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet cannot be read: "):
         list(open_batches(tmp_path / "t.parquet", "late"))
     (tmp_path / "t.csv").write_text("x,y\n1,a\n2\n")
-    with pytest.raises(ValueError, match=r"t\.csv cannot be read: line 3: the row has 1 field\(s\), but the header 2"):
+    with pytest.raises(ValueError, match=r"t\.csv cannot be read: line 3: the row has 1 field\(s\), but the header has 2"):
         list(open_batches(tmp_path / "t.csv", "y"))
 
 

@@ -161,7 +161,7 @@ def test_codes_are_feature_major_and_as_small_as_they_can_be():
 
 def test_ten_categories_are_shown_in_full():
     encoder = CategoryEncoder(handle_unknown="error").fit(np.arange(10)[:, None])
-    with pytest.raises(ValueError, match=r"known are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9\. Correct"):
+    with pytest.raises(ValueError, match=r"categories are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9\. Correct"):
         encoder.transform([[40]])
 
 

@@ -365,7 +365,7 @@ def test_kinds_are_described_in_words():
     for text, pattern in (("identifiers", "A{}"), ("free text", "many words here {}")):
         values = [pattern.format(i) for i in range(1000, 2234)]
         assert kind_in_words(look_at_strings(values)) == (
-            f"{text}: 1,234 rows hold a value of their own, such as {values[0]!r} and {values[1]!r}"
+            f"{text}: 1,234 rows hold a unique value, such as {values[0]!r} and {values[1]!r}"
         )
         assert remedy("column", look_at_strings(values)).startswith("leave it out")
 

@@ -101,7 +101,7 @@ def test_unseen_numbers_are_missing_or_an_error_in_tables_of_numbers(as_table, n
         assert encoder.is_discrete_.tolist() == [True, True] + [False] * n_continuous
         codes = encoder.encode(as_table(new), handle_unknown="missing")
         assert codes[:2].tolist() == [[0, 1, 2, 0, 1], [0, 1, 2, 255, 0]]
-        with pytest.raises(ValueError, match=r"X column 1 holds 7(\.0)? in row 3, which was not there in fit"):
+        with pytest.raises(ValueError, match=r"X column 1 holds 7(\.0)? in row 3, which was not seen in fit"):
             encoder.encode(as_table(new), handle_unknown="error")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -110,7 +110,7 @@ def test_unseen_numbers_are_missing_or_an_error_in_tables_of_numbers(as_table, n
             new[4, 0] = 1
 
 
-@pytest.mark.filterwarnings("ignore:discretisation left")
+@pytest.mark.filterwarnings("ignore:discretization left")
 def test_ranges_grow_with_later_rows():
     X = pd.DataFrame({"town": ["a", "b"] * 3, "x": [2.5, 3.5, np.nan, 4.0, 5.0, 6.0], "gone": [np.nan] * 6})
     encoder = TableEncoder(discrete_features=["town"]).fit(X, [0, 1] * 3)

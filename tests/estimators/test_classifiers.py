@@ -446,5 +446,5 @@ def test_a_warm_start_needs_the_same_names_of_columns():
     y = Y_IRIS[::3]
     model = TANClassifier(**QUICK, loss=Hybrid(), calibrate=False, warm_start=True).fit(X, y)
     model.fit(X, y)
-    with pytest.raises(ValueError, match="warm_start goes on where the previous fit ended"):
+    with pytest.raises(ValueError, match="warm_start continues from the previous fit"):
         model.fit(X.rename(columns={"a": "c"}), y)

@@ -63,7 +63,7 @@ def test_there_is_a_weight_for_no_parent_and_for_each_number_of_parents():
     learner = HierarchicalSmoothing(m=[1.0, 2.0])
     learner.fit(fork, table(20), RNG)
     assert learner.m_.tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="a positive number, or 2 of them"):
+    with pytest.raises(ValueError, match="a positive number, or 2 positive numbers"):
         HierarchicalSmoothing(m=[1.0] * 4).fit(fork, table(20), RNG)
 
 
