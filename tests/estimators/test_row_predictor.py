@@ -225,7 +225,7 @@ def test_wrong_codes_are_refused_where_tables_back_off(sparse):
             assert predictor.predict_codes(codes) in ("x", "y", "z")
         for code in (-1, n, 254, 256):
             codes[i] = code
-            with pytest.raises(ValueError, match=f"code {code} of feature {i} is none of its {n} states"):
+            with pytest.raises(ValueError, match=f"code {code} of feature {i} is out of range: its {n} values"):
                 predictor.predict_codes(codes)
 
 
