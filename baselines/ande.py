@@ -21,16 +21,15 @@ from tanlearn._threads import number_of_threads
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.partial_fit import PartialFitMixin
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.counts import class_information
 from tanlearn.network.information import round_information
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 from .n_dependence import NDependenceEnsemble
 from .row_counts import RowCounts

@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.files.values import check_array
+from tanlearn.data.stored_values import check_array
 from tanlearn.network.counts import type_with_room
 
 __all__ = ["RowCounts", "distinct_columns"]

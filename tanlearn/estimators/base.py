@@ -17,12 +17,13 @@ from tanlearn.data.border import check_rows, encode_new_rows, encode_rows, encod
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.row_checks import RowCheck
+from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
-from tanlearn.files.archive import ExplainedError, fields
+from tanlearn.files.archive import ExplainedError
 from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables

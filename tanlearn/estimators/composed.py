@@ -21,7 +21,8 @@ from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.files.archive import ExplainedError, fields
-from tanlearn.files.values import check_array, n_table_cells
+from tanlearn.data.stored_values import check_array, fields
+from tanlearn.files.archive import ExplainedError
 from tanlearn.forest.counts import ContextCells, ForestCounts
 from tanlearn.forest.state import from_state as restore_forest
 from tanlearn.forest.state import to_state as forest_state
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout, n_table_cells
 
 __all__ = ["from_state", "to_state", "why_no_counts"]
 

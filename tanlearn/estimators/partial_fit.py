@@ -26,7 +26,7 @@ from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 __all__ = ["PartialFitMixin", "forest_counts"]

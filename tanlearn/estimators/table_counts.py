@@ -16,20 +16,21 @@ from tanlearn.data.categories import warn_of_new_categories
 from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import fields
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels, zero_weight_rows
 from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.row_sources import BatchSource
-from tanlearn.files.archive import fields, pack, read_archive
+from tanlearn.files.archive import pack, read_archive
 from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["TableCounts"]
 

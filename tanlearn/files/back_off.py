@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.structures import Structure

@@ -115,7 +115,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.notation import Notation
-from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack
+from tanlearn.data.stored_values import fields
+from tanlearn.files.archive import ExplainedError, pack, read_archive, unpack
 from tanlearn.files.encoders import describe_table, restore_table
 from tanlearn.files.regular_files import write_file
 from tanlearn.files.values import Reader, Writer, is_registered

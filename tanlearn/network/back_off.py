@@ -20,7 +20,8 @@ from tanlearn.kernels import back_off as kernels
 from tanlearn.kernels.contexts import Levels
 from tanlearn.network.contexts import ContextCounts, build_levels
 from tanlearn.network.packing import worth_threads
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 __all__ = ["BackOffTables", "Family"]
 

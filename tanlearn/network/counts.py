@@ -19,7 +19,7 @@ from tanlearn.kernels import counts as kernels
 from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
 from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["CountState", "class_information", "type_with_room"]
 

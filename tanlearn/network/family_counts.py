@@ -7,7 +7,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.counts import type_with_room
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["FamilyCounts"]
 

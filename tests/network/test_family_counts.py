@@ -7,7 +7,7 @@ from tanlearn import CountState, EncodedData, Structure
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 TREE = Structure([-1, 0, 1])
 

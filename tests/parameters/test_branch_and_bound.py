@@ -20,7 +20,7 @@ from tanlearn import (
     round_tables,
 )
 from tanlearn.network.inference import log_joint
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters import integer_margin
 from tanlearn.parameters.integer_margin import IntegerMargin
 

@@ -20,7 +20,7 @@ from tanlearn import (
     Tables,
 )
 from tanlearn.network.inference import log_posterior
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.convex_relaxation import renormalize
 
 RNG = np.random.default_rng(0)

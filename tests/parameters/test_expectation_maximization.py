@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import elimination as naive
 
 from tanlearn import BayesNetClassifier, EncodedData, ExpectationMaximization, MaximumLikelihood, Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
 N_STATES = [2, 3, 2]
