@@ -251,9 +251,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         """Return the fitted attributes that are saved besides parameters, classes and encoder."""
         learnt, counts = self.ensemble_, self.ensemble_.counts
         return {
-            "codes": counts.codes,
-            "y": counts.y.astype(np.int32),
-            "weights": counts.weights,
+            **counts.state(),
             "super_parents": learnt.super_parents.astype(np.int32),
             "settings": np.array([learnt.n, learnt.m, learnt.min_count, learnt.subsumption], np.float64),
             "prior": np.empty(0) if learnt.prior is None else learnt.prior,
@@ -263,8 +261,10 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
         names = ("codes", "y", "weights", "super_parents", "settings", "prior")
         codes, y, weights, super_parents, settings, prior = fields(state, *names)
-        counts = RowCounts(self.encoder_.n_states_, len(self.classes_))
-        counts.restore(codes, y, weights)
+        rows = {"codes": codes, "y": y, "weights": weights}
+        counts = RowCounts.from_state(rows, self.encoder_.n_states_, len(self.classes_))
+        if not len(counts.y):
+            raise ValueError("codes must contain at least one row.")
         shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
         if (check_array("prior", prior, np.float64, shape) < 0).any():
             raise ValueError("prior must not be negative.")

@@ -51,7 +51,7 @@ TESTS = {
     "columns": ["read_columns", "validation", "whole_numbers"],
     "composed": ["classifiers", "from_counts", "partial_fit"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning"],
-    "counts_state": ["saved_counts", "from_counts"],
+    "counts_base": ["counts_base", "partial_fit"],
     "cuts": ["discretize", "quantiles"],
     "discretize": ["discretize", "border", "partial_fit"],
     "elimination": ["inference", "objectives", "queries", "expectation_maximization", "quantization"],

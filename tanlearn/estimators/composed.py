@@ -124,12 +124,12 @@ class _FamiliesMixin(PartialFitMixin):
             self._check_kind(counts, CountState, FamilyCounts)
         given = Structure.naive_bayes(len(counts.n_states)) if structure is None else structure
         check_structure(given, len(counts.n_states))
-        if isinstance(counts, CountState):
+        if counts.has_pairs:
             layout, cells = forest_counts(counts, given)
             own = FamilyCounts(layout)
             own.cells = cells
             return own
-        found = Structure(counts.layout.parents if isinstance(counts, FamilyCounts) else counts.parents)
+        found = Structure(counts.parents)
         if found != given:
             raise ValueError(
                 f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "
